@@ -8,9 +8,10 @@ of its source, constant while the source exists; a new path of the source replac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
+from speaker.rib.key_slices import copied
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, SourceSession
 
@@ -70,9 +71,9 @@ class AddPathAdjRibOut:
                 advertised.pop(nlri, None)
         return gone, announced
 
-    def prefixes(self) -> list[bytes]:
-        """Return the prefixes with an advertised path."""
-        return list(self._advertised)
+    def prefixes(self) -> Sequence[bytes]:
+        """Return the prefixes with an advertised path, a copy."""
+        return copied(self._advertised)
 
     def by_path(self, nlris: Iterable[bytes] | None = None) -> dict[Path, list[bytes]]:
         """Group all advertised routes, or those of some prefixes, by path; prefixes as in `update`."""

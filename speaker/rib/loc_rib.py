@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from speaker.nlri import ENCODED_SIZE
 from speaker.rib.decision import order
+from speaker.rib.key_slices import copied
 from speaker.rib.loc_rib_fast_path import Change, LocRibFastPath
 from speaker.rib.path import Path, Source
 
@@ -77,9 +78,9 @@ class LocRib:
         for nlri, held in self._table.items():
             yield nlri, held if isinstance(held, tuple) else (held,)
 
-    def prefixes(self) -> list[bytes]:
+    def prefixes(self) -> Sequence[bytes]:
         """Return all prefixes, a copy."""
-        return list(self._table)
+        return copied(self._table)
 
     def best_of(self, prefixes: Iterable[bytes]) -> dict[Path, list[bytes]]:
         """Group prefixes by their best path; unknown prefixes are omitted."""

@@ -295,7 +295,7 @@ class UpdateGroup(Generic[M]):
         self._count_left_out()
         return join_batches(batches)
 
-    def prefixes(self, family: Family) -> list[bytes]:
+    def prefixes(self, family: Family) -> Sequence[bytes]:
         """Return a copy of the prefixes of which routes may be exported."""
         if family in self._add_path:
             return self._add_path[family].prefixes()

@@ -14,7 +14,7 @@ from speaker.nlri import Family
 from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.shared import SharedAdjRibIn
-from speaker.rib.key_slices import key_slices
+from speaker.rib.key_slices import copied, key_slices
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
 
@@ -177,7 +177,7 @@ class HeldRoutes:
         if prefixes is None:
             shared, table = self._shared.get(family), self._tables.get(family, {})
             eligible = () if shared is None else shared.distinct_prefixes(size)
-            others = key_slices((list(table),), size)
+            others = key_slices((copied(table),), size)
             # The log may have prefixes that became ineligible since.
             slices: Iterator[Sequence[bytes]] = chain(
                 ([key for key in keys if key not in table] for keys in eligible), others

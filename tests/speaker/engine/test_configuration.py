@@ -77,7 +77,7 @@ def test_routes_of_a_set_are_read_by_prefix(engine: Engine, reads: Configuration
     changes = {IPV4_UNICAST: {FOUR: four}, IPV6_UNICAST: {SIX: six}}
     engine.handle(UpdateRoutes("i", "s", changes), 1.0)
     assert list(reads.route_sets("i")) == ["s"]
-    assert reads.route_set_prefixes("i", "s") == {IPV4_UNICAST: [FOUR], IPV6_UNICAST: [SIX]}
+    assert reads.route_set_prefixes("i", "s") == {IPV4_UNICAST: (FOUR,), IPV6_UNICAST: (SIX,)}
     absent = prefix_to_wire("10.9.0.0/16")[1]
     wanted = {IPV4_UNICAST: [FOUR, absent], IPV6_UNICAST: [SIX]}
     assert reads.routes_of_set("i", "s", wanted) == {
