@@ -25,7 +25,7 @@ unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of
 
 soak: $(VENV)/.installed-dev  ## ten minutes of a node's life: objects that come, conflict and go, an agent that is killed, and BIRD (SOAK_SECONDS=N, SOAK_SEED=N)
 	@tests/support/install-routers
-	@SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -q tests/interop/node_life.py $(ARGS)
+	@SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -q tests/interop/test_node_life.py $(ARGS)
 
 mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, and of merging, against their tests (ARGS="-k 8212", ARGS="-k frrk8s")
 	@$(BIN)/python -m tests.mutants $(ARGS)

@@ -1,6 +1,6 @@
 """A node's life: FRRConfigurations that come, change, conflict and go, and an agent that is killed.
 
-`make test` does not collect it; `make soak` gives it ten minutes, and ``SOAK_SECONDS`` another time.
+A minute of it in `make test`; `make soak` gives it ten, and ``SOAK_SECONDS`` another time.
 ``SOAK_SEED`` repeats a life, whose seed is in each message.
 """
 
