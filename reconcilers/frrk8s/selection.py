@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from reconcilers.last_snapshot import OfLastSnapshot
 from reconcilers.model import Problem, ref_to
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
@@ -13,7 +13,6 @@ from resources.frrk8s.kinds import FRR_CONFIGURATION, SELECTOR
 from resources.labels import LabelSelector, SelectorIndex
 from resources.meta import ObjectKey
 from resources.tables import Tables
-from statedb import Snapshot
 
 
 class Selected(NamedTuple):
@@ -62,21 +61,15 @@ class Selection:
         return found
 
 
-class Selections:
-    """The selection of the last snapshot: the operator's part looks in one for every node."""
+class Selections(OfLastSnapshot[Selection]):
+    """The selection of the last snapshot."""
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._last: tuple[weakref.ref[Snapshot], str, Selection] | None = None
-
-    def of(self, snapshot: Snapshot, namespace: str) -> Selection:
-        """Return the selection of the objects of a namespace."""
-        last = self._last
-        if last is not None and last[0]() is snapshot and last[1] == namespace:
-            return last[2]
-        found = Selection(self._tables.of(FRR_CONFIGURATION).all(snapshot), namespace)
-        self._last = (weakref.ref(snapshot), namespace, found)
-        return found
+        super().__init__(
+            lambda snapshot, namespace: Selection(
+                tables.of(FRR_CONFIGURATION).all(snapshot), namespace
+            )
+        )
 
 
 def selector_errors(row: FRRConfiguration) -> list[FieldError]:

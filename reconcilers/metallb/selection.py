@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from reconcilers.last_snapshot import OfLastSnapshot
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef
 from resources.kind import Kind
@@ -77,18 +77,8 @@ class ObjectSelection:
         return found
 
 
-class ObjectSelections:
-    """The selection of the last snapshot: the operator's part looks in one for every node."""
+class ObjectSelections(OfLastSnapshot[ObjectSelection]):
+    """The selection of the last snapshot."""
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._last: tuple[weakref.ref[Snapshot], str, ObjectSelection] | None = None
-
-    def of(self, snapshot: Snapshot, namespace: str) -> ObjectSelection:
-        """Return the selection of the objects of a namespace."""
-        last = self._last
-        if last is not None and last[0]() is snapshot and last[1] == namespace:
-            return last[2]
-        found = ObjectSelection(self._tables, snapshot, namespace)
-        self._last = (weakref.ref(snapshot), namespace, found)
-        return found
+        super().__init__(lambda snapshot, namespace: ObjectSelection(tables, snapshot, namespace))

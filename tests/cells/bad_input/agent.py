@@ -28,13 +28,14 @@ from reconcilers.tables import IntentTables
 from resources.manifests import ManifestsSource
 from resources.source import Source
 from resources.tables import Tables
-from speaker.api import PeerConfig, SpeakerPort
+from speaker.api import SpeakerPort
 from speaker.nlri import IPV4_UNICAST
 from statedb import Database
 from tests.speaker.network import Host
 from tests.support.cells import rewired
 from tests.support.engine_speaker import EngineSpeaker
 from tests.support.looptime import VirtualTimeLoop
+from tests.support.peer_routers import add_routers
 from waggle_agent.__main__ import CELLS
 
 NODE = "n1"
@@ -106,22 +107,7 @@ class RunningAgent:
         """Add a router for each peer, and let the sessions come up."""
         await self.settle()
         network = self.speaker.network
-        for row in self.intent.peers.all(self.database.snapshot()):
-            instance = self.intent.instances.get(self.database.snapshot(), row.instance)
-            assert instance is not None
-            assert isinstance(row.peer_asn, int)
-            assert row.address is not None
-            host = network.host(row.address, row.address, row.peer_asn)
-            host.peer(
-                PeerConfig(
-                    name="agent",
-                    address=ADDRESS,
-                    peer_asn=instance.local_asn,
-                    import_="all",
-                    families=row.families,
-                )
-            )
-            self.routers[row.address] = host
+        add_routers(self.routers, network, self.intent, self.database.snapshot(), ADDRESS)
         network.run(5)
 
     def sessions(self) -> dict[str, Session]:

@@ -19,10 +19,10 @@ from reconcilers.tables import IntentTables
 from resources.kind import Kinds
 from resources.option_declarations import Options
 from resources.tables import Tables
-from speaker.api import PeerConfig
 from statedb import Database, Table
 from tests.speaker.network import Host, Network
 from tests.support.engine_speaker import EngineSpeaker
+from tests.support.peer_routers import add_routers
 from tests.support.speaker_reconcilers import runner
 
 ADDRESS = "192.0.2.1"
@@ -158,23 +158,7 @@ class AgentInMemory:
 
     def connect(self, seconds: float = 5) -> None:
         """Add a router for each peer that has none, and let the sessions come up."""
-        for row in self.intent.peers.all(self.db.snapshot()):
-            if row.address is None or row.address in self.routers:
-                continue
-            instance = self.intent.instances.get(self.db.snapshot(), row.instance)
-            assert instance is not None
-            assert isinstance(row.peer_asn, int)
-            host = self.network.host(row.address, row.address, row.peer_asn)
-            host.peer(
-                PeerConfig(
-                    name="agent",
-                    address=ADDRESS,
-                    peer_asn=instance.local_asn,
-                    import_="all",
-                    families=row.families,
-                )
-            )
-            self.routers[row.address] = host
+        add_routers(self.routers, self.network, self.intent, self.db.snapshot(), ADDRESS)
         self.network.run(seconds)
 
     def render(self) -> dict[str, Any]:
