@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
+from cells.dialects import cilium, frrk8s, metallb
 from cells.dialects.antrea import DIALECT
 from cells.dialects.cell import agent_cell
 from deploy import rbac
 from resources.antrea.kinds import BGP_POLICY
+from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.cmd.lab import established, routers
 from tests.dialects import antrea_definition as definitions
 from tests.reconcilers.antrea.build import NODE, ROUTER_ID, node, policy, secret
@@ -43,6 +45,8 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
 MANAGER = "waggle-operator-antrea"
 READS = ("get", "list", "watch")
+OTHERS = (cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
+"""Dialects that are off here."""
 QUIET = 3.0
 """Seconds in which a second write would have come."""
 
@@ -53,7 +57,8 @@ def serves(server: ApiServer, *paths: str) -> None:
 
 @pytest.fixture
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
-    """Define the kinds as Antrea does, and put in the Node with its status."""
+    """Define the kinds as Antrea does, one of another dialect, and put in the Node with its status."""
+    others = define(apiserver, [FRR_CONFIGURATION])
     for definition in (definitions.BGP_POLICY, definitions.EGRESS):
         put(apiserver, CRDS, definition)
     eventually(lambda: serves(apiserver, POLICIES, EGRESSES), within=60)
@@ -67,7 +72,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     assert answer.ok, answer.body
     yield apiserver
     names = [d["metadata"]["name"] for d in (definitions.BGP_POLICY, definitions.EGRESS)]
-    undefine(apiserver, names)
+    undefine(apiserver, [*names, *others])
     for path in (f"/api/v1/nodes/{NODE}", f"{SECRETS}/antrea-bgp-passwords", LEASE):
         apiserver.request("DELETE", path)
 
@@ -85,6 +90,13 @@ def of_dialect(part: str) -> list[dict[str, Any]]:
     return found
 
 
+def of_others() -> list[dict[str, Any]]:
+    """Return what the chart grants agents to count objects of the dialects that are off."""
+    cells = [agent_cell(entry) for entry in OTHERS]
+    found = yaml.safe_load("".join(line for cell in cells for line in rbac.counting_rules(cell)))
+    return list(found)
+
+
 ONE_SECRET = {
     "apiGroups": [""],
     "resources": ["secrets"],
@@ -98,7 +110,8 @@ def account(server: ApiServer, part: str, path: Path) -> Path:
     """Make an account with what the chart grants a part for BGPPolicies; return its kubeconfig."""
     name = f"antrea-{part}"
     shared = [r for r in rules(part, "Cluster") if r["resources"] in (["nodes"], ["events"])]
-    grant(server, name, "Cluster", [*shared, *of_dialect(part)])
+    counting = of_others() if part == "agent" else []
+    grant(server, name, "Cluster", [*shared, *of_dialect(part), *counting])
     leases = [r for r in rules(part, "") if r["resources"] != ["secrets"]]
     grant(server, name, "", [*leases, *([ONE_SECRET] if part == "agent" else [])])
     return access(server, name, path)
