@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 import json
 import socket
+import ssl
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 
 from resources.frrk8s.kinds import FRR_CONFIGURATION, FRRK8S_CONFIGURATION
+from resources.kubernetes.certificates import AUTHORITY_RENEWAL, Certificates, from_secret
 from tests.reconcilers.admission.claims import CLAIM, claim
 from tests.reconcilers.frrk8s.build import configuration as configuration_of
 from tests.reconcilers.frrk8s.build import router
@@ -26,6 +35,7 @@ CLAIMS = "/apis/claims.example/v1/claims"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 SECRET = "/api/v1/namespaces/kube-system/secrets/waggle-webhook"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
+FRR_CONFIGURATIONS = FRR_CONFIGURATION.path(FRR_CONFIGURATION.versions[0], "frr-k8s-system")
 ACCOUNT = "operator-with-webhook"
 RULES = [
     {"apiGroups": [CLAIM.group], "resources": [CLAIM.plural], "verbs": ["list", "watch"]},
@@ -196,6 +206,83 @@ def check_kubectl(server: ApiServer) -> None:
     eventually(accepted, within=30)
 
 
+def authority_near_its_end(stored: Certificates) -> Certificates:
+    """Return the same with an authority of the same name and key that is due for renewal."""
+    present = x509.load_pem_x509_certificates(stored.authorities.encode())[0]
+    key = serialization.load_pem_private_key(stored.authority_key.encode(), password=None)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(present.subject)
+        .issuer_name(present.issuer)
+        .public_key(present.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(present.not_valid_before_utc)
+        .not_valid_after(dt.datetime.now(dt.UTC) + AUTHORITY_RENEWAL - dt.timedelta(days=1))
+    )
+    for extension in present.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    old = builder.sign(key, hashes.SHA256())  # type: ignore[arg-type]
+    pem = old.public_bytes(serialization.Encoding.PEM).decode()
+    return msgspec.structs.replace(stored, authorities=pem)
+
+
+def served(port: int) -> x509.Certificate:
+    """Return the certificate that a webhook presents."""
+    return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", port)).encode())
+
+
+def check_renewal(server: ApiServer, ports: list[int]) -> None:
+    """A new authority and what it issues come into use while requests go on; none is refused."""
+    before = [served(port).serial_number for port in ports]
+    secret = server.request("GET", SECRET).body
+    stored = from_secret(secret["data"])
+    assert stored is not None
+    numbers, renewed = itertools.count(), threading.Event()
+
+    def ask(number: int) -> str:
+        """Create or update; returns what the API server refused it for."""
+        value = json.loads(frr_configuration("x", 64950))
+        if number % 2:
+            value["metadata"]["name"] = f"load-{number}"
+            answer = server.request("POST", f"{FRR_CONFIGURATIONS}?dryRun=All", value)
+        else:
+            value["metadata"]["annotations"] = {"load": str(number)}
+            path = f"{FRR_CONFIGURATIONS}/x?dryRun=All"
+            answer = server.request("PATCH", path, value, kind="merge-patch+json")
+        return "" if answer.ok else str(answer.body.get("message"))
+
+    def load() -> list[str]:
+        answers = []
+        while not renewed.is_set():
+            answers.append(ask(next(numbers)))
+        return answers
+
+    def of_the_new_authority() -> None:
+        found = from_secret(server.request("GET", SECRET).body["data"])
+        assert found is not None
+        fresh, former = x509.load_pem_x509_certificates(found.authorities.encode())
+        hooks = server.request("GET", f"{CONFIGURATIONS}/waggle").body["webhooks"]
+        assert {hook["clientConfig"]["caBundle"] for hook in hooks} == {found.bundle}
+        presented = [served(port) for port in ports]
+        assert [one.issuer for one in presented] == [fresh.subject] * len(ports)
+        assert fresh.subject != former.subject
+        assert not {one.serial_number for one in presented} & set(before)
+
+    with ThreadPoolExecutor(8) as pool:
+        loads = [pool.submit(load) for _ in range(3)]
+        try:
+            secret["data"] = authority_near_its_end(stored).data
+            assert server.request("PUT", SECRET, secret).ok
+            eventually(of_the_new_authority, within=60, interval=0.1)
+            # More at once than before need new connections to the webhooks.
+            after = list(pool.map(ask, itertools.islice(numbers, 20)))
+        finally:
+            renewed.set()
+        answers = [each.result() for each in loads]
+    assert all(answers), "each of the clients asked"
+    assert [message for each in (*answers, after) for message in each if message] == []
+
+
 def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
     server: ApiServer, operators: tuple[list[int], list[Daemon]]
 ) -> None:
@@ -212,6 +299,7 @@ def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
     eventually(both_see_it, within=30)
     stored(server, claim("two", 1))
     check_kubectl(server)
+    check_renewal(server, ports)
 
     leader, follower = daemons
     follower.stop()

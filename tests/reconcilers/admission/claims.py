@@ -1,7 +1,8 @@
 """A dialect for tests of admission: a Claim gives a subject a value on the nodes that it selects.
 
 Two Claims with one subject and two values are a conflict on the nodes that both select. ``python -m
-tests.reconcilers.admission.claims`` is ``waggle-operator`` with this dialect, which is off by default.
+tests.reconcilers.admission.claims`` is ``waggle-operator`` with this dialect, which is off by default,
+and with a look at the webhook's certificate every second instead of every minute.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ def claim(name: str, value: int, subject: str = "port", **spec: Any) -> dict[str
 
 if __name__ == "__main__":
     from cells.operator.cells import operator_cells
+    from cells.operator.webhook import certificate
     from tests.support.cells import entry
     from waggle_operator.__main__ import DIALECTS, main
 
+    vars(certificate)["INTERVAL"] = 1.0
     sys.exit(main(cells=operator_cells(*DIALECTS, entry(ClaimDialect))))
