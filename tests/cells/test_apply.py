@@ -20,7 +20,7 @@ from cells.speaker.sessions import Sessions
 from reconcilers.apply import Description, Reconciler
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.reconciler import ObjectKey, Parts
-from speaker.api import SpeakerPort
+from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
 from statedb import Snapshot
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
@@ -56,11 +56,16 @@ def agent(tmp_path: Path, **flags: Any) -> Hive:  # noqa: ANN401
 
 
 def running(hive: Hive, scenario: Callable[[], Awaitable[T]]) -> T:
-    """Run an agent for as long as a scenario takes, which begins after the first round."""
+    """Run an agent for as long as a scenario takes, which begins after the first round.
+
+    The agent answers on its socket then: everything has started.
+    """
 
     async def run() -> T:
-        task = asyncio.create_task(hive.run())
-        await asyncio.wait_for(hive.get(FirstPass).wait(), 10)
+        started = asyncio.Event()
+        task = asyncio.create_task(hive.run(started.set))
+        for begun in (started, hive.get(FirstPass)):
+            await asyncio.wait_for(begun.wait(), 10)
         try:
             return await scenario()
         finally:
@@ -315,3 +320,28 @@ def test_an_agent_is_not_ready_before_every_reconciler_could_list_its_objects(
     logged = capfd.readouterr().err
     assert "OSError: no list" in logged
     assert "event=apply.recovered" in logged
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept", "limit"),
+    [
+        ({}, 1000, 2_000_000),
+        ({"keep_received": "7", "received_limit": "5"}, 7, 5),
+        ({"keep_received": "all", "received_limit": "0"}, None, None),
+    ],
+)
+def test_received_routes_of_a_peer_are_kept_and_limited_as_set(
+    flags: dict[str, str], kept: int | None, limit: int | None, tmp_path: Path
+) -> None:
+    hive = agent(tmp_path, **flags)
+    speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
+
+    async def scenario() -> PeerConfig | DynamicPeerConfig:
+        (instance,) = speaker.instance_configs()
+        (peer,) = speaker.peer_configs(instance).values()
+        return peer
+
+    peer = running(hive, scenario)
+    assert peer.keep_received == kept
+    limits = {one.limit for one in peer.maximum_prefixes}
+    assert limits == (set() if limit is None else {limit})

@@ -59,3 +59,16 @@ def test_an_unknown_kind_is_an_error_that_lists_the_kinds(
     assert captured.out == ""
     assert "no kind Service; the kinds are " in captured.err
     assert "CiliumBGPClusterConfig, " in captured.err
+
+
+def test_a_peer_of_cilium_without_as_number_has_any_in_each_version(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["crds"]) == 0
+    found = list(yaml.safe_load_all(capsys.readouterr().out))
+    (crd,) = (one for one in found if one["spec"]["names"]["kind"] == "CiliumBGPClusterConfig")
+    for version in crd["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        instance = spec["properties"]["bgpInstances"]["items"]
+        peer = instance["properties"]["peers"]["items"]
+        assert peer["properties"]["peerASN"]["default"] == 0, version["name"]

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
+from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST
 from tests.support.bmp import Station
 from waggle.router import add_parser, run
@@ -66,6 +67,25 @@ def test_a_neighbours_as_may_be_a_class(tmp_path: Path) -> None:
         config = load(write(tmp_path, MINIMAL + f"neighbors: [{{address: 10.0.0.1, asn: {text}}}]"))
         (peer,) = config.peers()
         assert peer.peer_asn == text
+
+
+@pytest.mark.parametrize(
+    ("setting", "role", "enforced"),
+    [
+        ("", None, True),
+        ("role: rs-client", Role.ROUTE_SERVER_CLIENT, False),
+        ("role: rs-server", Role.ROUTE_SERVER, True),
+        ("enforceFirstAS: false", None, False),
+        ("role: rs-client, enforceFirstAS: true", Role.ROUTE_SERVER_CLIENT, True),
+    ],
+)
+def test_rfc7947_a_client_of_a_route_server_takes_any_first_as(
+    setting: str, role: Role | None, enforced: bool, tmp_path: Path
+) -> None:
+    text = f"neighbors: [{{address: 10.0.0.1, asn: 65001, {setting}}}]"
+    (peer,) = load(write(tmp_path, MINIMAL + text)).peers()
+    assert peer.role == role
+    assert peer.first_as_enforced == enforced
 
 
 def test_a_neighbour_names_its_policies(tmp_path: Path) -> None:
