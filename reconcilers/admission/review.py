@@ -161,7 +161,7 @@ def _node_selectors(kind: Kind[Any], row: Any) -> Selectors:  # noqa: ANN401
 
 
 def _add_nodes(txn: WriteTxn, nodes: Table[Any], found: Iterable[Mapping[str, str]]) -> None:
-    """Add nodes with these labels, and names that say what they are; no object has such a name."""
+    """Add nodes with these labels. Their names describe them; no object has such a name."""
     for labels in found:
         text = LabelSelector(match_labels=dict(labels)).text if labels else "any labels"
         name = f"with {text}, none yet"

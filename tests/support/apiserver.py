@@ -28,7 +28,7 @@ Object = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
 PATIENCE = 20.0
-"""Seconds for what a thread is asked to do."""
+"""Timeout of a call in the server's thread, in seconds."""
 
 
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Answer:

@@ -279,7 +279,7 @@ def check_renewal(server: ApiServer, ports: list[int]) -> None:
         finally:
             renewed.set()
         answers = [each.result() for each in loads]
-    assert all(answers), "each of the clients asked"
+    assert all(answers), "a client has sent no request"
     assert [message for each in (*answers, after) for message in each if message] == []
 
 

@@ -15,7 +15,7 @@ NODES = [
     {key: value for key, value in zip(KEYS, values, strict=True) if value is not None}
     for values in itertools.product((None, "", *VALUES, "z"), repeat=2)
 ]
-"""All sets of labels that the selectors can tell apart."""
+"""All sets of labels that the selectors distinguish."""
 
 requirements = st.one_of(
     st.builds(
