@@ -20,7 +20,7 @@ from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
 from cells.text import plain_reason
 from resources.option_declarations import InvalidOption
-from resources.option_spelling import ENV_PREFIX, Setting, describe
+from resources.option_spelling import ENV_PREFIX, Setting, describe, list_items
 
 CONFIG_ENV = "WAGGLE_CONFIG"
 ENABLE, DISABLE = "--enable-cell", "--disable-cell"
@@ -44,8 +44,13 @@ class Settings(msgspec.Struct, frozen=True):
 def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
     """Give the parser one group of flags per cell, and the two that switch cells."""
     switches = parser.add_argument_group("cells")
-    switches.add_argument(ENABLE, metavar="NAME", action="append", help="switch a cell on")
-    switches.add_argument(DISABLE, metavar="NAME", action="append", help="switch a cell off")
+    for flag, state in ((ENABLE, "on"), (DISABLE, "off")):
+        switches.add_argument(
+            flag,
+            metavar="NAME[,NAME...]",
+            action="append",
+            help=f"switch cells {state}; may be repeated",
+        )
     for cell in cells:
         found = list(describe(cell.name, cell.options))
         if not found:
@@ -189,10 +194,11 @@ def _find(
     """Return the value of the first source that has one, converted, in a tuple of one."""
     source, key = _origin(item, flags, env, file_name)
     if flags.get(item.flag) is not None:
-        return (_from_text(item, flags[item.flag], source, key),)
+        given = flags[item.flag]
+        return (_from_text(item, list_items(*given) if item.is_list else given, source, key),)
     if item.env in env:
         text = env[item.env]
-        value = [part for part in text.split(",") if part] if item.is_list else text
+        value = list_items(text) if item.is_list else text
         return (_from_text(item, value, source, key),)
     if item.key in section:
         try:
@@ -238,15 +244,15 @@ def _switches(
 ) -> tuple[dict[str, bool], dict[str, str]]:
     names = [cell.name for cell in cells]
     by_flag = _named(
-        flags.get("enable_cell") or [],
-        flags.get("disable_cell") or [],
+        list_items(*(flags.get("enable_cell") or ())),
+        list_items(*(flags.get("disable_cell") or ())),
         names,
         "flag",
         (ENABLE, DISABLE),
     )
     by_env = _named(
-        [part for part in env.get(ENABLE_ENV, "").split(",") if part],
-        [part for part in env.get(DISABLE_ENV, "").split(",") if part],
+        list_items(env.get(ENABLE_ENV, "")),
+        list_items(env.get(DISABLE_ENV, "")),
         names,
         "environment",
         (ENABLE_ENV, DISABLE_ENV),

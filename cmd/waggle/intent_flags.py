@@ -14,7 +14,7 @@ import msgspec
 from cells.text import plain_reason
 from reconcilers.options import IntentOptions
 from resources.option_declarations import Options
-from resources.option_spelling import Setting, describe
+from resources.option_spelling import Setting, describe, list_items
 from waggle.dialects import Dialects
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _converter(item: Setting) -> Callable[[str], object]:
 def _read(args: argparse.Namespace, name: str, options: type[T]) -> T:
     given = {item.field: getattr(args, item.flag) for item in describe(name, options)}
     values = {
-        field: tuple(value) if isinstance(value, list) else value
+        field: tuple(list_items(*value)) if isinstance(value, list) else value
         for field, value in given.items()
         if value is not None
     }

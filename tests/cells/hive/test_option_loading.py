@@ -185,6 +185,29 @@ def test_cells_are_switched_by_flag_over_environment_over_file() -> None:
     assert switched(flags=down).reasons["store"] == "switched off"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"flags": flags("--disable-cell", "store,web")},
+        {"flags": flags("--disable-cell", "store", "--disable-cell", "web")},
+        {"flags": flags("--disable-cell", "store, web,")},
+        {"env": {"WAGGLE_DISABLE_CELL": "store, web"}},
+    ],
+)
+def test_several_cells_are_switched_by_one_list(given: dict[str, Any]) -> None:
+    assert set(switched(**given).reasons.values()) == {"switched off"}
+
+
+def test_an_unknown_cell_of_a_list_is_named() -> None:
+    with pytest.raises(SettingError, match="unknown cell shop"):
+        switched(flags=flags("--enable-cell", "store,shop"))
+
+
+def test_a_list_is_given_by_commas_or_repeated() -> None:
+    for spelt in ("--web-tags a,b", "--web-tags a --web-tags b", "--web-tags a,b,"):
+        assert options(flags=flags(*spelt.split())).tags == ("a", "b")
+
+
 def test_a_cell_may_be_on_only_with_its_option() -> None:
     assert switched().reasons == {"web": "--web-address is not set"}
     address = {"cells": {"web": {"address": "::1"}}}
