@@ -171,8 +171,18 @@ def configuration(
         "apiVersion": FRR_CONFIGURATION.api_versions[0],
         "kind": FRR_CONFIGURATION.name,
         "metadata": metadata,
-        "spec": msgspec.to_builtins(spec, enc_hook=_revealed),
+        "spec": _without_empty(msgspec.to_builtins(spec, enc_hook=_revealed)),
     }
+
+
+def _without_empty(value: Any) -> Any:  # noqa: ANN401  JSON
+    """Remove members that are empty objects; encoding omits only other defaults."""
+    if isinstance(value, list | tuple):
+        return [_without_empty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without_empty(item) for name, item in value.items()}
+    return {name: item for name, item in kept.items() if item != {}}
 
 
 def _session_name(peer: BGPPeer) -> tuple[str, str, str]:

@@ -151,6 +151,17 @@ def check_conditions(document: Json, wanted: list[Json]) -> None:
         assert any(one.items() <= found.items() for found in document["conditions"]), one
 
 
+def check_written(value: object, place: str = "generated") -> None:
+    """No member is empty: an object is written as a person would write it."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            check_written(item, f"{place}[{number}]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            assert item not in ("", {}, [], None), f"{place}.{name} is empty"
+            check_written(item, f"{place}.{name}")
+
+
 def check_services(document: Json, wanted: Mapping[str, list[str]]) -> None:
     statuses = [one["status"] for one in document["generated"] if one["kind"] == "ServiceBGPStatus"]
     found = {f"{s['serviceNamespace']}/{s['serviceName']}": sorted(s["peers"]) for s in statuses}

@@ -64,6 +64,7 @@ def test_a_case(case: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixt
         kept = [one for one in objects if one["kind"] in ("Node", "Secret")]
         made = [one for one in document["generated"] if one["kind"] == "FRRConfiguration"]
         assert made
+        expected.check_written(made)
         for one in made:
             one["metadata"]["namespace"] = "frr-k8s-system"
         again = rendered(kept + made)
