@@ -47,6 +47,9 @@ class Condition(Struct, frozen=True):
 POSITIVE: Final = frozenset({"Accepted", "Selected"})
 """Condition types that are True while all is well; all others are True while something is not."""
 
+NEUTRAL: Final = frozenset({"Selected"})
+"""Condition types that may be as intended also where something is not the case."""
+
 
 def is_adverse(type: str, status: bool) -> bool:  # noqa: A002  the API's word
     """True if a condition reports that something is not as it should be."""

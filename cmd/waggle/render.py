@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     """Print peers, routes and problems as tables."""
-    from resources.metav1 import is_adverse
+    from resources.metav1 import NEUTRAL, is_adverse
 
     peers = [(instance, peer) for instance in document["instances"] for peer in instance["peers"]]
     peers.sort(key=lambda of: output.peer_order({**of[1], "instance": of[0]["name"]}))
@@ -109,8 +109,10 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
         print()
         output.table(ROUTES, routes, args)
     adverse = [c for c in document["conditions"] if is_adverse(c["type"], c["status"] == "True")]
-    for line in _complaints(adverse, document["problems"]):
+    for line in _complaints([c for c in adverse if c["type"] not in NEUTRAL], document["problems"]):
         print(f"! {line}", file=sys.stderr)
+    for line in _complaints([c for c in adverse if c["type"] in NEUTRAL], []):
+        print(f"note: {line}", file=sys.stderr)
     if not peers:
         reason = "no configuration selects it"
         if document["problems"] or adverse:
@@ -125,7 +127,7 @@ def _complaints(conditions: list[dict[str, Any]], problems: list[dict[str, Any]]
     """
     messages = [problem["message"] for problem in problems]
     lines = [
-        f"{condition['kind']}/{condition['name']}: {condition['message']}"
+        f"{_reference(condition)}: {condition['message']}"
         for condition in conditions
         if not any(message in condition["message"] for message in messages)
     ]
@@ -161,10 +163,10 @@ def _route(instance: dict[str, Any], peer: dict[str, Any], route: dict[str, Any]
         route["nextHop"] or "self",
         " ".join((*route["communities"], *route["largeCommunities"])),
         NONE if preference is None else str(preference),
-        " ".join(_origin(origin) for origin in route["origins"]),
+        " ".join(map(_reference, route["origins"])),
         route["origin"],
     ]
 
 
-def _origin(origin: dict[str, str | None]) -> str:
-    return "/".join(part for part in (origin["kind"], origin["namespace"], origin["name"]) if part)
+def _reference(of: dict[str, str | None]) -> str:
+    return "/".join(part for part in (of["kind"], of["namespace"], of["name"]) if part)
