@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from reconcilers.admission import node_groups
+from reconcilers.admission import (
+    Selectors,
+    node_groups,
+    node_selectors,
+    node_with,
+    nodes_to_come,
+    selects,
+)
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
 from reconcilers.render import Json, document
@@ -28,6 +36,8 @@ from statedb import Database
 
 UNNAMED_NODE: Final = "node"
 """The name of the node that is checked where manifests have none."""
+ASSUMED_NODES: Final = 100
+"""Nodes with labels that no Node of the manifests has, of one check: each is compiled."""
 
 
 class OfflineSettings(msgspec.Struct, frozen=True):
@@ -117,13 +127,13 @@ def check(
 ) -> Json:
     """Read manifests, and return the problems of all their nodes: the document of ``waggle check``.
 
-    ``nodes``: these alone; of manifests without a Node one without labels is checked. Raises
-    `resources.manifests.UnreadablePathError`.
+    ``nodes``: these alone. Otherwise nodes are assumed, as an admission webhook does, where manifests
+    have none, and for objects that select no Node of the manifests: so that each object is compiled
+    with all others that it can meet. Raises `resources.manifests.UnreadablePathError`.
     """
     loaded = load(paths, kinds_of(dialects), stdin)
-    if not nodes and not any(kind is core.NODE and e.objects for kind, e in loaded.replacements):
-        unnamed = Node(metadata=ObjectMeta(name=UNNAMED_NODE))
-        loaded.replacements.append((core.NODE, Replace((unnamed,))))
+    assumed = _Assumed((), ()) if nodes else _assumed(loaded)
+    loaded.replacements.append((core.NODE, Replace(assumed.nodes)))
     found: dict[str, Json] = {}
     members = _node_groups(loaded, dialects, settings, nodes)
     for names in members:
@@ -135,8 +145,50 @@ def check(
         problem["nodes"].sort()
     return {
         "nodes": sorted(name for names in members for name in names),
+        "assumedNodes": [
+            {"name": node.metadata.name, "labels": dict(node.metadata.labels)}
+            for node in assumed.nodes
+        ],
+        "uncheckedObjects": list(map(str, assumed.unchecked)),
         "problems": sorted(found.values(), key=lambda p: (p["objects"], p["field"], p["message"])),
     }
+
+
+class _Assumed(NamedTuple):
+    """The nodes that a check assumes beside those of the manifests."""
+
+    nodes: tuple[Node, ...]
+    unchecked: tuple[ObjectRef, ...]
+    """The objects that select no node that is checked: no labels fulfil their selectors, or
+    `ASSUMED_NODES` are not enough for them."""
+
+
+def _assumed(loaded: Loaded) -> _Assumed:
+    present: list[Node] = [
+        row for kind, event in loaded.replacements if kind is core.NODE for row in event.objects
+    ]
+    assumed = [] if present else [Node(metadata=ObjectMeta(name=UNNAMED_NODE))]
+    selecting = sorted(_selecting(loaded), key=lambda one: one[0])
+    unchecked = []
+    others = [selectors for _, selectors in selecting]
+    for ref, selectors in selecting:
+        if any(selects(selectors, node.metadata.labels) for node in (*present, *assumed)):
+            continue
+        found = nodes_to_come(selectors, others)
+        if not found or len(assumed) + len(found) > ASSUMED_NODES:
+            unchecked.append(ref)
+        else:
+            assumed += map(node_with, found)
+    return _Assumed(tuple(assumed), tuple(unchecked))
+
+
+def _selecting(loaded: Loaded) -> Iterator[tuple[ObjectRef, Selectors]]:
+    """Yield the objects that select nodes by labels, with their selectors."""
+    for kind, event in loaded.replacements:
+        for row in event.objects:
+            selectors = node_selectors(kind, row)
+            if selectors:
+                yield ref_to(kind, row), selectors
 
 
 def _node_groups(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from cells.text import escape
@@ -27,8 +28,8 @@ def add_parser(
         NAME,
         help="list the problems of manifests on all of their nodes, offline",
         description="Compile manifests for every Node in them, and print one line for each problem: "
-        "objects, field, message, nodes. Manifests without a Node are checked for one that has no "
-        "labels.",
+        "objects, field, message, nodes. Objects that select no Node of the manifests are checked with "
+        "all objects that they could meet, on nodes that are assumed; so are manifests without a Node.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "no problem",
@@ -77,10 +78,27 @@ def run(args: argparse.Namespace) -> int:
         for problem in document["problems"]:
             print(escape(_line(problem, len(document["nodes"]))))
         count = len(document["problems"])
+        for note in _notes(document):
+            complain("waggle check: note", note)
         nodes_text = f"{len(document['nodes'])} node{'s' * (len(document['nodes']) != 1)}"
         counted = f"{count or 'no'} problem{'s' * (count != 1)}"
         print(f"{counted} on {nodes_text}", file=sys.stderr)
     return EXIT_ERROR if document["problems"] else EXIT_OK
+
+
+def _notes(document: dict[str, Any]) -> Iterator[str]:
+    """Yield what is assumed beside the manifests, and what is not checked."""
+    labels = [
+        ",".join(f"{key}={value}" for key, value in node["labels"].items()) or "no labels"
+        for node in document["assumedNodes"]
+    ]
+    if labels:
+        plural = "s" * (len(labels) != 1)
+        shown = enumerate_some(labels, SHOWN_NODES)
+        yield f"no Node of the manifests has these labels, {len(labels)} node{plural} assumed: {shown}"
+    if document["uncheckedObjects"]:
+        shown = enumerate_some(document["uncheckedObjects"], SHOWN_NODES)
+        yield f"not checked, since they select neither a Node nor an assumed one: {shown}"
 
 
 def _line(problem: dict[str, Any], nodes: int) -> str:

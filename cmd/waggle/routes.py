@@ -35,8 +35,9 @@ examples:
   waggle routes received 198.51.100.10
   waggle routes received --limit 100"""
 
+INSTANCE = Column("INSTANCE", wide=True)
 _DETAILS = (
-    Column("INSTANCE", wide=True),
+    INSTANCE,
     Column("COMMUNITIES", wide=True),
     Column("LARGE", wide=True),
     Column("LP/MED", wide=True),
@@ -141,13 +142,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace) -> int:
     """Print the routes as they arrive; returns the exit status. Raises `AgentError`."""
-    items = _in_order(answer, of_peers=selection.table != "available")
+    ahead = _read_ahead(answer)
+    items = ahead.in_order(of_peers=selection.table != "available")
     first = next(items, None)
     found = chain(() if first is None else (first,), items)
     if args.output not in ("table", "wide"):
         output.dump_list(answer.head, found, lambda: answer.rest, args.output)
     elif first is not None:
         columns, draw = DRAWN[selection.table]
+        if selection.table == "available" and ahead.may_be_of_several_instances:
+            # No other column shows it: routes that the agent originates have no peer.
+            columns = [one._replace(wide=one.wide and one != INSTANCE) for one in columns]
         output.table(columns, map(draw, found), args)
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
     errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
@@ -179,26 +184,45 @@ def _notes(
         yield from _not_kept(args)
 
 
-def _in_order(items: Iterable[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str, Any]]:
-    """Iterate over the routes of each peer, or of each instance, in address order.
+class ReadAhead(NamedTuple):
+    """The routes that are read before the first is printed, and the others as they arrive."""
 
-    Peers and instances stay in the agent's order, and so do paths of one prefix: the best one is first.
-    An answer of more than `SORTED_ROUTES` stays in the agent's order, to be printed as it arrives.
-    """
+    known: list[dict[str, Any]]
+    rest: Iterator[dict[str, Any]]
+    """Raises `AgentError` where the answer breaks off."""
+    is_complete: bool
+    """True if there are no others."""
+
+    @property
+    def may_be_of_several_instances(self) -> bool:
+        """True if the routes are of several instances, or not all of them are known."""
+        return not self.is_complete or len({item["instance"] for item in self.known}) > 1
+
+    def in_order(self, *, of_peers: bool) -> Iterator[dict[str, Any]]:
+        """Iterate over the routes of each peer, or of each instance, in address order.
+
+        Peers and instances stay in the agent's order, and so do paths of one prefix: the best one is
+        first. An answer of more than `SORTED_ROUTES` stays in the agent's order.
+        """
+        yield from _sorted(self.known, of_peers=of_peers) if self.is_complete else self.known
+        yield from self.rest
+
+
+def _read_ahead(items: Iterable[dict[str, Any]]) -> ReadAhead:
     found = iter(items)
     known: list[dict[str, Any]] = []
-    broken: ask_agent.AgentError | None = None
     try:
         known.extend(islice(found, SORTED_ROUTES))
         following = next(found, None)
     except ask_agent.AgentError as error:
-        following, broken = None, error
-    yield from known if following is not None else _sorted(known, of_peers=of_peers)
-    if following is not None:
-        yield following
-        yield from found
-    if broken is not None:
-        raise broken
+        return ReadAhead(known, _broken(error), is_complete=True)
+    rest = iter(()) if following is None else chain((following,), found)
+    return ReadAhead(known, rest, is_complete=following is None)
+
+
+def _broken(error: ask_agent.AgentError) -> Iterator[dict[str, Any]]:
+    yield from ()
+    raise error
 
 
 def _sorted(items: list[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str, Any]]:

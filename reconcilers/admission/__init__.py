@@ -11,6 +11,13 @@ from reconcilers.admission.cluster_problems import (
     cluster_problems,
     node_groups,
 )
+from reconcilers.admission.nodes_to_come import (
+    Selectors,
+    node_selectors,
+    node_with,
+    nodes_to_come,
+    selects,
+)
 from reconcilers.admission.review import Request, Reviewer, Verdict
 
 __all__ = [
@@ -18,7 +25,12 @@ __all__ = [
     "NodeGroups",
     "Request",
     "Reviewer",
+    "Selectors",
     "Verdict",
     "cluster_problems",
     "node_groups",
+    "node_selectors",
+    "node_with",
+    "nodes_to_come",
+    "selects",
 ]

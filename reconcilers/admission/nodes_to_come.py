@@ -1,4 +1,4 @@
-"""Nodes that a cluster does not have yet: for the review of an object that selects no present one.
+"""Nodes that a cluster does not have yet: for the check of an object that selects no present one.
 
 The object could meet each object whose selector does not contradict its own: one that selects a rack
 may meet one that selects a zone. Few nodes are enough, as each has as many objects as fit. Pure.
@@ -7,9 +7,12 @@ may meet one that selects a zone. Few nodes are enough, as each has as many obje
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from resources.core import Node
+from resources.kind import Kind
 from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.meta import ObjectMeta
 
 Selectors: TypeAlias = Sequence[LabelSelector]
 """Of one object: one of them is enough, and none selects all nodes."""
@@ -21,6 +24,18 @@ MAX_NODES: Final = 32
 def selects(selectors: Selectors, labels: Mapping[str, str]) -> bool:
     """True if an object selects a node."""
     return not selectors or any(selector.matches(labels) for selector in selectors)
+
+
+def node_selectors(kind: Kind[Any], row: Any) -> Selectors:  # noqa: ANN401
+    """Return by which labels an object selects nodes; empty where it selects all, or by its name."""
+    found = None if kind.of_node is None else kind.of_node.selectors
+    return () if found is None else tuple(found(row))
+
+
+def node_with(labels: Mapping[str, str]) -> Node:
+    """Return a node with these labels. Its name describes them; no object has such a name."""
+    text = LabelSelector(match_labels=dict(labels)).text if labels else "any labels"
+    return Node(metadata=ObjectMeta(name=f"with {text}, none yet", labels=dict(labels)))
 
 
 def nodes_to_come(selectors: Selectors, others: Iterable[Selectors]) -> list[dict[str, str]]:

@@ -14,15 +14,17 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems
-from reconcilers.admission.nodes_to_come import Selectors, nodes_to_come, selects
+from reconcilers.admission.nodes_to_come import (
+    node_selectors,
+    node_with,
+    nodes_to_come,
+    selects,
+)
 from reconcilers.dialect import Dialect, Feeding
 from reconcilers.model import ObjectRef, Problem
-from resources.core import Node
 from resources.enumeration import enumerate_some
 from resources.errors import FieldError, InvalidObject
 from resources.kind import Kind
-from resources.labels import LabelSelector
-from resources.meta import ObjectMeta
 from resources.tables import Tables
 from statedb import Database, Snapshot, Table, WriteTxn
 
@@ -131,12 +133,12 @@ class Reviewer:
         snapshot: Snapshot,
     ) -> list[dict[str, str]]:
         """Return the labels of nodes for an object that selects no present one, otherwise none."""
-        selectors = _node_selectors(kind, row)
+        selectors = node_selectors(kind, row)
         present = self._tables.nodes.all(snapshot)
         if any(selects(selectors, node.metadata.labels) for node in present):
             return []
         others = (
-            _node_selectors(other, stored)
+            node_selectors(other, stored)
             for other, _ in self._reviewed.values()
             for stored in self._tables.of(other).all(snapshot)
         )
@@ -155,17 +157,9 @@ class Reviewer:
         return cluster_problems(self._feeding, snapshot, nodes, self._secrets_namespace)
 
 
-def _node_selectors(kind: Kind[Any], row: Any) -> Selectors:  # noqa: ANN401
-    found = None if kind.of_node is None else kind.of_node.selectors
-    return () if found is None else tuple(found(row))
-
-
 def _add_nodes(txn: WriteTxn, nodes: Table[Any], found: Iterable[Mapping[str, str]]) -> None:
-    """Add nodes with these labels. Their names describe them; no object has such a name."""
     for labels in found:
-        text = LabelSelector(match_labels=dict(labels)).text if labels else "any labels"
-        name = f"with {text}, none yet"
-        nodes.upsert(txn, Node(metadata=ObjectMeta(name=name, labels=dict(labels))))
+        nodes.upsert(txn, node_with(labels))
 
 
 def _former(kind: Kind[Any], request: Request) -> Any:  # noqa: ANN401

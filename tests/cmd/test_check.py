@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from reconcilers.offline import ASSUMED_NODES
 from tests.reconcilers.admission.claims import ClaimDialect, claim
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.support.cells import entry
@@ -84,7 +85,54 @@ def test_that_manifests_have_no_node_is_no_problem(
     path = tmp_path / "one.yaml"
     path.write_text(yaml.safe_dump(value))
     assert main(["check", "-f", str(path)]) == 0
+    assert capsys.readouterr().err == (
+        "waggle check: note: no Node of the manifests has these labels, 1 node assumed: no labels\n"
+        "no problems on 1 node\n"
+    )
+
+
+RACKS = [claim("one", 1, labels={"rack": "a"}), claim("two", 2, labels={"zone": "z"})]
+
+
+@pytest.mark.parametrize("nodes", [[], [node("b0", "b")]])
+def test_objects_that_select_no_node_are_checked_with_all_that_they_could_meet(
+    nodes: list[dict[str, object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all([*nodes, *RACKS]))
+    assert check("-f", path) == 1
+    out, err = capsys.readouterr()
+    assert out == (
+        "Claim/one, Claim/two: spec.value: port: 1 and 2 (on with rack=a,zone=z, none yet)\n"
+    )
+    assert "assumed: " in err
+    assert "rack=a,zone=z" in err
+    check("-f", path, "-o", "json")
+    document = json.loads(capsys.readouterr().out)
+    meeting = {"name": "with rack=a,zone=z, none yet", "labels": {"rack": "a", "zone": "z"}}
+    assert meeting in document["assumedNodes"]
+    assert document["problems"][0]["nodes"] == [meeting["name"]]
+
+
+def test_no_node_is_assumed_beside_selected_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all([node("b0", "b"), *RACKS]))
+    assert check("-f", path, "--node", "b0") == 0
     assert capsys.readouterr().err == "no problems on 1 node\n"
+
+
+def test_objects_for_which_too_many_nodes_are_necessary_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    claims = [claim(f"c{i:03}", 1, labels={"host": str(i)}) for i in range(ASSUMED_NODES + 1)]
+    path.write_text(yaml.safe_dump_all([node("b0", "b"), *claims]))
+    assert check("-f", path) == 0
+    err = capsys.readouterr().err
+    assert "not checked, since they select neither a Node nor an assumed one: Claim/c100" in err
+    assert f"no problems on {ASSUMED_NODES + 1} nodes" in err
 
 
 def test_a_path_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

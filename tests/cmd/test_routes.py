@@ -130,6 +130,22 @@ def test_available_and_received_have_their_own_columns(
     )
 
 
+@pytest.mark.parametrize("instances", [("blue", "red"), ("blue", "blue")])
+def test_available_routes_of_several_instances_name_them(
+    instances: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    routes = [
+        RouteItem(node="a", instance=one, family="ipv4-unicast", prefix="10.0.0.0/24")
+        for one in instances
+    ]
+    with serving(tmp_path / "other.sock", MadeUp([PEER], routes)):
+        head, *rows = table(tmp_path / "other.sock", capsys, "available")
+        assert not head.endswith("INSTANCE") or [row.split()[-1] for row in rows] == [*instances]
+        assert head.endswith("INSTANCE") is (len(set(instances)) > 1)
+        chosen = table(tmp_path / "other.sock", capsys, "available", "--instance", "blue")
+        assert not chosen[0].endswith("INSTANCE")
+
+
 def test_a_received_route_has_the_selector_that_accepts_it_or_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
