@@ -2,7 +2,8 @@
 
 The authority is trusted by what an API server is configured with (``caBundle``), so that a renewal
 must not come before the configuration has it: a new authority is published first, beside the former
-one, and issues only after that. Pure: the time comes from outside, keys from the system's source.
+one, and issues only after that. So it is where the Secret is deleted or damaged while servers present
+what it had. Pure: the time comes from outside, keys from the system's source.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -27,6 +29,8 @@ RENEWAL: Final = dt.timedelta(days=30)
 """Before its end."""
 LEEWAY: Final = dt.timedelta(days=2)
 """How far a clock may be behind that of the issuer."""
+_AUTHORITY: Final = "waggle-webhook-authority-"
+"""The common name of an authority, before its number."""
 
 FIELDS: Final = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 """Keys of the Secret, in the order of the fields of `Certificates`."""
@@ -66,31 +70,51 @@ class Certificates(msgspec.Struct, frozen=True):
 
 
 def from_secret(data: Mapping[str, Any] | None) -> Certificates | None:
-    """Return what a Secret has, or None where it is not complete or cannot be read."""
+    """Return what a Secret has, or None where a server cannot present it.
+
+    It is not complete, cannot be read, or its parts do not belong together.
+    """
     try:
         values = [base64.b64decode(str((data or {})[field])).decode() for field in FIELDS]
         found = Certificates(*values)
-        _authorities(found)
-        _certificate(found.certificate)
-        for key in (found.authority_key, found.key):
-            _key(key)
-    except (KeyError, ValueError, TypeError, IndexError):
+        certificate = _certificate(found.certificate)
+        pairs = ((_authorities(found)[0], found.authority_key), (certificate, found.key))
+        if any(one.public_key() != _key(key).public_key() for one, key in pairs):
+            return None
+        certificate.verify_directly_issued_by(_issuer(found))
+        _names(certificate)
+    except (KeyError, ValueError, TypeError, IndexError, StopIteration):
+        return None
+    except (InvalidSignature, x509.ExtensionNotFound):
         return None
     return found
 
 
 def due(
-    stored: Certificates | None, now: dt.datetime, names: Iterable[str], *, published: bool
+    stored: Certificates | None,
+    now: dt.datetime,
+    names: Iterable[str],
+    *,
+    published: bool,
+    presented: Certificates | None = None,
+    trusted: str = "",
 ) -> Certificates | None:
     """Return what has to be stored in place of what is, or None where nothing is due.
 
     ``names`` are the DNS names and addresses of the server. ``published``: the API server is
-    configured with the present authorities.
+    configured with the present authorities. ``presented`` is what this server has in memory, and
+    ``trusted`` the ``caBundle`` of the API server: they count where nothing usable is stored, since
+    other servers present what was.
     """
     wanted = tuple(names)
     if stored is None:
         authority, authority_key = _new_authority(now)
-        return _issued(_pem(authority), authority_key, now, wanted)
+        if presented is None or now > presented.end:
+            return _issued(_pem(authority) + _former(trusted), authority_key, now, wanted)
+        both = _pem(authority) + _pem(_issuer(presented))
+        return msgspec.structs.replace(
+            presented, authorities=both, authority_key=_key_pem(authority_key)
+        )
     authorities = _authorities(stored)
     authority = authorities[0]
     if now > authority.not_valid_after_utc - AUTHORITY_RENEWAL:
@@ -112,7 +136,7 @@ def _new_authority(
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     key = ec.generate_private_key(ec.SECP256R1())
     # Different for each authority, so that a certificate shows which one issued it.
-    name = _name(f"waggle-webhook-authority-{x509.random_serial_number():x}"[:64])
+    name = _name(f"{_AUTHORITY}{x509.random_serial_number():x}"[:64])
     authority = (
         _builder(name, name, key.public_key(), now, AUTHORITY_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -193,13 +217,28 @@ def _authorities(stored: Certificates) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(stored.authorities.encode())
 
 
+def _issuer(stored: Certificates) -> x509.Certificate:
+    """Return the authority of the certificate. Raises StopIteration if it is not among them."""
+    issuer = _certificate(stored.certificate).issuer
+    return next(one for one in _authorities(stored) if one.subject == issuer)
+
+
+def _former(bundle: str) -> str:
+    """Return the first authority of a ``caBundle`` as PEM; empty if it is none of ours."""
+    try:
+        found = x509.load_pem_x509_certificates(base64.b64decode(bundle))[0]
+    except (ValueError, IndexError):
+        return ""
+    return _pem(found) if f"CN={_AUTHORITY}" in found.subject.rfc4514_string() else ""
+
+
 def _certificate(pem: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate(pem.encode())
 
 
 def _key(pem: str) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(pem.encode(), password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != ec.SECP256R1.name:
         raise TypeError("is not a key of ours")
     return key
 

@@ -73,10 +73,18 @@ class CertificateKeeper:
         stored = from_secret((found or {}).get("data"))
         if self._leads():
             is_published = stored is not None and self._published == stored.bundle
-            renewed = due(stored, self._now(), self._names, published=is_published)
+            renewed = due(
+                stored,
+                self._now(),
+                self._names,
+                published=is_published,
+                presented=self._presented,
+                trusted="" if stored is not None else await self._trusted(writer),
+            )
             if renewed is not None:
                 stored = await self._store(writer, path, found, renewed)
         if stored is None:
+            # What is in memory is presented until there is another one.
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
             return False
         if stored != self._presented:
@@ -124,6 +132,12 @@ class CertificateKeeper:
                 return None
             raise
         return certificates
+
+    async def _trusted(self, writer: Writer) -> str:
+        """Return the authorities that the configuration has, empty if none."""
+        found = await writer.get(self._configuration) or {}
+        bundles = [hook["clientConfig"].get("caBundle") for hook in found.get("webhooks") or []]
+        return next(filter(None, bundles), "")
 
     async def _publish(self, writer: Writer, certificates: Certificates) -> bool:
         """Write the authorities into the configuration; returns whether it exists."""

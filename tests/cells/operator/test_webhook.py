@@ -8,7 +8,7 @@ import datetime as dt
 import io
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from cells.operator.webhook.certificate import CONFIGURATIONS, CertificateKeeper
 from cells.operator.webhook.server import BODY_OCTETS, WebhookServer
 from reconcilers.admission import Verdict
 from resources.kubernetes import StatusError, Writer
-from resources.kubernetes.certificates import LIFETIME, RENEWAL, from_secret
+from resources.kubernetes.certificates import LIFETIME, RENEWAL, due, from_secret
 from tests.reconcilers.admission.claims import claim
 from tests.reconcilers.admission.test_review import Place
 
@@ -340,13 +340,97 @@ def test_a_missing_configuration_is_said_in_health() -> None:
     asyncio.run(main())
 
 
-def test_a_damaged_secret_is_made_again() -> None:
+Damage = Callable[[Objects], None]
+
+
+def delete(objects: Objects) -> None:
+    del objects.stored[SECRET]
+
+
+def cut_key(objects: Objects) -> None:
+    objects.stored[SECRET]["data"]["tls.key"] = "????"
+
+
+def take_foreign_key(objects: Objects) -> None:
+    """Each part can be read, and they do not belong together."""
+    data = objects.stored[SECRET]["data"]
+    data["tls.key"] = data["ca.key"]
+
+
+def take_foreign_authority(objects: Objects) -> None:
+    other = due(None, dt.datetime.now(dt.UTC), NAMES, published=False)
+    assert other is not None
+    data = objects.stored[SECRET]["data"]
+    objects.stored[SECRET]["data"] = {**other.data, **{k: data[k] for k in ("tls.crt", "tls.key")}}
+
+
+def take_authority_as_certificate(objects: Objects) -> None:
+    """A certificate without a name of the server."""
+    data = objects.stored[SECRET]["data"]
+    data |= {"tls.crt": data["ca.crt"], "tls.key": data["ca.key"]}
+
+
+DAMAGES = (delete, cut_key, take_foreign_key, take_foreign_authority, take_authority_as_certificate)
+
+
+async def answers(*replicas: Replica) -> None:
+    for it in replicas:
+        async with it.client() as client:
+            assert (await post(client, review(claim("two", 1))))[0] == 200
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_secret_that_is_damaged_while_servers_run_refuses_no_request(damage: Damage) -> None:
+    async def main() -> None:
+        async with replica() as leader:
+            follower = Replica(leader.objects, leads=False)
+            await follower.step()
+            before = from_secret(leader.objects.stored[SECRET]["data"])
+            damage(leader.objects)
+            # Before the leader has seen it, both present what they have.
+            assert not await follower.step()
+            await answers(leader, follower)
+            assert await leader.step()
+            await answers(leader, follower)
+            for _ in range(2):
+                assert await leader.step()
+                await answers(leader, follower)
+            assert await follower.step()
+            await answers(leader, follower)
+            after = from_secret(leader.objects.stored[SECRET]["data"])
+            assert after is not None
+            assert before is not None
+            assert after.key != before.key
+            assert after.authority_key != before.authority_key
+            await follower.server.stop()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_secret_that_is_damaged_as_the_leader_starts_leaves_the_others_trusted(
+    damage: Damage,
+) -> None:
     async def main() -> None:
         async with replica() as it:
-            it.objects.stored[SECRET]["data"]["tls.key"] = "????"
+            it.leads = False
+            damage(it.objects)
+            leader = Replica(it.objects)
+            assert await leader.step()
+            await answers(it, leader)
             assert await it.step()
-            assert from_secret(it.objects.stored[SECRET]["data"]) is not None
-            async with it.client() as client:
-                assert (await post(client, review(claim("two", 1))))[0] == 200
+            await answers(it, leader)
+            await leader.server.stop()
+
+    asyncio.run(main())
+
+
+def test_a_secret_that_is_damaged_twice_refuses_no_request() -> None:
+    async def main() -> None:
+        async with replica() as it:
+            for _ in range(3):
+                delete(it.objects)
+                assert await it.step()
+                await answers(it)
 
     asyncio.run(main())
