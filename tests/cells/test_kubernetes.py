@@ -18,12 +18,13 @@ from cells.dialects.cell import agent_cell
 from cells.hive import Level, load
 from cells.hive.hive import Hive
 from cells.metrics import Metrics
+from resources.cilium.kinds import ADVERTISEMENT
 from resources.ingest import Ingest
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
 from tests.reconcilers.build import peer_config
-from tests.resources.kubernetes.objects import service
+from tests.resources.kubernetes.objects import advertisement, service
 from tests.support.apiserver import ApiServer, status
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -176,6 +177,32 @@ def test_missing_forbidden_and_invalid_are_told_apart_in_health(tmp_path: Path) 
         await until(lambda: all(shown(*want) for want in wanted))
         server.put(service("bad"))
         await until(lambda: levels(hive)["kubernetes/objects"][0] is Level.OK)
+
+    run(tmp_path, scenario)
+
+
+def test_a_definition_that_is_deleted_while_running_degrades_its_kind(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        kind, scope = "CiliumBGPAdvertisement", "kubernetes/CiliumBGPAdvertisement"
+        tables, db = hive.get(Tables), hive.get(Database)
+        rows = tables.of(ADVERTISEMENT)
+        server.put(advertisement("pods"))
+        await until(lambda: len(list(rows.all(db.snapshot()))) == 1)
+        # With a definition its objects are deleted, one by one in the watch; then lists get 404.
+        server.delete(kind, "pods")
+        await until(lambda: not list(rows.all(db.snapshot())))
+        assert levels(hive)[scope][0] is Level.OK
+        server.served["ciliumbgpadvertisements"] = ()
+        await server.stop()
+        await server.start()
+        await until(lambda: "was its CRD deleted?" in levels(hive)[scope][1])
+        assert levels(hive)[scope][0] is Level.DEGRADED
+        assert hive.health.level() is Level.DEGRADED
+        # That is a failure of this kind: the API server answers for the others.
+        await until(lambda: levels(hive)["kubernetes"][0] is Level.OK)
+        server.served["ciliumbgpadvertisements"] = ("v2",)
+        await until(lambda: levels(hive)[scope][0] is Level.OK)
+        await until(lambda: hive.health.level() is Level.OK)
 
     run(tmp_path, scenario)
 
