@@ -326,6 +326,7 @@ class AgentFacts:
             text = f"the session is {status.state}: {status.reason}"
             return [_not_advertised(item, "SessionDown", text) for item in items]
         silent = {str(f.family): f.note for f in status.families if not f.negotiated}
+        left_out = {str(f.family): f.note for f in status.families if f.left_out}
         expected: dict[Family, list[bytes]] = {}
         for text in dict.fromkeys(text for item in items for text in item.advertised_prefixes):
             family, nlri = prefix_to_wire(text)
@@ -347,6 +348,8 @@ class AgentFacts:
                 completed.append(_not_advertised(item, "FamilyNotNegotiated", note))
             elif not advertised.issuperset(item.advertised_prefixes):
                 text = "it has not been sent (yet)"
+                if item.family in left_out:
+                    text = f"{text}: {left_out[item.family]}"
                 completed.append(_not_advertised(item, "NotSent", text))
             else:
                 completed.append(item)

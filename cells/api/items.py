@@ -129,6 +129,7 @@ def _counts(families: Sequence[FamilyStatus], what: str) -> list[FamilyCount]:
             family=str(entry.family),
             routes=getattr(entry, what),
             not_kept=(entry.not_kept or None) if what == "received" else None,
+            left_out=(entry.left_out or None) if what == "advertised" else None,
         )
         for entry in families
         if entry.negotiated

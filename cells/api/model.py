@@ -70,6 +70,9 @@ class FamilyCount(Item, frozen=True, kw_only=True):
     routes: int
     not_kept: int | None = None
     """Those of them that are only counted (``--keep-received``); absent without any."""
+    left_out: int | None = None
+    """Those beside them that are not advertised, as they do not fit a message to the peer; absent
+    without any."""
 
 
 class PeerItem(Item, frozen=True, kw_only=True):

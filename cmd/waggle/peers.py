@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -83,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
     now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
     output.table(COLUMNS, rows, args)
+    for sentence in left_out(answer["items"]):
+        output.complain("waggle peers", sentence)
     for problem in answer.get("problems", []):
         output.complain("waggle peers", problem)
     return output.EXIT_OK
@@ -104,6 +107,17 @@ def _explain_absence(answer: dict[str, Any], named: str | None) -> int:
     for reason in (*problems, *(() if named else answer.get("notes", []))):
         output.complain("waggle peers", reason)
     return output.EXIT_NOT_FOUND if named else output.EXIT_OK
+
+
+def left_out(items: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each peer that does not get all routes."""
+    for item in items:
+        count = sum(family.get("leftOut", 0) for family in item.get("advertised", ()))
+        if count:
+            yield (
+                f"{item['name']}: {count} prefixes are not advertised: they do not fit a message to "
+                "the peer"
+            )
 
 
 def row(item: dict[str, Any], now: datetime) -> list[str]:

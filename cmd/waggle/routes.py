@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from cells.api.streamed_list import StreamedList
-from waggle import ask_agent, output
+from waggle import ask_agent, output, peers
 from waggle.output import NONE
 from waggle.tables import Column
 
@@ -181,7 +181,9 @@ def _notes(
     elif answer.rest.get("truncated"):
         yield f"these are the first {args.limit} routes; there are more"
     elif selection.table == "received" and selection.prefix is None:
-        yield from _not_kept(args)
+        yield from _not_kept(_peers(args))
+    if selection.table == "advertised" and not missing:
+        yield from peers.left_out(_peers(args))
 
 
 class ReadAhead(NamedTuple):
@@ -235,11 +237,16 @@ def _sorted(items: list[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str
         yield from routes
 
 
-def _not_kept(args: argparse.Namespace) -> Iterator[str]:
-    """Yield a sentence for each peer whose received routes are not all kept."""
+def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the sessions of the peers that are asked for; none without an answer."""
     query = {"peer": args.peer, "instance": args.instance}
     answer = ask_agent.read("routes", "PeerList", args, "/v1/peers", query)
-    for item in () if answer is None else answer["items"]:
+    return [] if answer is None else list(answer["items"])
+
+
+def _not_kept(peers: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each peer whose received routes are not all kept."""
+    for item in peers:
         families = item.get("received", ())
         counted = sum(family.get("notKept", 0) for family in families)
         if counted:

@@ -32,6 +32,7 @@ from speaker.api import (
     InstanceStatus,
     ListenChanged,
     PeerStatus,
+    RouteLeftOut,
     SessionError,
     StateChanged,
 )
@@ -268,6 +269,24 @@ def test_every_kind_of_event_reaches_the_observers(event: Event) -> None:
     bench.events.observable.subscribe(seen.append)
     bench.events.publish(event)
     assert seen == [event]
+
+
+def test_a_route_that_is_not_advertised_is_logged_with_the_reason_and_the_count() -> None:
+    event = RouteLeftOut(
+        instance="i",
+        peers=("tor-1", "tor-2"),
+        family=IPV4_UNICAST,
+        prefix="10.9.0.0/24",
+        count=4,
+        reason="its attributes do not fit a message",
+    )
+    with capture_logs() as logs:
+        Bench().events.publish(event)
+    (line,) = logs
+    assert (line["event_name"], line["log_level"]) == ("peer.route_left_out", "warning")
+    assert (line["instance"], line["peers"]) == ("i", ("tor-1", "tor-2"))
+    assert (line["family"], line["prefix"]) == ("ipv4-unicast", "10.9.0.0/24")
+    assert (line["count"], line["reason"]) == (4, "its attributes do not fit a message")
 
 
 def test_a_listener_that_cannot_listen_shows_in_health() -> None:

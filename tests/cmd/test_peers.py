@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cells.api.model import FamilyCount, PeerItem
 from tests.support.api import MadeUp, serving
@@ -90,6 +91,33 @@ def test_wide_adds_columns_and_escapes_texts_of_peers(
     assert "90/30" in out
     assert "7/9" in out
     assert "connection \\x1b[31mrefused" in out
+
+
+def test_a_peer_that_does_not_get_all_routes_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    some = [
+        FamilyCount(family="ipv4-unicast", routes=12, left_out=2),
+        FamilyCount(family="ipv6-unicast", routes=1, left_out=1),
+    ]
+    with serving(path, MadeUp([replace(UP, advertised=some), replace(UP, name="tor-3"), DOWN])):
+        assert main(["peers", "--socket", str(path)]) == 0
+        shown = capsys.readouterr()
+        assert " 12,1 " in shown.out
+        sentence = "tor-1: 3 prefixes are not advertised: they do not fit a message to the peer\n"
+        assert shown.err == f"waggle peers: {sentence}"
+        assert main(["peers", "-o", "json", "--socket", str(path)]) == 0
+        shown = capsys.readouterr()
+        counts = {p["name"]: p.get("advertised", []) for p in json.loads(shown.out)["items"]}
+        assert [count.get("leftOut") for count in counts["tor-1"]] == [2, 1]
+        assert [count.get("leftOut") for count in counts["tor-3"]] == [None, None]
+        assert shown.err == ""
+        # The list of what is advertised says it, too; also where nothing is.
+        assert main(["routes", "advertised", "--socket", str(path)]) == 0
+        assert capsys.readouterr().err.endswith(f"waggle routes: {sentence}")
+        assert main(["routes", "received", "--socket", str(path)]) == 0
+        assert "do not fit" not in capsys.readouterr().err
 
 
 def test_json_is_the_envelope_without_unknown_members(

@@ -263,8 +263,14 @@ class Process:
     def end(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=5)
+        _, self.errors = self.process.communicate(timeout=5)
         return self.process.returncode
+
+
+def left_out(router: Process) -> int:
+    """Return how many IPv4 routes the only peer of a router does not get."""
+    (peer,) = router.request(op="peers")["peers"]
+    return int(peer["families"]["ipv4-unicast"]["leftOut"])
 
 
 @pytest.fixture
@@ -308,12 +314,21 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
     (route,) = [r for r in one.request(op="routes")["routes"] if r["prefix"] == "10.3.0.0/16"]
     assert (route["asPath"], route["communities"], route["med"]) == ("65002", ["65002:3"], 7)
     assert route["nextHop"] == "127.0.0.2"
-    assert command("withdraw", "10.3.0.0/16", "-c", str(other.path)) == 0
+    # A route that does not fit a message is not advertised, and reported with its reason.
+    too_long = [f"1:2:{number}" for number in range(5_461)]
+    other.request(op="announce", prefixes=["10.9.0.0/16"], largeCommunities=too_long)
+    other.until(lambda: left_out(other) == 1)
+    assert "10.9.0.0/16" in other.prefixes()
+    assert "10.9.0.0/16" not in other.prefixes("advertised")
+    assert command("withdraw", "10.3.0.0/16", "10.9.0.0/16", "-c", str(other.path)) == 0
+    other.until(lambda: left_out(other) == 0)
     one.until(lambda: "10.3.0.0/16" not in one.prefixes())
 
     began = time.monotonic()
     assert other.end() == 0
     assert time.monotonic() - began < 2.0
+    (line,) = [line for line in other.errors.splitlines() if "is not advertised" in line]
+    assert re.fullmatch(r".+: 10\.9\.0\.0/16 is not advertised: .+ \(1 so far\)", line)
     one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32"})
     assert one.end() == 0
     assert not one.socket.exists()

@@ -1,0 +1,93 @@
+"""Sessions and explanations of the agent's API, of a real engine, where routes are not advertised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from cells.api.facts import AgentFacts
+from cells.api.model import ExplainItem, FamilyCount
+from cells.hive import Group
+from cells.node import ThisNode
+from cells.options import NodeOptions
+from reconcilers.model import ObjectRef, RouteExplanation
+from speaker.nlri import prefix_to_wire
+from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
+
+FITS, TOO_LONG = "10.8.0.0/24", "10.9.0.0/24"
+COMMUNITIES = tuple(range(16_380))
+"""65,520 octets: not even an extended message has room for them (RFC 8654)."""
+
+
+class Intended:
+    """The intent's loop and explainer, where both prefixes are to be advertised."""
+
+    def explainer(self) -> Intended:
+        return self
+
+    def explain(self, *_: object) -> Iterator[Sequence[RouteExplanation]]:
+        for text in (FITS, TOO_LONG):
+            family, nlri = prefix_to_wire(text)
+            yield [
+                RouteExplanation(
+                    instance=INSTANCE.name,
+                    peer=PEER.name,
+                    object=ObjectRef("Service", "shop", "web"),
+                    type="LoadBalancerIP",
+                    family=family,
+                    nlri=nlri,
+                    advertised=(nlri,),
+                    reason="Advertised",
+                    message="",
+                )
+            ]
+
+
+def agent(rows: Rows) -> AgentFacts:
+    """Return what the API reads of an agent; it has neither dialects nor health."""
+    absent: Any = None
+    return AgentFacts(
+        ThisNode(NodeOptions(name="n")),
+        rows.speaker,
+        rows.db,
+        rows.resources,
+        rows.intent,
+        cast("Any", Intended()),
+        Group(),
+        statuses=absent,
+        readiness=absent,
+        health=absent,
+        unused=None,
+    )
+
+
+def advertised(facts: AgentFacts) -> FamilyCount:
+    (peer,) = facts.peers(peer=None, instance=None)
+    assert peer.advertised is not None
+    return next(count for count in peer.advertised if count.family == "ipv4-unicast")
+
+
+def explained(facts: AgentFacts) -> list[ExplainItem]:
+    slices = facts.explain(None, peer=None, instance=None)
+    return [item for items in slices for item in items]
+
+
+def test_a_route_that_does_not_fit_a_message_is_counted_apart_and_explained() -> None:
+    rows = Rows()
+    rows.apply([INSTANCE], [PEER])
+    rows.route(FITS, TOO_LONG)
+    rows.router()
+    rows.run()
+    facts = agent(rows)
+    assert advertised(facts) == FamilyCount(family="ipv4-unicast", routes=2)
+    assert [item.reason for item in explained(facts)] == ["Advertised", "Advertised"]
+    rows.route(TOO_LONG, communities=COMMUNITIES)
+    rows.run()
+    assert advertised(facts) == FamilyCount(family="ipv4-unicast", routes=1, left_out=1)
+    fits, too_long = explained(facts)
+    assert fits.advertised
+    assert (too_long.advertised, too_long.reason) == (False, "NotSent")
+    assert too_long.message == (
+        "it has not been sent (yet): 1 prefixes are not advertised: they do not fit a message to "
+        "the peer"
+    )
