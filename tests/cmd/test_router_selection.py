@@ -1,0 +1,87 @@
+"""What `waggle router routes` lists of a router with two peers, each with routes of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from speaker.api import InstanceConfig, PeerConfig, RouteAttributes
+from tests.support.engine_speaker import EngineSpeaker
+from waggle.router.api import Api
+from waggle.router.config import INSTANCE
+
+ROUTER, TOR_1, TOR_2 = "192.0.2.1", "192.0.2.11", "192.0.2.12"
+SHARED = ("10.0.0.0/8", "2001:db8::/32")
+"""Announced by both; each has a longer IPv4 prefix beside it that the other one has not."""
+
+
+@pytest.fixture(name="api", scope="module")
+def router_with_two_peers() -> Api:
+    speaker = EngineSpeaker(address=ROUTER)
+    speaker.set_instance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id=ROUTER))
+    for number, address in enumerate((TOR_1, TOR_2), 1):
+        asn = 65000 + number
+        speaker.set_peer(
+            INSTANCE,
+            PeerConfig(
+                name=f"tor-{number}", address=address, peer_asn=asn, import_="all", export="all"
+            ),
+        )
+        tor = speaker.network.host(f"tor-{number}", address, asn)
+        tor.peer(PeerConfig(name="router", address=ROUTER, peer_asn=65000, export="all"))
+        tor.routes(dict.fromkeys((*SHARED, f"10.{number}.0.0/16"), RouteAttributes()))
+    speaker.network.run(5)
+    assert all(status.established for status in speaker.peers())
+    return Api(cast("Any", speaker))
+
+
+def ask(api: Api, **question: object) -> list[tuple[str, str]]:
+    """Return peer and prefix of each route of an answer."""
+    answer = api.answer(json.dumps({"op": "routes", **question}).encode())
+    assert not isinstance(answer, dict), answer
+    return sorted((str(route["peer"]), route["prefix"]) for routes in answer for route in routes)
+
+
+def at(peer: str, *prefixes: str) -> list[tuple[str, str]]:
+    return sorted((peer, prefix) for prefix in prefixes)
+
+
+@pytest.mark.parametrize("table", ["received", "available"])
+@pytest.mark.parametrize(("peer", "own"), [("tor-1", "10.1.0.0/16"), ("tor-2", "10.2.0.0/16")])
+def test_a_peers_routes_are_those_that_it_announced(
+    api: Api, table: str, peer: str, own: str
+) -> None:
+    assert ask(api, table=table, peer=peer) == at(peer, *SHARED, own)
+    assert ask(api, table=table, peer=peer, family="ipv6-unicast") == at(peer, "2001:db8::/32")
+    assert ask(api, table=table, peer=peer, prefix="10.0.0.0/8") == at(peer, "10.0.0.0/8")
+
+
+def test_without_a_peer_both_have_theirs(api: Api) -> None:
+    both = at("tor-1", *SHARED, "10.1.0.0/16") + at("tor-2", *SHARED, "10.2.0.0/16")
+    assert ask(api, table="received") == both
+    assert ask(api, table="available") == both
+
+
+def test_advertised_to_a_peer_is_what_the_other_one_announced(api: Api) -> None:
+    assert ask(api, table="advertised", peer="tor-1") == at("tor-1", "10.2.0.0/16")
+    assert "10.1.0.0/16" in {prefix for _, prefix in ask(api, table="advertised", peer="tor-2")}
+
+
+@pytest.mark.parametrize("table", ["received", "available"])
+def test_the_longest_match_is_that_of_the_peer(api: Api, table: str) -> None:
+    assert ask(api, table=table, peer="tor-1", prefix="10.1.2.3") == at("tor-1", "10.1.0.0/16")
+    assert ask(api, table=table, peer="tor-2", prefix="10.1.2.3") == at("tor-2", "10.0.0.0/8")
+    assert ask(api, table=table, peer="tor-2", prefix="192.0.2.1") == []
+
+
+def test_without_a_peer_the_longest_match_is_that_of_each_peer_or_of_the_table(api: Api) -> None:
+    of_each = at("tor-1", "10.1.0.0/16") + at("tor-2", "10.0.0.0/8")
+    assert ask(api, table="received", prefix="10.1.2.3") == of_each
+    assert ask(api, table="available", prefix="10.1.2.3") == at("tor-1", "10.1.0.0/16")
+
+
+def test_a_limit_counts_the_routes_of_the_peer(api: Api) -> None:
+    assert len(ask(api, table="received", peer="tor-2", limit=2)) == 2
+    assert {peer for peer, _ in ask(api, table="received", peer="tor-2", limit=2)} == {"tor-2"}
