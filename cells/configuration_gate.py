@@ -45,6 +45,7 @@ class ConfigurationGate:
     ) -> None:
         self._database = database
         self._problems = tables.source_problems
+        self._compiled = intent_tables.problems
         self._peers = intent_tables.peers
         self._intent = intent
         self._claims = claims
@@ -87,6 +88,7 @@ class ConfigurationGate:
         snapshot = self._database.snapshot()
         return reason_unusable(
             self._problems.all(snapshot),
+            self._compiled.all(snapshot),
             peers=self._peers.count(snapshot),
             remembered=self._claims.remembered if self._hold else 0,
         )

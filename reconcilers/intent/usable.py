@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from reconcilers.model import Problem
 from resources.core.kinds import ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE
 from resources.source import SourceProblem
 
@@ -14,10 +15,17 @@ NOT_CONFIGURING: Final = frozenset(
 """Kinds without which there may be peers all the same."""
 
 
-def reason_unusable(problems: Iterable[SourceProblem], *, peers: int, remembered: int) -> str:
+def reason_unusable(
+    problems: Iterable[SourceProblem],
+    compiled: Iterable[Problem] = (),
+    *,
+    peers: int,
+    remembered: int,
+) -> str:
     """Return why a configuration cannot be used, or is not there; empty if it can.
 
-    ``peers`` is the number of peers, ``remembered`` that of the last run, 0 where it does not count.
+    ``compiled`` are the problems of the intent. ``peers`` is the number of peers, ``remembered`` that
+    of the last run, 0 where it does not count.
     """
     lost = sorted(problem for problem in problems if problem.lost)
     for problem in lost:
@@ -28,6 +36,11 @@ def reason_unusable(problems: Iterable[SourceProblem], *, peers: int, remembered
     for problem in lost:
         if problem.object is None or problem.object.kind not in NOT_CONFIGURING:
             return f"there is no peer, and an object cannot be used: {problem}"
+    for one in sorted(compiled):
+        if one.leaves_out and one.category == "unsupported":
+            # A valid object with a value of a later release, at each of the node's peers.
+            where = ": ".join(part for part in (str(one.objects[0]), one.field) if part)
+            return f"there is no peer, as none can be used: {where}: {one.message}"
     if remembered:
         return (
             f"there is no peer, and the last run had {remembered} "

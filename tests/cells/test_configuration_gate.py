@@ -117,6 +117,28 @@ def test_f58_an_invalid_object_without_a_valid_version_is_not_ready_where_no_pee
     agent.run(scenario)
 
 
+def test_values_of_a_later_release_leave_an_agent_without_a_session_not_ready(
+    tmp_path: Path,
+) -> None:
+    agent = Agent(tmp_path)
+    later = agent.content.replace('"peerAddress": "127.0.0.2"', '"autoDiscovery": {"mode": "Lldp"}')
+    assert later != agent.content
+    agent.bgp.write_text(later)
+
+    async def scenario(hive: Hive) -> None:
+        text = "peer 'tor-1' is left out: the mode 'Lldp' is not known; DefaultGateway, Unnumbered"
+        await until(lambda: text in waiting(hive))
+        assert waiting(hive).startswith("a usable configuration: there is no peer, as none can be")
+        assert hive.health.scope("readiness").level() is Level.DEGRADED
+        agent.bgp.write_text(agent.content)
+        await ready(hive)
+
+    # Whatever the last run had, and without one.
+    agent.run(scenario, hold="0")
+    agent.bgp.write_text(later)
+    agent.run(scenario)
+
+
 def test_f58_an_invalid_service_does_not_concern_readiness(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     (agent.manifests / "web.json").write_text(json.dumps(service("web", "198.51.100.10")) * 1)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,8 +15,11 @@ from cells.hive import Level, load
 from cells.hive.hive import Hive
 from cells.readiness import GATE, NAMED_PEERS, SOURCE_GATE, _names, without_initial_table
 from reconcilers.model import Peer
+from reconcilers.tables import IntentTables
+from resources.tables import Tables
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
+from statedb import Database
 from tests.cmd.lab import NODE, configuration, free_port, service
 from tests.reconcilers.build import usual
 from tests.reconcilers.cilium.test_report import session
@@ -62,10 +66,19 @@ def test_a_message_names_five_peers_and_the_number_of_the_others() -> None:
     assert _names({"i/p": "down"}) == "peer i/p"
 
 
-def run(directory: Path, timeout: str, scenario: Callable[[Hive, int], Awaitable[None]]) -> None:
-    """Run an agent with one peer at 127.0.0.2, and no router there."""
+def as_it_is(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return items
+
+
+def run(
+    directory: Path,
+    timeout: str,
+    scenario: Callable[[Hive, int], Awaitable[None]],
+    edited: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = as_it_is,
+) -> None:
+    """Run an agent with one peer at 127.0.0.2, and no router there, on these objects as edited."""
     port = free_port("127.0.0.2")
-    for item in (*configuration([port]), service("web", "198.51.100.10")):
+    for item in edited([*configuration([port]), service("web", "198.51.100.10")]):
         name = f"{item['kind']}-{item['metadata']['name']}.json"
         (directory / name).write_text(json.dumps(item))
     flags = {
@@ -88,28 +101,59 @@ def run(directory: Path, timeout: str, scenario: Callable[[Hive, int], Awaitable
     asyncio.run(whole())
 
 
-def test_an_agent_is_ready_when_the_router_has_its_routes(tmp_path: Path) -> None:
-    async def scenario(hive: Hive, port: int) -> None:
-        await until(lambda: "main/tor-1" in hive.readiness.waiting().get(GATE, ""))
-        async with Speaker() as router:
-            router.set_instance(
-                InstanceConfig(
-                    name="r",
-                    local_asn=65000,
-                    router_id="192.0.2.1",
-                    listen=(("127.0.0.2", port),),
-                )
+async def ready_with_a_router(hive: Hive, port: int) -> None:
+    """Check that the agent becomes ready once a router has the session and its route."""
+    await until(lambda: "main/tor-1" in hive.readiness.waiting().get(GATE, ""))
+    async with Speaker() as router:
+        router.set_instance(
+            InstanceConfig(
+                name="r",
+                local_asn=65000,
+                router_id="192.0.2.1",
+                listen=(("127.0.0.2", port),),
             )
-            router.set_peer(
-                "r",
-                PeerConfig(name="agent", address="127.0.0.1", peer_asn=65001, passive=True),
-            )
-            await until(lambda: hive.readiness.ready)
-            (status,) = router.peers()
-            assert status.established
-            await until(lambda: next(f.received for f in router.peers()[0].families) == 1)
+        )
+        router.set_peer(
+            "r",
+            PeerConfig(name="agent", address="127.0.0.1", peer_asn=65001, passive=True),
+        )
+        await until(lambda: hive.readiness.ready)
+        (status,) = router.peers()
+        assert status.established
+        await until(lambda: next(f.received for f in router.peers()[0].families) == 1)
 
-    run(tmp_path, "1000", scenario)
+
+def test_an_agent_is_ready_when_the_router_has_its_routes(tmp_path: Path) -> None:
+    run(tmp_path, "1000", ready_with_a_router)
+
+
+def later(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add a value that only a later release knows to each object of Cilium's."""
+    for item in items:
+        match item["kind"]:
+            case "CiliumBGPClusterConfig":
+                discovered = {"name": "later", "peerASN": 65000, "autoDiscovery": {"mode": "Lldp"}}
+                item["spec"]["bgpInstances"][0]["peers"].append(discovered)
+            case "CiliumBGPPeerConfig":
+                item["spec"]["families"].append({"afi": "ipv4", "safi": "color"})
+            case "CiliumBGPAdvertisement":
+                item["spec"]["advertisements"].append({"advertisementType": "Egress"})
+                item["spec"]["advertisements"][0]["service"]["addresses"].append("NodeIP")
+    return items
+
+
+def test_an_agent_that_starts_with_values_of_a_later_release_has_its_session_and_is_ready(
+    tmp_path: Path,
+) -> None:
+    async def scenario(hive: Hive, port: int) -> None:
+        await ready_with_a_router(hive, port)
+        intent = hive.get(IntentTables).problems.all(hive.get(Database).snapshot())
+        (problem,) = [one for one in intent if one.leaves_out]
+        assert problem.leaves_out == ("main", "later")
+        # Not only the objects that it had before are in effect: it had none.
+        assert not list(hive.get(Tables).source_problems.all(hive.get(Database).snapshot()))
+
+    run(tmp_path, "1000", scenario, later)
 
 
 def test_an_agent_without_any_source_is_not_ready() -> None:
