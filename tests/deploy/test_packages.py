@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,11 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     install = ["install", "--no-deps", "--ignore-installed", "--prefix", str(prefix), str(wheel)]
     subprocess.run([*pip, *install], check=True, capture_output=True)
     (target,) = prefix.glob("lib/python*/site-packages")
+    # The interpreter has the checkout installed, which would lend what the wheel lacks.
+    checkout = [str(ROOT), str(ROOT / "cmd")]
+    (target / "sitecustomize.py").write_text(
+        f"import sys\nsys.path[:] = [path for path in sys.path if path not in {checkout}]\n"
+    )
     return target
 
 
@@ -69,3 +77,30 @@ def test_the_wheel_has_the_examples_of_the_demo(installed: Path, tmp_path: Path)
     ]
     copied = {path.name for path in (tmp_path / "copies").rglob("*.yaml")}
     assert {"bgp.yaml", "node.yaml", "services.yaml", "router.yaml"} <= copied
+
+
+def test_the_demo_of_the_wheel_runs_outside_of_the_checkout(installed: Path) -> None:
+    """The program of the wheel, on the examples of the wheel; only their port is another one."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as name:
+        folder = Path(name)
+        for path in installed.parents[2].glob("share/waggle/examples/*"):
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, folder / path.name)
+        with socket.create_server(("127.0.0.2", 0)) as probe:
+            port = probe.getsockname()[1]
+        for file in (folder / "router.yaml", folder / "quickstart" / "bgp.yaml"):
+            file.write_text(file.read_text().replace("1790", str(port)))
+        program = installed.parents[2] / "bin" / "waggle"
+        words = ["demo", "--once", "--manifests", "quickstart", "--router", "router.yaml"]
+        done = subprocess.run(
+            [program, *words, "--socket", "agent.sock"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(installed)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"198.51.100.10/32", "10.244.1.0/24"} <= {
+        line.split()[0] for line in done.stdout.splitlines()
+    }
