@@ -50,6 +50,15 @@ def test_privileges_are_minimal(helm: Helm) -> None:
     assert "add" not in container(without, "agent")["securityContext"]["capabilities"]
 
 
+def test_the_memory_of_an_agent_is_limited_to_one_gibibyte(helm: Helm) -> None:
+    """Received routes cost memory: a router that sends too many ends the agent, and not the node."""
+    resources = container(helm.template(), "agent")["resources"]
+    assert resources["limits"] == {"memory": "1Gi"}
+    assert resources["requests"]["memory"] == "192Mi"
+    more = helm.template({"agent": {"resources": {"limits": {"memory": "3Gi"}}}})
+    assert container(more, "agent")["resources"]["limits"] == {"memory": "3Gi"}
+
+
 def test_probes_have_the_address_of_the_program(helm: Helm) -> None:
     everywhere = helm.template({"agent": {"http": {"host": "0.0.0.0"}}})
     for part, port in (("agent", 9877), ("operator", 9878)):
