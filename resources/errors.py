@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, TypeVar
+
 import msgspec
+
+T = TypeVar("T")
+
+MAX_LISTED_ERRORS: Final = 100
+"""Errors of the items of one list that are reported; the items after them are not checked."""
 
 
 class FieldError(msgspec.Struct, frozen=True, order=True):
@@ -14,6 +23,36 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         """Return ``path: message``."""
         return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def checked_items(
+    items: Sequence[T], path: str, errors: list[FieldError]
+) -> Iterator[tuple[int, T]]:
+    """Yield the items of a list with their indices, until many are wrong.
+
+    The caller adds the errors of each item to ``errors``.
+    """
+    until = len(errors) + MAX_LISTED_ERRORS
+    for i, item in enumerate(items):
+        if len(errors) >= until:
+            errors.append(unchecked_items(path, len(items) - i))
+            return
+        yield i, item
+
+
+def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
+    """Return the broken rules of an object; after many, the rest is not checked."""
+    found = tuple(islice(errors, MAX_LISTED_ERRORS + 1))
+    if len(found) <= MAX_LISTED_ERRORS:
+        return found
+    last = found[-1]
+    return (*found[:-1], FieldError(last.path, f"{last.message}; what follows is not checked"))
+
+
+def unchecked_items(path: str, count: int) -> FieldError:
+    """Return the error of a list in which so many items are wrong that the others are not checked."""
+    text = f"{count} more entries are not checked: those before have {MAX_LISTED_ERRORS} problems"
+    return FieldError(path, text)
 
 
 def shortened(text: str) -> str:

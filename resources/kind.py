@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from resources.crds.schema_markers import Definition
-from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.errors import FieldError, InvalidObject, ObjectName, first_errors
 from resources.labels import LabelSelector
 from resources.meta import METADATA_FIELDS, Resource
 from resources.schema import structural_errors, unknown_fields, unknown_names, without_nulls
@@ -198,10 +198,10 @@ class Kind(Generic[T]):
             return self.decode(msgspec.json.decode(octets))
         if bool(row.metadata.namespace) != self.namespaced:
             return self.decode(msgspec.json.decode(octets))
-        found = list(self._rules(row, None))
+        found = first_errors(self._rules(row, None))
         if found:
             name = ObjectName(self.name, row.metadata.namespace, row.metadata.name)
-            raise InvalidObject(name, tuple(found))
+            raise InvalidObject(name, found)
         return row
 
     def decode(self, value: Any) -> T:  # noqa: ANN401  JSON
@@ -217,7 +217,7 @@ class Kind(Generic[T]):
         except msgspec.ValidationError as error:
             errors = structural_errors(value, self._encoded)
             return self._broken(value, tuple(errors) or (FieldError("", str(error)),))
-        broken = tuple(self._rules(row, value))
+        broken = first_errors(self._rules(row, value))
         return self._broken(value, broken) if broken else row
 
     def _broken(self, value: Any, errors: tuple[FieldError, ...]) -> T:  # noqa: ANN401

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import inspect as shapes
 
-from resources.errors import FieldError, as_written
+from resources.errors import MAX_LISTED_ERRORS, FieldError, as_written, unchecked_items
 from resources.secret_value import SecretValue
 
 LONGEST_NAME: Final = 64
@@ -121,8 +121,19 @@ def _check_list(
         yield FieldError(path, f"at least {shape.min_length} item(s), got {len(value)}")
     if shape.max_length is not None and len(value) > shape.max_length:
         yield FieldError(path, f"at most {shape.max_length} item(s), got {len(value)}")
-    for i, item in enumerate(value):
-        yield from _check(item, shape.item_type, f"{path}[{i}]")
+    yield from _each(value, lambda item, where: _check(item, shape.item_type, where), path)
+
+
+def _each(items: list[Any], errors: Callable[[Any, str], Errors], path: str) -> Errors:
+    """Yield the errors of the items of a list, until there are many."""
+    found = 0
+    for i, item in enumerate(items):
+        if found >= MAX_LISTED_ERRORS:
+            yield unchecked_items(path, len(items) - i)
+            return
+        for error in errors(item, f"{path}[{i}]"):
+            yield error
+            found += 1
 
 
 def _check_dict(value: Any, shape: shapes.DictType, path: str) -> Errors:  # noqa: ANN401
@@ -191,12 +202,26 @@ def _unknown(value: Any, shape: shapes.Type, path: str) -> Errors:  # noqa: ANN4
             for option in shape.types:
                 yield from _unknown(value, option, path)
         case shapes.VarTupleType() | shapes.ListType() if isinstance(value, list):
-            for i, item in enumerate(value):
-                yield from _unknown(item, shape.item_type, f"{path}[{i}]")
+            of_items = shape.item_type
+            if _has_fields(of_items):
+                yield from _each(value, lambda item, where: _unknown(item, of_items, where), path)
         case shapes.StructType() if isinstance(value, dict):
             yield from _unknown_of_struct(value, shape, path)
         case _:
             return
+
+
+def _has_fields(shape: shapes.Type) -> bool:
+    """True if values of a shape are objects with declared fields, or have some within them."""
+    match shape:
+        case shapes.Metadata():
+            return _has_fields(shape.type)
+        case shapes.UnionType():
+            return any(_has_fields(option) for option in shape.types)
+        case shapes.VarTupleType() | shapes.ListType():
+            return _has_fields(shape.item_type)
+        case _:
+            return isinstance(shape, shapes.StructType)
 
 
 def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: str) -> Errors:
@@ -204,8 +229,7 @@ def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: st
     for name, item in value.items():
         if name in known:
             yield from _unknown(item, known[name], _join(path, str(name)))
-        else:
-            yield _unknown_field(path, str(name), known)
+    yield from unknown_names(value, known, path)
 
 
 def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
@@ -219,4 +243,6 @@ def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldEr
     if not isinstance(value, dict):
         return []
     names = [str(name) for name in value if name not in known]
-    return [_unknown_field(path, name, known) for name in names]
+    found = [_unknown_field(path, name, known) for name in names[:MAX_LISTED_ERRORS]]
+    more = len(names) - MAX_LISTED_ERRORS
+    return [*found, FieldError(path, f"{more} more unknown fields, ignored")] if more > 0 else found

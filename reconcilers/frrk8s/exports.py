@@ -8,7 +8,7 @@ from typing import NamedTuple
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import MED, Prefix, prefix
 from reconcilers.model import Attributes
-from resources.errors import FieldError
+from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
 from speaker.nlri import IPV6_UNICAST
@@ -29,7 +29,7 @@ class Available(NamedTuple):
     prefixes: frozenset[Prefix]
     """Of the router and of its imports."""
     complete: bool = True
-    """False while an imported VRF is unresolved: its prefixes are not known."""
+    """False where not all are known: an imported VRF is unresolved, or too many prefixes are wrong."""
 
 
 def advertised_routes(
@@ -53,6 +53,8 @@ class _Exports:
         self._key = key
         self._path = path
         self._errors: list[FieldError] = []
+        self._allowed_known = True
+        """False where the allowed prefixes are not all known."""
         self._preferences: dict[Prefix, tuple[int, str]] = {}
         self._communities: dict[Prefix, set[Community]] = {}
 
@@ -83,21 +85,24 @@ class _Exports:
     def _allowed(self) -> frozenset[Prefix]:
         given = self._spec.allowed
         if given.mode == "all":
+            self._allowed_known = self._complete
             return frozenset(one for one in self._available if self._carried(one))
-        return frozenset(self._listed(given.prefixes, f"{self._path}.allowed.prefixes"))
+        found = frozenset(self._listed(given.prefixes, f"{self._path}.allowed.prefixes"))
+        self._allowed_known = len(self._errors) <= MAX_LISTED_ERRORS
+        return found
 
     def _listed(self, texts: tuple[str, ...], path: str) -> Iterator[Prefix]:
-        for i, text in enumerate(texts):
-            where = f"{path}[{i}]"
+        for i, text in checked_items(texts, path, self._errors):
             try:
                 one = prefix(text)
             except ValueError as error:
-                self._error(where, str(error))
+                self._error(f"{path}[{i}]", str(error))
                 continue
             if not self._carried(one):
-                self._error(where, f"the session has no routes of the family of {text}")
+                self._error(f"{path}[{i}]", f"the session has no routes of the family of {text}")
             elif one not in self._available and self._complete:
-                self._error(where, f"{text} is not a prefix of its router, or of one it imports")
+                reason = f"{text} is not a prefix of its router, or of one it imports"
+                self._error(f"{path}[{i}]", reason)
             else:
                 yield one
 
@@ -106,19 +111,21 @@ class _Exports:
     ) -> dict[Prefix, str]:
         """Return the prefixes that an entry gives an attribute, as they are written."""
         found: dict[Prefix, str] = {}
-        for i, text in enumerate(texts):
-            where = f"{path}[{i}]"
+        for i, text in checked_items(texts, path, self._errors):
             try:
                 one = prefix(text)
             except ValueError as error:
-                self._error(where, str(error))
+                self._error(f"{path}[{i}]", str(error))
                 continue
+            reason = None
             if one in found:
-                self._error(where, f"{text} is there twice")
+                reason = f"{text} is there twice"
             elif not self._carried(one):
-                self._error(where, f"the session has no routes of the family of {text}")
-            elif one not in allowed and (self._complete or self._spec.allowed.mode != "all"):
-                self._error(where, f"{text} is not advertised to it by this object")
+                reason = f"the session has no routes of the family of {text}"
+            elif one not in allowed and self._allowed_known:
+                reason = f"{text} is not advertised to it by this object"
+            if reason is not None:
+                self._error(f"{path}[{i}]", reason)
             found[one] = text
         return found
 

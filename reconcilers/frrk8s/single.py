@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from reconcilers.frrk8s.exports import Available, Exported, advertised_routes
@@ -43,7 +43,7 @@ from reconcilers.model import (
 )
 from resources.addresses import interface_errors, router_id_errors
 from resources.durations import parse_duration
-from resources.errors import FieldError, shortened
+from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items, shortened
 from resources.frrk8s.evpn import evpn_errors
 from resources.frrk8s.frrconfiguration import Router
 from resources.frrk8s.neighbor import Advertise, Neighbor, PrefixSelector
@@ -104,7 +104,9 @@ class _Compiler:
     def __init__(self, unit: Unit, elsewhere: VrfPrefixes) -> None:
         self._unit = unit
         self._elsewhere = elsewhere
-        self._own = routed_vrfs(unit)
+        self._own: dict[str, frozenset[Prefix]] | None = None
+        """The prefixes of its VRFs, once one of them is imported."""
+        self._routed = frozenset(vrf_name(router.vrf) for router in unit.row.spec.bgp.routers)
         self._errors: list[FieldError] = []
         self._missing: list[Missing] = []
         self._unsupported: list[tuple[str, FieldError]] = []
@@ -164,7 +166,9 @@ class _Compiler:
         self._errors += router_id_errors(router.id or None, f"{path}.id")
         if vrf:
             self._errors += interface_errors(vrf, f"{path}.vrf")
-        prefixes = self._prefixes(router.prefixes, f"{path}.prefixes", "")
+        before = len(self._errors)
+        prefixes = self._prefixes(router.prefixes, f"{path}.prefixes")
+        unchecked = len(self._errors) > before + MAX_LISTED_ERRORS
         resolved = len(self._missing)
         imports = self._imports(router, vrf, path)
         if router.evpn is not None:
@@ -172,33 +176,33 @@ class _Compiler:
             self._not_done(EVPN, f"{path}.evpn", f"EVPN of VRF {shown_vrf(vrf)} has no effect")
         available = Available(
             prefixes.union(*(self._imported(name) for name in imports)),
-            complete=len(self._missing) == resolved,
+            complete=len(self._missing) == resolved and not unchecked,
         )
         neighbors = tuple(
             part
-            for i, neighbor in enumerate(router.neighbors)
+            for i, neighbor in checked_items(router.neighbors, f"{path}.neighbors", self._errors)
             if (part := self._neighbor(neighbor, router, available, f"{path}.neighbors[{i}]"))
         )
         return RouterPart(vrf, path, router.asn, router.id or None, prefixes, imports, neighbors)
 
-    def _prefixes(self, texts: Iterable[str], path: str, where: str) -> frozenset[Prefix]:
+    def _prefixes(self, texts: Sequence[str], path: str) -> frozenset[Prefix]:
         found = set()
-        for i, text in enumerate(texts):
+        for i, text in checked_items(texts, path, self._errors):
             try:
                 found.add(prefix(text))
             except ValueError as error:
-                self._error(f"{path}[{i}]", f"{where}{error}")
+                self._error(f"{path}[{i}]", str(error))
         return frozenset(found)
 
     def _imports(self, router: Router, vrf: str, path: str) -> frozenset[str]:
         found = set()
-        for i, one in enumerate(router.imports):
+        for i, one in checked_items(router.imports, f"{path}.imports", self._errors):
             name, where = vrf_name(one.vrf), f"{path}.imports[{i}].vrf"
             if name == vrf:
                 self._error(where, f"VRF {shown_vrf(vrf)} imports itself")
             elif name and (errors := list(interface_errors(name, where))):
                 self._errors += errors
-            elif name not in self._own and name not in self._elsewhere:
+            elif name not in self._routed and name not in self._elsewhere:
                 text = f"no object of this node has a router of VRF {shown_vrf(name)}"
                 self._missing.append(Missing(where, text))
             found.add(name)
@@ -206,8 +210,11 @@ class _Compiler:
 
     def _imported(self, vrf: str) -> frozenset[Prefix]:
         """Return the prefixes of an imported VRF: the object's own router is all that counts."""
-        own = self._own.get(vrf)
-        return self._elsewhere.get(vrf, frozenset()) if own is None else own
+        if vrf not in self._routed:
+            return self._elsewhere.get(vrf, frozenset())
+        if self._own is None:
+            self._own = routed_vrfs(self._unit)
+        return self._own[vrf]
 
     # Neighbours
 
@@ -443,12 +450,12 @@ class _Compiler:
         if allowed.mode == "all":
             return None
         rules = set()
-        for i, selector in enumerate(allowed.prefixes):
-            where = f"{path}.toReceive.allowed.prefixes[{i}]"
+        where = f"{path}.toReceive.allowed.prefixes"
+        for i, selector in checked_items(allowed.prefixes, where, self._errors):
             try:
                 rules.add(self._rule(selector))
             except _InvalidSelectorError as error:
-                self._error(f"{where}.{error.field}", f"{key}: {error}")
+                self._error(f"{where}[{i}].{error.field}", f"{key}: {error}")
         return frozenset(rules)
 
     def _rule(self, selector: PrefixSelector) -> PrefixRule:

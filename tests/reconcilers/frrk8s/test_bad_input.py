@@ -218,6 +218,70 @@ def test_a_large_object_takes_seconds_and_not_minutes() -> None:
     assert time.process_time() - since < 60
 
 
+WRONG = [f"x{i}" for i in range(100_000)]
+RIGHT = [f"10.{i >> 8}.{i & 255}.0/24" for i in range(1000)]
+UNLISTED = "99900 more entries are not checked: those before have 100 problems"
+
+
+@pytest.mark.parametrize(
+    ("path", "spec"),
+    [
+        ("prefixes", of_router(neighbor(), prefixes=WRONG)),
+        (
+            "neighbors[0].toAdvertise.allowed.prefixes",
+            of_router(neighbor(toAdvertise={"allowed": {"prefixes": WRONG}})),
+        ),
+        (
+            "neighbors[0].toAdvertise.withLocalPref[0].prefixes",
+            of_router(
+                neighbor(toAdvertise={"withLocalPref": [{"localPref": 7, "prefixes": WRONG}]})
+            ),
+        ),
+        (
+            "neighbors[0].toReceive.allowed.prefixes",
+            of_router(
+                neighbor(toReceive={"allowed": {"prefixes": [{"prefix": x} for x in WRONG]}})
+            ),
+        ),
+        ("neighbors", of_router(*[{"asn": 64950, "address": x} for x in WRONG])),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_of_thousands_of_wrong_entries_the_first_are_reported(
+    among_fifty: tuple[Cluster, Any], path: str, spec: dict[str, Any]
+) -> None:
+    it, wanted = among_fifty
+    it.put(FRR_CONFIGURATION, configuration("bad", spec))
+    it.run()
+    document = it.render()
+    it.delete(FRR_CONFIGURATION, "bad", NAMESPACE)
+    assert document["instances"] == [wanted]
+    messages = {problem["field"]: problem["message"] for problem in document["problems"]}
+    assert len(messages) == 101
+    assert messages[f"spec.bgp.routers[0].{path}"].endswith(UNLISTED)
+    entries = [field for field in messages if field.startswith(f"spec.bgp.routers[0].{path}[")]
+    assert len(entries) == 100
+
+
+def test_entries_that_are_not_checked_are_not_missed_elsewhere() -> None:
+    listed = {
+        "allowed": {"prefixes": RIGHT},
+        "withCommunity": [{"community": "65001:7", "prefixes": RIGHT}],
+    }
+    spec = of_router(neighbor(toAdvertise=listed), prefixes=[*WRONG[:101], *RIGHT])
+    fields = {problem["field"] for problem in problems_of(cluster(0), spec)}
+    assert len(fields) == 101
+    assert all(field.startswith("spec.bgp.routers[0].prefixes") for field in fields)
+    unlisted = {
+        "allowed": {"prefixes": [*WRONG[:101], *RIGHT]},
+        "withCommunity": listed["withCommunity"],
+    }
+    spec = of_router(neighbor(toAdvertise=unlisted), prefixes=RIGHT)
+    fields = {problem["field"] for problem in problems_of(cluster(0), spec)}
+    assert len(fields) == 101
+    assert all("allowed" in field for field in fields)
+
+
 def test_an_invalid_selector_stops_its_own_object_only(
     among_fifty: tuple[Cluster, Any],
 ) -> None:
