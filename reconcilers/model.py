@@ -245,6 +245,14 @@ class Peer(msgspec.Struct, frozen=True):
         return next((hop.address for hop in self.next_hops if hop.family == family), None)
 
 
+class SessionAddress(msgspec.Struct, frozen=True):
+    """The local address that the session of a peer has, or had last: an address of this node."""
+
+    instance: str
+    peer: str
+    address: str
+
+
 class Attributes(msgspec.Struct, frozen=True):
     """Path attributes that a route carries, the same for every peer of its set."""
 

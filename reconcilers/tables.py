@@ -12,6 +12,7 @@ from reconcilers.model import (
     Problem,
     ReconcileStatus,
     Route,
+    SessionAddress,
 )
 from statedb import Database, Index, Key, Table
 
@@ -59,6 +60,10 @@ class IntentTables:
             Index(KEY, lambda row: (row.instance, row.name)),
             [Index(BY_ROUTE_SET, keys=_peer_route_sets), Index(BY_PASSWORD, keys=_peer_passwords)],
         )
+        self.session_addresses: Table[SessionAddress] = db.table(
+            "session_addresses", Index(KEY, lambda row: (row.instance, row.peer))
+        )
+        """Of the peers that are configured. Empty without a speaker."""
         self.routes: Table[Route] = db.table(
             "routes",
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),

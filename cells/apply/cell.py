@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
+from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, SettingError, Wiring, provide
 from cells.metrics import MetricsCollector
@@ -50,8 +51,8 @@ def make_runner(
 
 WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, make_runner),
-    private=(VerificationLoop,),
-    invokes=(ApplyLoop, VerificationLoop),
+    private=(VerificationLoop, SessionAddressLoop),
+    invokes=(ApplyLoop, VerificationLoop, SessionAddressLoop),
     contributes=(
         provide(Instances, as_=Reconciler),
         provide(RouteSets, as_=Reconciler),

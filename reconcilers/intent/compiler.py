@@ -7,7 +7,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -22,9 +22,10 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, address_rules
+from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
-from reconcilers.model import Generated, ObjectRef, Problem
+from reconcilers.model import Generated, ObjectRef, Peer, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from resources.core import Node
@@ -103,6 +104,8 @@ class IntentCompiler:
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
         self._addresses = AddressRules()
+        self._session_addresses = -1
+        """The revision of that table, as of the last run."""
         self._compiled: dict[str, NodeIntent] = {}
         """The last intent of each dialect that it could compile."""
         self._failures: dict[str, Problem] = {}
@@ -127,7 +130,13 @@ class IntentCompiler:
             )
         }
         resources = self._resources
-        shared: tuple[Table[Any], ...] = (*self._shared, resources.nodes, self._intent.generated)
+        intent = self._intent
+        shared: tuple[Table[Any], ...] = (
+            *self._shared,
+            resources.nodes,
+            intent.generated,
+            intent.session_addresses,
+        )
         return tuple({**tables, **{table.name: table for table in shared}}.values())
 
     @property
@@ -187,6 +196,10 @@ class IntentCompiler:
         node = self._resources.nodes.get(snapshot, ("", context.node))
         configuration = bool(compiled) or node != self._node
         self._node = node
+        revision = intent.session_addresses.revision(snapshot)
+        if not configuration and revision != self._session_addresses:
+            self._set_address_rules(snapshot, context, intent.peers.all(snapshot))
+        self._session_addresses = revision
         if not configuration and not any(sets.pending for sets in self._route_sets.values()):
             return Summary(ready=True)
         objects = written = 0
@@ -199,9 +212,10 @@ class IntentCompiler:
             intent.problems,
             intent.generated,
             intent.annotations,
+            intent.session_addresses,
         ) as txn:
             if configuration:
-                self._write_configuration(txn, snapshot)
+                self._write_configuration(txn, snapshot, context)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
                     written += route_sets.replace(txn, self._compiled[name].route_sets)
@@ -264,7 +278,7 @@ class IntentCompiler:
                 if feeder.name not in self._failures:
                     feeder.fed_in_effect()
 
-    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
+    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot, context: NodeContext) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
         intent = self._intent
         compiled = list(self._compiled.items())
@@ -298,9 +312,8 @@ class IntentCompiler:
         sessions = arbitrated.peers
         if drain_reason is not None:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
-        self._addresses = address_rules(self._node, arbitrated.peers, self._options)
-        for route_sets in self._route_sets.values():
-            route_sets.set_address_rules(self._addresses)
+        self._set_address_rules(snapshot, context, arbitrated.peers)
+        forget_session_addresses(txn, intent, arbitrated.peers)
         replace_all(txn, intent.instances, arbitrated.instances)
         replace_all(txn, intent.peers, sessions)
         replace_all(
@@ -340,6 +353,14 @@ class IntentCompiler:
             ],
         )
         self._problems = [*problems, *arbitrated.problems]
+
+    def _set_address_rules(
+        self, snapshot: Snapshot, context: NodeContext, peers: Iterable[Peer]
+    ) -> None:
+        sessions = self._intent.session_addresses.all(snapshot)
+        self._addresses = address_rules(self._node, peers, self._options, sessions)
+        for route_sets in self._route_sets.values():
+            route_sets.set_address_rules(self._addresses, snapshot, context)
 
     def _created(self, snapshot: Snapshot, ref: ObjectRef) -> str:
         """Return the creationTimestamp of an object; of a generated one, that of its owner."""

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from reconcilers.apply.convert import route_attributes
 from reconcilers.dialect import Dialect, JoinConflictError
 from reconcilers.model import Attributes, Contribution, ObjectRef, Problem, Route
 from reconcilers.tables import BY_OBJECT, IntentTables, object_id
 from speaker.api import InvalidConfig
-from speaker.nlri import Family, prefix_to_text
-from statedb import Table, WriteTxn
+from speaker.iana import Afi
+from speaker.nlri import (
+    ADDRESS_BITS,
+    IPV4_UNICAST,
+    IPV6_UNICAST,
+    Family,
+    covering_prefixes,
+    prefix_to_text,
+)
+from statedb import Snapshot, Table, WriteTxn
 
+IPV4_BITS: Final = ADDRESS_BITS[Afi.IPV4]
 Contributions = dict[tuple[Family, bytes], list[Contribution]]
 """Of one object, by prefix."""
 From = tuple[ObjectRef, str]
@@ -56,6 +66,24 @@ class RouteRows:
         for (family, nlri), parts in contributions.items():
             written += self._exchange(txn, route_set, family, nlri, origin, parts)
         return written
+
+    def containing(
+        self, snapshot: Snapshot, route_sets: Iterable[str], addresses: Iterable[bytes]
+    ) -> dict[str, set[ObjectRef]]:
+        """Return the objects with prefixes that contain one of these host routes, by source.
+
+        Costs a lookup for each length of a prefix in each set.
+        """
+        found: dict[str, set[ObjectRef]] = {}
+        sets = tuple(route_sets)
+        for nlri in addresses:
+            family = IPV4_UNICAST if nlri[0] == IPV4_BITS else IPV6_UNICAST
+            keys = [(name, family, prefix) for prefix in covering_prefixes(nlri) for name in sets]
+            for table in (self._intent.routes, self._intent.conflicting_routes):
+                for row in (table.get(snapshot, key) for key in keys):
+                    for part in () if row is None else row.contributions:
+                        found.setdefault(part.source, set()).add(part.origin.object)
+        return found
 
     def _exchange(
         self,

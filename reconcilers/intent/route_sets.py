@@ -36,6 +36,10 @@ class Counts(NamedTuple):
     routes: int
 
 
+Rejections = Mapping[Problem, bytes | None]
+"""Why something is not advertised, each with the host route of the address that a Service names."""
+
+
 class _Sets(NamedTuple):
     """Route sets to which objects contribute."""
 
@@ -90,7 +94,7 @@ class RouteSets:
         self._source_failures: dict[str, Problem] = {}
         """Sources that failed as a whole."""
         self._rows = RouteRows(intent, dialect)
-        self._rejections: dict[str, dict[tuple[str, Key], tuple[Problem, ...]]] = {}
+        self._rejections: dict[str, dict[tuple[str, Key], Rejections]] = {}
         """By set, and by source and object: addresses that are not advertised."""
         self._addresses = AddressRules()
         self._problems_changed = False
@@ -127,16 +131,40 @@ class RouteSets:
         """True if an object contributes again, or problems are not written yet."""
         return bool(self._pending) or self._problems_changed or self._rows.changed
 
-    def set_address_rules(self, rules: AddressRules) -> None:
-        """Take the rules for addresses of Services; other rules make every object contribute again."""
-        if rules == self._addresses:
-            return
+    def set_address_rules(
+        self, rules: AddressRules, snapshot: Snapshot, context: NodeContext
+    ) -> None:
+        """Take the rules for addresses of Services.
+
+        Objects with an address that is judged differently contribute again. What finds them is not
+        proportional to the number of objects, unless an object has such an address.
+        """
+        changed = rules.changed_addresses(self._addresses)
         self._addresses = rules
-        for source, keys in self._contributing.items():
-            self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
+        if changed is not None and not changed:
+            return
         for of_set in self._rejections.values():
-            for source, key in of_set:
-                self._pending.setdefault(source, {})[key] = None
+            for (source, key), problems in of_set.items():
+                if changed is None or not changed.isdisjoint(problems.values()):
+                    self._pending.setdefault(source, {})[key] = None
+        if changed is None:
+            for source, keys in self._contributing.items():
+                self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
+            return
+        for name, refs in self._rows.containing(snapshot, self.rules, changed).items():
+            found = self._named(name, refs, context)
+            self._pending.setdefault(name, {}).update(dict.fromkeys(found))
+
+    def _named(self, source: str, refs: AbstractSet[ObjectRef], context: NodeContext) -> list[Key]:
+        """Return the keys of those of a source's contributing objects that are among these."""
+
+        def is_named(key: Key) -> bool:
+            try:
+                return self._sources[source].object(context, key) in refs
+            except Exception:  # noqa: BLE001  it is a problem when the object contributes again
+                return True
+
+        return [key for key in self._contributing[source] if is_named(key)]
 
     def collect(self, snapshot: Snapshot) -> None:
         """Note the objects that the changes since the last call affect.
@@ -240,7 +268,7 @@ class RouteSets:
         The work is that of the sets to which it contributes, or contributed.
         """
         of_set: dict[str, Contributions] = {}
-        rejected: dict[str, dict[Problem, None]] = {}
+        rejected: dict[str, dict[Problem, bytes | None]] = {}
         ref: ObjectRef | None = None
         failed = (source.name, key)
         try:
@@ -255,7 +283,7 @@ class RouteSets:
                 if problem is None:
                     self._collect(of_set, name, source.name, found)
                 else:
-                    rejected.setdefault(name, {})[problem] = None
+                    rejected.setdefault(name, {})[problem] = found.address and found.address.nlri
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             text = f"it cannot be used: {type(error).__name__}: {error}"
@@ -266,7 +294,7 @@ class RouteSets:
             if failed in self._failures:
                 self._note_failure(failed, None, self._failures[failed][1].difference(sets.names))
         for name in sets.names & (self._rejections.keys() | rejected.keys()):
-            self._note_rejections(name, (source.name, key), rejected.get(name, ()))
+            self._note_rejections(name, (source.name, key), rejected.get(name, {}))
         if ref is None:
             return 0
         contributing = self._contributing[source.name]
@@ -299,15 +327,14 @@ class RouteSets:
         return Problem(objects, field, text, dialect=self._dialect.name)
 
     def _note_rejections(
-        self, route_set: str, object_: tuple[str, Key], problems: Iterable[Problem]
+        self, route_set: str, object_: tuple[str, Key], problems: Rejections
     ) -> None:
         of_set = self._rejections.setdefault(route_set, {})
-        found = tuple(problems)
-        if of_set.get(object_, ()) == found:
+        if of_set.get(object_, {}) == problems:
             return
         self._problems_changed = True
-        if found:
-            of_set[object_] = found
+        if problems:
+            of_set[object_] = problems
         else:
             del of_set[object_]
 

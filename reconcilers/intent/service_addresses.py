@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from reconcilers.model import Peer
+from reconcilers.model import Peer, SessionAddress
 from reconcilers.options import IntentOptions
 from reconcilers.prefixes import covered, host_route
 from resources.core import Node
@@ -33,7 +34,7 @@ class AddressRules(msgspec.Struct, frozen=True):
     """The rules for one node. Prefixes and host routes are wire bytes."""
 
     own: frozenset[bytes] = frozenset()
-    """Addresses of this node, as host routes."""
+    """Addresses of this node, as host routes: those of its Node, and the local ones of sessions."""
     peers: frozenset[bytes] = frozenset()
     """Addresses of its peers, as host routes."""
     allow: Mapping[Family, tuple[bytes, ...]] | None = None
@@ -43,7 +44,7 @@ class AddressRules(msgspec.Struct, frozen=True):
 
     def reject_address(self, family: Family, nlri: bytes) -> Rejection | None:
         """Return why the address with this host route is not advertised, or None."""
-        special = _special(family, nlri)
+        special = martian(family, nlri)
         if special is not None:
             return Rejection("Martian", f"it is {special}")
         if nlri in self.own:
@@ -56,6 +57,12 @@ class AddressRules(msgspec.Struct, frozen=True):
             return Rejection("NotAllowed", "no prefix of --advertise-allow has it")
         return None
 
+    def changed_addresses(self, former: AddressRules) -> frozenset[bytes] | None:
+        """Return the host routes that are judged differently; None where it may be any address."""
+        if replace(former, own=self.own, peers=self.peers) != self:
+            return None
+        return (self.own ^ former.own) | (self.peers ^ former.peers)
+
     def reject_prefix(self, family: Family, prefix: bytes) -> Rejection | None:
         """Return why an aggregate is not advertised, or None."""
         minimum = self.minimum_length.get(family, 0)
@@ -65,11 +72,18 @@ class AddressRules(msgspec.Struct, frozen=True):
         return Rejection("AggregateTooShort", text)
 
 
-def address_rules(node: Node | None, peers: Iterable[Peer], options: IntentOptions) -> AddressRules:
-    """Return the rules of a node with these peers."""
+def address_rules(
+    node: Node | None,
+    peers: Iterable[Peer],
+    options: IntentOptions,
+    session_addresses: Iterable[SessionAddress] = (),
+) -> AddressRules:
+    """Return the rules of a node with these peers; ``session_addresses`` of others do not count."""
     texts = [] if node is None else [address.address for address in node.status.addresses]
     sessions = list(peers)
+    names = {(peer.instance, peer.name) for peer in sessions}
     texts += [peer.local_address for peer in sessions if peer.local_address is not None]
+    texts += [row.address for row in session_addresses if (row.instance, row.peer) in names]
     return AddressRules(
         own=_host_routes(texts),
         peers=_host_routes(peer.address for peer in sessions if peer.address is not None),
@@ -82,7 +96,7 @@ def address_rules(node: Node | None, peers: Iterable[Peer], options: IntentOptio
     )
 
 
-def _special(family: Family, nlri: bytes) -> str | None:
+def martian(family: Family, nlri: bytes) -> str | None:
     """Return what a host route that is never global unicast is (RFC 6890, RFC 5735)."""
     return _special_ipv4(nlri) if family == IPV4_UNICAST else _special_ipv6(nlri[1:])
 

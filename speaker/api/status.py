@@ -155,6 +155,8 @@ class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     routes: int = 0
     """The received routes that the session held, where it left Established."""
+    local_address: str = ""
+    """Of the connection; empty without one."""
 
 
 class SessionError(msgspec.Struct, frozen=True, kw_only=True):

@@ -393,15 +393,17 @@ class Peer:
         )
 
     def _report(self, before: State, routes: int = 0) -> None:
+        session = self.connections.primary
         self._context.report(
             StateChanged(
                 instance=self.instance.name,
                 peer=self.name,
                 address=self.address,
                 old=str(before),
-                new=str(self.connections.primary.state),
+                new=str(session.state),
                 reason=self.reason,
                 routes=routes,
+                local_address="" if session.connection is None else session.local[0],
             )
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 
 from cells.apply.loop import FirstPass
@@ -20,8 +21,9 @@ from cells.speaker.sessions import Sessions
 from reconcilers.apply import Description, Reconciler
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.reconciler import ObjectKey, Parts
-from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
-from statedb import Snapshot
+from reconcilers.tables import IntentTables
+from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort, StateChanged
+from statedb import Database, Snapshot
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
 from tests.support.cells import rewired
@@ -188,6 +190,48 @@ def test_drift_is_repaired_without_a_request_every_interval(tmp_path: Path) -> N
         (peer,) = speaker.peer_configs(instance)
         speaker.remove_peer(instance, peer)
         await until(lambda: list(speaker.peer_configs(instance)) == [peer])
+
+    running(hive, scenario)
+
+
+def test_the_local_address_of_a_connection_starts_a_round_that_withdraws_it_from_services(
+    tmp_path: Path,
+) -> None:
+    hive = agent(tmp_path)
+    speaker, events = hive.get(SpeakerPort), hive.get(SpeakerEvents)  # type: ignore[type-abstract]
+    table, database = hive.get(IntentTables).session_addresses, hive.get(Database)
+
+    async def scenario() -> None:
+        (instance,) = speaker.instance_configs()
+        (route_set,) = speaker.route_sets(instance)
+
+        def advertised() -> int:
+            prefixes = speaker.route_set_prefixes(instance, route_set) or {}
+            return sum(map(len, prefixes.values()))
+
+        opened = StateChanged(
+            instance=instance,
+            peer="tor-1",
+            address="127.0.0.2",
+            old="Connect",
+            new="OpenSent",
+            reason="",
+        )
+        assert advertised() == 1
+        events.publish(opened)
+        events.publish(msgspec.structs.replace(opened, local_address="198.51.100.10"))
+        await until(lambda: advertised() == 0)
+        before = table.revision(database.snapshot())
+        # An outage, and the session again: nothing is written, so nothing is compiled.
+        for state in ("Idle", "OpenSent", "Established"):
+            address = "" if state == "Idle" else "198.51.100.10"
+            events.publish(msgspec.structs.replace(opened, new=state, local_address=address))
+            await asyncio.sleep(0.01)
+        events.publish(
+            msgspec.structs.replace(opened, new="Established", local_address="192.0.2.7")
+        )
+        await until(lambda: advertised() == 1)
+        assert table.revision(database.snapshot()) == before + 1
 
     running(hive, scenario)
 

@@ -1,4 +1,7 @@
-"""An agent with a test dialect and BIRD: a Beacon and a Service are a session and a route."""
+"""An agent with a test dialect and BIRD: a Beacon and a Service are a session and a route.
+
+The local address of the session is no route, also while the session is down.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ def test_bird_holds_the_services_of_a_beacon(
             program=("tests.dialects.cells", "agent"),
         )
         configured = (node(), beacon(peerAddress=THEIRS, peerPort=PORT))
-        it.write_objects("all.json", *configured, service("web", "198.51.100.1"))
+        # The Node has no address: that the kernel uses this one is known from the session.
+        it.write_objects("all.json", *configured, service("web", "198.51.100.1", OURS))
         it.start()
         try:
 
@@ -50,7 +54,26 @@ def test_bird_holds_the_services_of_a_beacon(
                 lambda: holds("198.51.100.1/32"),
                 context=lambda: f"{it.peers()} {it.daemon.tail()}",
             )
-            it.write_objects("all.json", *configured, service("web", "198.51.100.2"))
+            it.write_objects("all.json", *configured, service("web", "198.51.100.2", OURS))
             eventually(lambda: holds("198.51.100.2/32"), context=it.daemon.tail)
+            bird.stop()
+            eventually(lambda: _check_down(it))
+            _check_withheld(it, "198.51.100.2/32")
+            bird.start()
+            eventually(lambda: holds("198.51.100.2/32"), context=it.daemon.tail)
+            _check_withheld(it, "198.51.100.2/32")
         finally:
             it.stop()
+
+
+def _check_down(it: Agent) -> None:
+    (peer,) = it.peers().values()
+    assert peer["state"] != "Established"
+
+
+def _check_withheld(it: Agent, *prefixes: str) -> None:
+    assert sorted(route["prefix"] for route in it.routes("available")) == sorted(prefixes)
+    (item,) = it.ask("/v1/status")
+    (problem,) = item["problems"]
+    assert problem["objects"] == ["Service/shop/web"]
+    assert problem["message"] == f"{OURS} is not advertised: it is an address of this node"

@@ -87,6 +87,10 @@ class Cluster:
             with other.db.write(theirs) as txn:
                 for row in mine.all(self.db.snapshot()):
                     theirs.upsert(txn, row)
+        sessions = other.intent.session_addresses
+        with other.db.write(sessions) as txn:
+            for found in self.intent.session_addresses.all(self.db.snapshot()):
+                sessions.upsert(txn, found)
         other.run()
         return other.render()
 

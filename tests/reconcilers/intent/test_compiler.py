@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcilers.intent.session_addresses import SessionAddresses
 from speaker.nlri import IPV6_UNICAST
 from statedb import Table
 from tests.reconcilers.build import (
@@ -305,6 +306,7 @@ STEPS = st.lists(
         ),
         st.tuples(st.just("no-advert"), st.sampled_from("mn"), st.just(0), st.just("")),
         st.tuples(st.just("node"), st.just("n"), st.integers(0, 1), st.just("")),
+        st.tuples(st.just("session"), st.just("p"), st.integers(1, 4), st.just("")),
     ),
     max_size=12,
 )
@@ -329,6 +331,10 @@ def _step(cluster: Cluster, what: str, name: str, number: int, text: str) -> Non
             )
         case "no-advert":
             cluster.delete(kinds.ADVERTISEMENT, name)
+        case "session":
+            sessions = SessionAddresses(cluster.db, cluster.intent)
+            sessions.note("i", name, f"198.51.100.{number}", established=True)
+            sessions.write()
         case _:
             cluster.put(kinds.NODE, node(bgp="yes" if number else "no"))
 
@@ -367,5 +373,5 @@ def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     cluster = usual()
     names = {table.name for table in cluster.compiler.followed}
     tables: tuple[Table[Any], ...] = cluster.resources.resources
-    # And the kernel, and what the operator generates in the same process.
-    assert names == {table.name for table in tables} | {"host", "generated"}
+    # And the kernel, what the operator generates in the same process, and sessions.
+    assert names == {table.name for table in tables} | {"host", "generated", "session_addresses"}

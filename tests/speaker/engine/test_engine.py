@@ -550,6 +550,9 @@ def test_state_changes_and_errors_are_reported() -> None:
     network.run(1)
     states = [event.new for event in a.events if isinstance(event, StateChanged)]
     assert states == ["Connect", "OpenSent", "OpenConfirm", "Established"]
+    local = [event.local_address for event in a.events if isinstance(event, StateChanged)]
+    assert local == ["", A, A, A]
     a.give(RemovePeer(INSTANCE, "b"))
+    assert [event.local_address for event in a.events if isinstance(event, StateChanged)][-1] == ""
     errors = [event for event in a.events if isinstance(event, SessionError)]
     assert [(e.sent, e.code, e.subcode) for e in errors] == [(True, 6, 3)]

@@ -1,0 +1,72 @@
+"""The local addresses of sessions: the table that the compiler reads as addresses of this node.
+
+The kernel chooses the local address of a session where no object sets one, and Node.status need not
+have it. An address remains while the session is down: otherwise a Service with that address would be
+advertised in each outage, and a router that uses the route could not reach the node to end it. It
+goes with its peer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconcilers.intent.service_addresses import martian
+from reconcilers.model import Peer, SessionAddress
+from reconcilers.prefixes import host_route
+from reconcilers.tables import IntentTables
+from statedb import Database, WriteTxn
+
+
+class SessionAddresses:
+    """Takes the local addresses of connections, and writes those that were not known."""
+
+    def __init__(self, database: Database, intent: IntentTables) -> None:
+        self._database = database
+        self._intent = intent
+        self._noted: dict[tuple[str, str], tuple[str, bool]] = {}
+        """By instance and peer, not written yet: the address, and whether the session is up."""
+
+    def note(self, instance: str, peer: str, address: str, *, established: bool) -> bool:
+        """Note the local address of a connection; True if it is to be written.
+
+        Before Established a connection counts only where no address of its peer is known: attempts
+        that fail, each with another address, change nothing. Link-local and loopback addresses are
+        never advertised for Services anyway, and are left out.
+        """
+        if not established and (instance, peer) in self._noted:
+            return False
+        if not _may_be_advertised(address):
+            return False
+        self._noted[instance, peer] = (address, established)
+        return True
+
+    def write(self) -> None:
+        """Write what was noted of configured peers, in one transaction, where it differs."""
+        noted, self._noted = self._noted, {}
+        tables, snapshot = self._intent, self._database.snapshot()
+        rows = []
+        for key, (address, established) in noted.items():
+            known = tables.session_addresses.get(snapshot, key)
+            if known is not None and (known.address == address or not established):
+                continue
+            if tables.peers.get(snapshot, key) is not None:
+                rows.append(SessionAddress(*key, address))
+        if not rows:
+            return
+        with self._database.write(tables.session_addresses) as txn:
+            for row in rows:
+                tables.session_addresses.upsert(txn, row)
+
+
+def forget_session_addresses(txn: WriteTxn, intent: IntentTables, peers: Iterable[Peer]) -> None:
+    """Delete the addresses of all other peers than these."""
+    configured = {(peer.instance, peer.name) for peer in peers}
+    table = intent.session_addresses
+    for key in [(row.instance, row.peer) for row in table.all(txn)]:
+        if key not in configured:
+            table.delete(txn, key)
+
+
+def _may_be_advertised(address: str) -> bool:
+    """False of addresses that no Service may have: martians, and those with a zone."""
+    return "%" not in address and martian(*host_route(address)) is None
