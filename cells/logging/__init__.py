@@ -66,6 +66,14 @@ class Logs:
             self._overrides.pop(by, None)
         else:
             self._overrides[by] = LEVELS[level]
+        self._update()
+
+    def configure(self, level: str) -> None:
+        """Set the configured level; while objects set one, it takes effect after them."""
+        self._configured = LEVELS[level]
+        self._update()
+
+    def _update(self) -> None:
         self._level = min(self._overrides.values(), default=self._configured)
         if self._started:
             self._apply()

@@ -55,8 +55,9 @@ def main(
 ) -> int:
     """Run the program with these cells; returns its exit status."""
     args = _parser(cells).parse_args(argv)
+    environment = os.environ if env is None else env
     try:
-        settings = _settings(cells, vars(args), os.environ if env is None else env)
+        settings = _settings(cells, vars(args), environment)
         # Modules and rows mostly remain: with the default thresholds the start would collect often.
         gc.set_threshold(50_000, 20, 50)
         # With the cells that are on: --help imports none of them.
@@ -72,7 +73,7 @@ def main(
         _complain(error)
         return EXIT_USAGE
     try:
-        program.run(hive)
+        program.run(hive, lambda: _settings(cells, vars(args), environment))
     except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
         _complain(error)
         return EXIT_ERROR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,15 +22,19 @@ from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
 from reconcilers.apply import Runner
 from speaker.server import settle_memory
+from waggle_agent.reload import Reload
 
 T = TypeVar("T")
 
 log = structlog.get_logger("waggle.agent")
 
 
-def run(hive: Hive) -> None:
-    """Run the agent until SIGTERM or SIGINT; raises what makes it fail."""
-    uvloop.run(_run(hive))
+def run(hive: Hive, read: Callable[[], Settings]) -> None:
+    """Run the agent until SIGTERM or SIGINT; raises what makes it fail.
+
+    ``read`` reads the settings again, at SIGHUP.
+    """
+    uvloop.run(_run(hive, read))
 
 
 def print_cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> None:
@@ -63,12 +67,13 @@ def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
     return [msgspec.convert(item, kind) for item in answer["items"]]
 
 
-async def _run(hive: Hive) -> None:
+async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_unhandled)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, hive.shutdown)
-    loop.add_signal_handler(signal.SIGHUP, _read_again, hive)
+    reload = Reload(hive, read)
+    loop.add_signal_handler(signal.SIGHUP, reload.request)
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
     hive.readiness.when_ready(settle_memory)
@@ -81,16 +86,11 @@ async def _run(hive: Hive) -> None:
                 event_name="agent.no_source",
             )
 
-    await hive.run(started)
-
-
-def _read_again(hive: Hive) -> None:
-    """Read changed files at SIGHUP; sessions go on."""
-    if hive.settings.enabled["manifests"]:
-        from resources.manifests import ManifestsSource
-
-        hive.get(ManifestsSource).rescan()
-    log.info("changed files are read; changed options need a restart", event_name="agent.reload")
+    reloading = asyncio.create_task(reload.run())
+    try:
+        await hive.run(started)
+    finally:
+        reloading.cancel()
 
 
 def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -202,6 +202,13 @@ def test_a_level_that_an_object_sets_is_in_effect_until_it_goes() -> None:
         logs.override("y", None)
         emit("configured")
         assert [one.message for one in health.report()] == ["level error"]
+        logs.override("y", "info")
+        logs.configure("warning")
+        emit("over")
+        assert [one.message for one in health.report()] == ["level info, set by y"]
+        logs.override("y", None)
+        emit("reconfigured")
+        assert [one.message for one in health.report()] == ["level warning"]
         await lifecycle.stop()
 
     asyncio.run(scenario())
@@ -215,4 +222,7 @@ def test_a_level_that_an_object_sets_is_in_effect_until_it_goes() -> None:
         '"info both"',
         "error mark=both",
         "error mark=configured",
+        '"info over"',
+        "error mark=over",
+        "error mark=reconfigured",
     ]

@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -150,21 +151,99 @@ def test_a_watch_prints_changes_of_manifests_until_the_agent_stops(tmp_path: Pat
             agent.stop()
 
 
-def _check_reloaded(agent: Agent) -> None:
-    agent.daemon.check()
-    assert "event=agent.reload" in agent.daemon.tail()
+class Hangup:
+    """An agent with files of which only SIGHUP has it notice a change at once.
+
+    The kernel reports no change of a file by another name of it; a scan, every five seconds, finds it.
+    """
+
+    def __init__(self, directory: Path, ports: list[int]) -> None:
+        self.ports = ports
+        self.settings = directory / "waggle.yaml"
+        self.settings.write_text("cells: {logging: {level: info}}\n")
+        self.agent = Agent(None, directory, node=NODE, arguments=["--config", str(self.settings)])
+        self.objects = directory / "objects.json"
+        self.give("198.51.100.10", ports)
+        (self.agent.manifests / "all.json").hardlink_to(self.objects)
+
+    def give(self, address: str, ports: list[int]) -> None:
+        """Write the objects: a peer for each port, and a Service."""
+        items = [*configuration(ports), service("web", address)]
+        document = {"apiVersion": "v1", "kind": "List", "items": items}
+        self.objects.write_text(json.dumps(document))
+
+    def lines_of(self, *events: str, settings: str | None = None) -> list[str]:
+        """Send SIGHUP, with other settings; return the new lines of the log with these events."""
+        log = self.agent.directory / "log"
+        before = len(log.read_text())
+        if settings is not None:
+            self.settings.write_text(settings)
+        self.agent.daemon.signal(signal.SIGHUP)
+
+        def found() -> list[str]:
+            self.agent.daemon.check()
+            lines = log.read_text()[before:].rpartition("\n")[0].splitlines()
+            some = [line for line in lines if any(f"event={one} " in line for one in events)]
+            assert some
+            return some
+
+        return eventually(found, within=10)
+
+    def sessions(self) -> dict[str, float]:
+        """Return since when each session is up, as Unix time."""
+        return {
+            name: datetime.fromisoformat(peer["sinceTime"]).timestamp()
+            for name, peer in self.agent.peers().items()
+            if peer["state"] == "Established"
+        }
+
+    def check(self, address: str, peers: int) -> None:
+        """Check the address that is advertised to the routers, and the number of peers."""
+        prefixes = {route["prefix"] for route in self.agent.routes("advertised")}
+        assert (prefixes, len(self.agent.peers())) == ({f"{address}/32"}, peers)
 
 
-def test_sigterm_closes_the_sessions_and_ends_with_0(tmp_path: Path) -> None:
+def _check_reloads(it: Hangup) -> None:
+    """Check what SIGHUP has an agent with two sessions do, right after its start."""
+    sessions = pytest.approx(it.sessions(), abs=0.05)
+    it.check("198.51.100.10", 2)
+    # Differences of the objects; of the settings one is in effect, and the others are named.
+    it.give("198.51.100.11", [*it.ports, free_port("127.0.0.4")])
+    changed = "cells: {logging: {level: debug}, apply: {verifyInterval: 7}, host: {enabled: false}}"
+    (reloaded,) = it.lines_of("agent.reload", settings=changed)
+    eventually(lambda: it.check("198.51.100.11", 3), within=2)
+    assert it.sessions() == sessions
+    assert it.agent.health()["logging"]["message"] == "level debug"
+    lines = (it.agent.directory / "log").read_text().partition(reloaded)[0].splitlines()
+    pending = [line for line in lines if "event=agent.setting_pending " in line]
+    assert [line.rpartition("setting=")[2] for line in pending] == [
+        "cells.host.enabled",
+        "cells.apply.verifyInterval",
+    ]
+    (applied,) = [line for line in lines if "event=agent.setting_applied " in line]
+    assert applied.endswith("setting=cells.logging.level")
+    # Files that cannot be used change nothing, and are named.
+    it.objects.write_text('{"kind": [')
+    wrong = "cells: {logging: {level: error}, http: {adress: 9100}}"
+    (failed,) = it.lines_of("agent.reload_failed", settings=wrong)
+    text = f"{it.settings}: cells.http.adress: unknown key (did you mean address?)"
+    assert failed.endswith(f'reason="{text}"')
+    eventually(lambda: _in("all.json", it.agent.health()["manifests"]["message"]), within=2)
+    it.check("198.51.100.11", 3)
+    assert it.sessions() == sessions
+    assert it.agent.health()["logging"]["message"] == "level debug"
+
+
+def test_sighup_applies_differences_and_sigterm_closes_the_sessions_and_ends_with_0(
+    tmp_path: Path,
+) -> None:
     with routers(tmp_path, 2) as ports:
-        agent = Agent(None, tmp_path, node=NODE)
-        agent.write_objects("bgp.json", *configuration(ports))
+        it = Hangup(tmp_path, ports)
+        agent = it.agent
         agent.start()
         try:
             established(agent, 2)
-            # Files are read again, and nothing ends.
-            agent.daemon.signal(signal.SIGHUP)
-            eventually(lambda: _check_reloaded(agent))
+            _check_reloads(it)
             established(agent, 2)
             began = time.monotonic()
             agent.daemon.signal(signal.SIGTERM)
