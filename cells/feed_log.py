@@ -85,7 +85,7 @@ class FeedLog:
 def _write(phase: Phase, reason: str, feeds: Sequence[str]) -> None:
     names = _names(feeds)
     match phase:
-        case Phase.FORBIDDEN | Phase.FAILING:
+        case Phase.FORBIDDEN | Phase.FAILING | Phase.REMOVED:
             log.warning(
                 "objects cannot be read",
                 event_name="kubernetes.failing",

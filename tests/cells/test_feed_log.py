@@ -71,6 +71,16 @@ def test_different_causes_are_different_lines() -> None:
     ]
 
 
+def test_a_kind_whose_definition_was_deleted_is_a_warning() -> None:
+    log = FeedLog(lambda: 0.0)
+    lines(log, feed("Node"), feed("Advertisement"))
+    text = "there is no such kind any more (was its CRD deleted?)"
+    found = lines(log, feed("Node"), feed("Advertisement", Phase.REMOVED, message=text))
+    assert found == [("kubernetes.failing", text)]
+    found = lines(log, feed("Node"), feed("Advertisement"))
+    assert found == [("kubernetes.following", "Advertisement")]
+
+
 def test_the_number_of_known_objects_is_no_other_cause() -> None:
     log = FeedLog(lambda: 0.0)
     lines(log, feed("Node"), feed("Service", Phase.FAILING, "answers 500"))
