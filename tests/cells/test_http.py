@@ -15,6 +15,8 @@ from cells import declarations, http_connections
 from cells.hive import HiveError, SettingError, StartError, load
 from cells.hive.hive import Hive
 from cells.http import HttpServer, parse_address
+from cells.metrics import Metrics
+from tests.support.wait import until
 
 CELLS = (declarations.METRICS, declarations.HTTP)
 
@@ -123,17 +125,21 @@ def test_half_a_request_is_ended_in_time(octets: bytes, monkeypatch: pytest.Monk
 
 
 def test_an_answer_that_is_not_read_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 1000.0)
     monkeypatch.setattr(http_connections, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(Metrics, "render", lambda _: b"x" * 30_000_000)
 
     async def check(hive: Hive, url: str) -> None:
-        hive.health.scope("large").degraded("x" * 30_000_000)
-        reader, writer = await half(url, b"GET /healthz?verbose HTTP/1.1\r\nHost: a\r\n\r\n")
-        await asyncio.sleep(1)
+        reader, writer = await half(url, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        connections = hive.get(HttpServer).connections
+        await until(lambda: len(connections) == 1)
+        await until(lambda: len(connections) == 0)
         # Ended in the middle: what the buffers held, and no more.
+        octets = 0
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(1 << 20):
-                assert data
-        assert len(hive.get(HttpServer).connections) == 0
+                octets += len(data)
+        assert 0 < octets < 30_000_000
         writer.close()
 
     serve(check)
@@ -141,16 +147,40 @@ def test_an_answer_that_is_not_read_is_ended_in_time(monkeypatch: pytest.MonkeyP
 
 def test_half_requests_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connections, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 1000.0)
 
-    async def check(_: Hive, url: str) -> None:
+    async def check(hive: Hive, url: str) -> None:
+        connections = hive.get(HttpServer).connections
         silent = [await half(url, b"GET /") for _attempt in range(10)]
         for _attempt in range(5):
             assert await get(f"{url}/livez") == (200, "ok\n")
-        assert await ended(silent[0][0])
+            assert len(connections) <= 3
+        # The oldest made room.
+        for reader, _writer in silent[:7]:
+            assert await ended(reader)
         for _reader, one in silent:
             one.close()
 
     serve(check)
+
+
+def test_a_connection_serves_one_request() -> None:
+    async def check(hive: Hive, url: str) -> None:
+        request = b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n"
+        reader, writer = await half(url, request)
+        answer = await asyncio.wait_for(reader.read(), 5)  # to its end
+        assert answer.endswith(b"\r\n\r\nok\n")
+        await until(lambda: len(hive.get(HttpServer).connections) == 0)
+        writer.close()
+
+    serve(check)
+
+
+def test_the_limits_are_those_of_probes_and_scrapes() -> None:
+    """64 connections, 5 s for a request, 30 s for its answer: half requests hold nothing."""
+    assert http_connections.MAX_CONNECTIONS == 64
+    assert http_connections.REQUEST_SECONDS == 5
+    assert http_connections.ANSWER_SECONDS == 30
 
 
 def test_details_are_for_this_host_or_for_the_token(
