@@ -11,10 +11,12 @@ from pathlib import Path
 
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
+from structlog.testing import capture_logs
 
 from cells import declarations
 from cells.dialects import cilium
 from cells.dialects.cell import agent_cell
+from cells.feed_log import FeedLog
 from cells.hive import Level, load
 from cells.hive.hive import Hive
 from cells.metrics import Metrics
@@ -46,13 +48,23 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
 
 
-def run(directory: Path, scenario: Callable[[Hive, ApiServer], Awaitable[None]]) -> None:
-    """Run the cells against a scripted API server while the scenario lasts."""
+def run(
+    directory: Path,
+    scenario: Callable[[Hive, ApiServer], Awaitable[None]],
+    kubeconfig: str | None = None,
+) -> None:
+    """Run the cells against a scripted API server while the scenario lasts.
+
+    ``kubeconfig`` is the content of another file than that of the server.
+    """
 
     async def whole() -> None:
         async with ApiServer() as server:
+            path = server.kubeconfig(directory / "kubeconfig")
+            if kubeconfig is not None:
+                path.write_text(kubeconfig)
             flags = {
-                "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
+                "--kubeconfig": str(path),
                 "--node-name": "n1",
                 "--secrets-namespace": "bgp",
             }
@@ -140,6 +152,73 @@ def test_an_api_server_that_fails_is_named_in_health_and_metrics(tmp_path: Path)
         assert levels(hive)["kubernetes"][1].startswith("reading from kubeconfig ")
 
     run(tmp_path, scenario)
+
+
+class Settled:
+    """The job that writes the log of the feeds, when the test has seen that all of them settled."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._logs: list[FeedLog] = []
+
+        async def run(feed_log: FeedLog) -> None:
+            self._logs.append(feed_log)
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(FeedLog, "run", run)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Write, and return level and event of each line that the agent writes."""
+        (feed_log,) = self._logs
+        with capture_logs() as found:
+            feed_log.write()
+        return [(line["log_level"], line["event_name"]) for line in found]
+
+
+def failing(hive: Hive) -> int:
+    """Return how many feeds fail."""
+    found = levels(hive)
+    return sum(
+        path.startswith("kubernetes/") and level is Level.DEGRADED
+        for path, (level, _) in found.items()
+    )
+
+
+def test_an_outage_of_all_kinds_is_one_line_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = Settled(monkeypatch)
+
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        tables, db = hive.get(Tables), hive.get(Database)
+        await until(lambda: all(t.initialized(db.snapshot()) for t in tables.resources))
+        assert settled.lines() == []
+        await server.stop()
+        await until(lambda: failing(hive) >= 10 and levels(hive)["kubernetes"][0] is not Level.OK)
+        assert settled.lines() == [("warning", "kubernetes.away")]
+        await server.start()
+        await until(lambda: hive.health.level() is Level.OK)
+        assert settled.lines() == [("info", "kubernetes.back")]
+
+    with capture_logs() as logs:
+        run(tmp_path, scenario)
+    assert [line for line in logs if line["log_level"] in ("warning", "error")] == []
+
+
+@pytest.mark.parametrize("kubeconfig", ["{", "kind: Config"])
+def test_a_kubeconfig_that_cannot_be_used_is_one_line_of_the_log(
+    kubeconfig: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = Settled(monkeypatch)
+
+    async def scenario(hive: Hive, _: ApiServer) -> None:
+        await until(lambda: failing(hive) >= 10 and levels(hive)["kubernetes"][0] is not Level.OK)
+        assert "cannot use kubeconfig" in levels(hive)["kubernetes"][1]
+        assert settled.lines() == [("warning", "kubernetes.away")]
+        assert settled.lines() == []
+
+    with capture_logs() as logs:
+        run(tmp_path, scenario, kubeconfig)
+    assert [line for line in logs if line["log_level"] in ("warning", "error")] == []
 
 
 def test_an_api_server_that_answers_for_some_kinds_is_not_reported_as_down(tmp_path: Path) -> None:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import random
 from collections import Counter
+from pathlib import Path
 
-from resources.kubernetes import Backoff
+import pytest
+from msgspec.structs import replace
+
+from resources.kubernetes import Backoff, source
 from resources.kubernetes.recovery import TOGETHER_SECONDS, Recovery
+from tests.resources.kubernetes.source import reading
+from tests.resources.kubernetes.virtual import Wire, reflecting
 from tests.support import looptime
+from tests.support.apiserver import ApiServer
+from tests.support.wait import until
 
 
 def test_f01_the_feeds_of_an_agent_return_together_when_one_reads_again() -> None:
@@ -34,6 +44,80 @@ def test_f01_the_feeds_of_an_agent_return_together_when_one_reads_again() -> Non
         assert len(set(back)) == 4
 
     looptime.run(scenario())
+
+
+def test_f01_each_kind_is_read_again_within_two_seconds_of_the_first() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        recovery = Recovery(random.Random(3), 0.5, 30.0)  # noqa: S311  jitter
+        wires = [Wire() for _ in range(5)]
+        async with contextlib.AsyncExitStack() as stack:
+            for seed, wire in enumerate(wires):
+                feed = reflecting(wire, recovery=recovery, seed=seed)
+                await stack.enter_async_context(feed)
+            await asyncio.sleep(10)
+            for wire in wires:
+                wire.there.clear()
+            await asyncio.sleep(300)
+            # Each pauses for up to 30 s by now, and not at the same times.
+            last = [wire.attempts[-1] for wire in wires]
+            assert max(last) - min(last) > 2 * TOGETHER_SECONDS
+            began = loop.time()
+            for wire in wires:
+                wire.there.set()
+            await asyncio.sleep(40)
+            back = [next(at for at in wire.attempts if at >= began) for wire in wires]
+            assert max(back) - min(back) <= TOGETHER_SECONDS + 1.0
+
+    looptime.run(scenario())
+
+
+def test_f14_in_a_large_cluster_the_first_pause_is_long_already() -> None:
+    async def pauses(nodes: int) -> list[float]:
+        """Return the pauses between the first attempts of an outage."""
+        recovery = Recovery(random.Random(3), 0.5, 30.0)  # noqa: S311  jitter
+        recovery.nodes = nodes
+        wire = Wire()
+        async with reflecting(wire, recovery=recovery):
+            await asyncio.sleep(10)
+            wire.there.clear()
+            before = len(wire.attempts)
+            await asyncio.sleep(300)
+            attempts = wire.attempts[before:]
+        return [later - at for at, later in itertools.pairwise(attempts)]
+
+    async def scenario() -> None:
+        small, large = await pauses(40), await pauses(5000)
+        assert small[0] <= 1.0
+        assert max(small) <= 30
+        assert min(large) >= 15
+        assert 30 < max(large) <= 100
+
+    looptime.run(scenario())
+
+
+def test_f14_the_size_of_the_cluster_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Recovery] = []
+
+    def recorded(rng: random.Random, first: float, longest: float) -> Recovery:
+        made.append(Recovery(rng, first, longest))
+        return made[-1]
+
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for number in range(3):
+                server.put({"kind": "Node", "metadata": {"name": f"n{number}"}})
+            timeouts = replace(reading.TIMEOUTS, count_nodes=0.02)
+            # An agent reads its own Node only.
+            async with reading.reader(server, tmp_path, timeouts=timeouts, node="n1"):
+                await until(lambda: [recovery.nodes for recovery in made] == [3])
+                server.delete("Node", "n0")
+                await until(lambda: [recovery.nodes for recovery in made] == [2])
+
+    monkeypatch.setattr(source, "Recovery", recorded)
+    reading.run(scenario)
 
 
 def test_f14_the_window_in_which_agents_return_grows_with_the_cluster() -> None:

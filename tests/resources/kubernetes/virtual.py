@@ -97,15 +97,20 @@ class Wire:
 async def reflecting(
     wire: Wire,
     timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
+    recovery: Recovery | None = None,
+    seed: int = 7,
 ) -> AsyncIterator[tuple[Reflector, list[Event]]]:
-    """Run a reflector of Services, with the times that agents have."""
+    """Run a reflector of Services, with the times that agents have.
+
+    Those of one agent share ``recovery``.
+    """
     events: list[Event] = []
-    rng = random.Random(7)  # noqa: S311  jitter
+    rng = random.Random(seed)  # noqa: S311  jitter
     reflector = Reflector(
         Feed(SERVICE, hold=timeouts.mass_withdraw_hold),
         cast("Connection", wire),
         Discovery(cast("Connection", wire), timeouts.list_silence),
-        Recovery(rng, timeouts.first_retry, timeouts.longest_retry),
+        recovery or Recovery(rng, timeouts.first_retry, timeouts.longest_retry),
         Selection(),
         timeouts,
         rng,
