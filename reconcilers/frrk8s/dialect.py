@@ -33,6 +33,7 @@ from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespac
 from reconcilers.frrk8s.draft import convert_draft
 from reconcilers.frrk8s.explain import Withheld, explained, withheld
 from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, located, rows
+from reconcilers.frrk8s.isolation import Isolated, Relations
 from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.node_objects import (
@@ -245,6 +246,19 @@ class Frrk8sDialect(Dialect):
         found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
         units = _units(found.rows, fed, replaced)
         return self._merged(units, self._resolver(snapshot), node)
+
+    def isolated_for(
+        self,
+        snapshot: Snapshot,
+        node: str,
+        fed: Iterable[Fed],
+        replaced: frozenset[ObjectRef],
+        relations: Relations,
+    ) -> Isolated:
+        """Isolate a feeding dialect's objects of a node and the FRRConfigurations that select it."""
+        found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
+        units = _units(found.rows, fed, replaced)
+        return self._merger.isolated(units, self._resolver(snapshot), relations)
 
     def _merged(self, units: Sequence[Unit], resolve: Resolve, node: str) -> Merge:
         isolate = self.options.on_conflict == "isolate"

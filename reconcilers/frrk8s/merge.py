@@ -33,7 +33,7 @@ from typing import Any, Final, NamedTuple
 
 from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
 from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
-from reconcilers.frrk8s.isolation import isolated
+from reconcilers.frrk8s.isolation import NO_RELATIONS, Isolated, Relations, isolated
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import (
     Compiled,
@@ -170,11 +170,17 @@ class Merger:
         whole = self.merge(units, resolve, node)
         if whole.routers is not None:
             return whole
-        taken, problems = isolated(units, self._compile, resolve)
-        compiled = self._compile_all(taken)
+        found = self.isolated(units, resolve)
+        taken, compiled = found.taken, self._compile_all(found.taken)
         notes = unsupported(taken, compiled)
-        reported = (*sorted(dict.fromkeys(problems)), *notes)
+        reported = (*sorted(dict.fromkeys(found.problems)), *notes)
         return Merge(united(taken, compiled), reported, tuple(taken), _partial(taken, compiled))
+
+    def isolated(
+        self, units: Iterable[Unit], resolve: Resolve, relations: Relations = NO_RELATIONS
+    ) -> Isolated:
+        """Take units in from the oldest to the youngest; `relations` are a feeding dialect's."""
+        return isolated(units, self._compile, resolve, relations)
 
     def forget_unused(self) -> None:
         """Forget the objects that were not merged since the last call, unless they are few."""

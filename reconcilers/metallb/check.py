@@ -9,9 +9,8 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from reconcilers.age import age_by_name
 from reconcilers.metallb.objects import Finding, Objects, finding
 from reconcilers.model import ObjectRef, ref_to
 from resources.addresses import canonical_address
@@ -80,7 +79,7 @@ def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding
         for error in row.errors
     ]
     sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
-    found += _aliases(sound)
+    found += alias_findings(sound)
     found += _communities(sound)
     found += _references(sound, secrets, namespace)
     found += _peers(sound.peers)
@@ -128,7 +127,8 @@ def aliases(objects: Objects) -> dict[str, str]:
     return {a.name: a.value for row in objects.communities for a in row.spec.communities}
 
 
-def _aliases(objects: Objects) -> Iterator[Finding]:
+def alias_findings(objects: Objects) -> Iterator[Finding]:
+    """Yield the findings about names that are defined more than once."""
     named = _grouped(
         (alias.name, (ref_to(COMMUNITY, row), alias.value))
         for row in objects.communities
@@ -138,6 +138,15 @@ def _aliases(objects: Objects) -> Iterator[Finding]:
         if len(uses) > 1:
             text = f"community name {name[:64]!r} is defined more than once: {_listed(dict(uses))}"
             yield finding((ref for ref, _ in uses), "spec.communities", text, "conflict")
+
+
+def is_literal(text: str) -> bool:
+    """True if a text is a community, and needs no name."""
+    try:
+        parse_community(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _communities(objects: Objects) -> Iterator[Finding]:
@@ -270,13 +279,27 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding]:
     reported: set[tuple[str, str]] = set()
     for name, rows in of_pool.items():
         versions = [version for version, length in shortest[name].items() if length is not None]
-        for first, second in itertools.combinations(rows, 2):
+        for first, second in _of_different_preference(rows):
             pair = (first.metadata.name, second.metadata.name)
-            if pair in reported or first.spec.service_selectors or second.spec.service_selectors:
-                continue
-            if preferences_collide(first, second, versions):
+            if pair not in reported and preferences_collide(first, second, versions):
                 reported.add(pair)
                 yield _two_preferences(first, second, name)
+
+
+def _of_different_preference(
+    rows: Iterable[BGPAdvertisement],
+) -> Iterator[tuple[BGPAdvertisement, BGPAdvertisement]]:
+    """Yield the pairs of advertisements for all Services that have not the same local preference."""
+    of_preference = _grouped((row.spec.local_pref, row) for row in rows if for_all_services(row))
+    for one, other in itertools.combinations(of_preference.values(), 2):
+        for pair in itertools.product(one, other):
+            first, second = sorted(pair, key=lambda row: row.metadata.name)
+            yield first, second
+
+
+def for_all_services(row: BGPAdvertisement) -> bool:
+    """True if an advertisement selects no Services by label."""
+    return not row.spec.service_selectors
 
 
 def _too_short(
@@ -356,47 +379,3 @@ def _echo(objects: Objects) -> Iterator[Finding]:
                     "whose BFD profile has the echo mode, which is for IPv4 only"
                 )
                 yield finding(refs, "spec.echoMode", text, "conflict")
-
-
-# Isolation
-
-
-class Isolated(NamedTuple):
-    """The objects that ``--on-conflict=isolate`` takes, and why it leaves out the others."""
-
-    taken: Objects
-    findings: tuple[Finding, ...]
-    left_out: frozenset[ObjectRef]
-
-
-def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
-    """Accept objects by age; leave out each that is invalid, or conflicts with an accepted one.
-
-    A reference counts where its object is there at all, also a younger one; where that one is left
-    out, what refers to it is, too.
-    """
-    rows = dict(objects.refs())
-    present = set(rows)
-    reported: dict[Finding, None] = {}
-    while True:
-        found = findings(objects.only(frozenset(present)), secrets, namespace)
-        if not found:
-            taken = objects.only(frozenset(present))
-            return Isolated(taken, tuple(reported), frozenset(rows.keys() - present))
-        alone = [one for one in found if len(one.objects) == 1]
-        if alone:
-            reported.update(dict.fromkeys(alone))
-            present -= {one.objects[0] for one in alone}
-            continue
-        # Only objects with a conflict have to be tried one after another.
-        suspects = sorted(
-            {ref for one in found for ref in one.objects},
-            key=lambda ref: age_by_name(rows[ref].metadata.creation_timestamp, ref),
-        )
-        present -= set(suspects)
-        for ref in suspects:
-            tried = objects.only(frozenset(present | {ref}))
-            against = [one for one in findings(tried, secrets, namespace) if ref in one.objects]
-            reported.update(dict.fromkeys(against))
-            if not against:
-                present.add(ref)

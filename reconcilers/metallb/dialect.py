@@ -24,38 +24,23 @@ from reconcilers.dialect import (
     Target,
 )
 from reconcilers.frrk8s.conditions import NodesMerge
-from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.frrk8s.selection import Selections
 from reconcilers.metallb import cluster
 from reconcilers.metallb.explain import Candidate, candidates, explain
-from reconcilers.metallb.generated import (
-    configuration,
-    configuration_name,
-    peer_routes,
-    service_statuses,
-)
+from reconcilers.metallb.generated import configuration, peer_routes, service_statuses
 from reconcilers.metallb.memory import RememberedObjects, remembered_objects
-from reconcilers.metallb.node import (
-    NodeObjects,
-    checked,
-    compiled_rules,
-    fed,
-    peer_rules,
-    withheld,
-)
+from reconcilers.metallb.node import NodeObjects, fed
 from reconcilers.metallb.node_objects import (
     CONFIGURATION_STATE,
     SERVICE_STATUS,
     configuration_state,
     service_status,
 )
+from reconcilers.metallb.node_view import NodeView, fed_options
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
-from reconcilers.metallb.preferences import Watched, fed_preferences, given, watched, yielding
-from reconcilers.metallb.selection import ObjectSelections
-from reconcilers.metallb.services import ServiceState, service_state
+from reconcilers.metallb.services import service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
 from reconcilers.tables import IntentTables
@@ -74,8 +59,6 @@ REPLACED: Final = (
     "it does not count: MetalLB's speaker has written it, and the objects that it is made of are "
     "compiled here; stop the speaker, and delete it"
 )
-
-
 OF_CONFIGURATION: Final = frozenset(
     {"NoPool", "NoMatchingAdvertisement", "NoRule", "NotOwner", "PeerNotSelected"}
 )
@@ -143,9 +126,7 @@ class MetalLBDialect(Dialect):
         super().__init__(tables, options)
         of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
         self._class = of_node.load_balancer_class
-        self._ignore_label = of_node.ignore_exclude_lb
-        self._objects = ObjectSelections(tables)
-        self._selections = Selections(tables)
+        self._view = NodeView(tables, options.namespace, of_node)
         self._service_statuses = of_node.service_statuses
         self._state = _State()
         """What is fed to FRR-k8s."""
@@ -158,8 +139,6 @@ class MetalLBDialect(Dialect):
         """Of the last compilation."""
         self._in_effect = False
         """True if what was fed last is in effect."""
-        self._frrk8s: Frrk8sDialect | None = None
-        """Merges for conditions, in the operator's part."""
         self._remembered: Objects | None = None
         """Of the last good state of an earlier process."""
         self.sources: tuple[RouteSource, ...] = (MetalLBServiceSource(tables, self._class),)
@@ -187,8 +166,10 @@ class MetalLBDialect(Dialect):
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""
-        mode = _fed_options(context).on_conflict
-        found = self._checked(snapshot, context.node, isolate=mode == "isolate")
+        return self._compiled(snapshot, context, self._view.checked(snapshot, context))
+
+    def _compiled(self, snapshot: Snapshot, context: NodeContext, found: NodeObjects) -> NodeIntent:
+        mode = fed_options(context).on_conflict
         state = _State()
         if found.usable:
             state = self._state_of(snapshot, context, found.objects)
@@ -200,11 +181,11 @@ class MetalLBDialect(Dialect):
         fed_last_good = None
         if self._keeps and self._good is None and self._remembered is not None:
             fed_last_good = self._state_of(snapshot, context, self._remembered).fed
-        replaced = self._replaced(snapshot, context)
+        replaced = self._view.replaced(snapshot, context)
         problems = [one.problem for one in found.findings]
         problems += [Problem((ref,), "", REPLACED, category="unsupported") for ref in replaced]
         return NodeIntent(
-            fed=state.fed,
+            fed=(*state.fed, *found.disagreeing),
             fed_last_good=fed_last_good,
             replaced=replaced,
             problems=tuple(problems),
@@ -238,56 +219,15 @@ class MetalLBDialect(Dialect):
         """Take the last good objects of an earlier process. Raises ValueError."""
         self._remembered = remembered_objects(octets)
 
-    def _checked(self, snapshot: Snapshot, node: str, *, isolate: bool) -> NodeObjects:
-        row = self.tables.nodes.get(snapshot, ("", node))
-        labels = row.metadata.labels if row is not None else {}
-        namespace = self.options.namespace
-        objects = self._objects.of(snapshot, namespace).of(labels).objects
-        secrets = self.tables.secrets
-        return checked(objects, lambda key: secrets.get(snapshot, key), namespace, isolate)
-
-    def _replaced(self, snapshot: Snapshot, context: NodeContext) -> frozenset[ObjectRef]:
-        """Return the FRRConfiguration that MetalLB's own speaker has written for the node.
-
-        It counts only where MetalLB has no object at all; BGPPeers of other nodes are not known.
-        """
-        objects = (
-            row for kind in metallb.CONFIGURATION for row in self.tables.of(kind).all(snapshot)
-        )
-        if not any(row.metadata.namespace == self.options.namespace for row in objects):
-            return frozenset()
-        key = (_fed_options(context).namespace, configuration_name(context.node))
-        row = self.tables.of(FRR_CONFIGURATION).get(snapshot, key)
-        return frozenset() if row is None else frozenset({ref_to(FRR_CONFIGURATION, row)})
-
     def _state_of(self, snapshot: Snapshot, context: NodeContext, objects: Objects) -> _State:
         """Return the translation of objects without problems."""
-        options = _fed_options(context)
-        node = self.tables.nodes.get(snapshot, ("", context.node))
-        rules = compiled_rules(objects, node, self._ignore_label)
-        of_peers = peer_rules(objects, rules)
-        labels = node.metadata.labels if node is not None else {}
-        watch: Watched = {}
-        if objects.peers:
-            selected = self._selections.of(snapshot, options.namespace).of(labels)
-            watch = watched(selected.rows, objects.peers)
-        if not watch:
-            return _State(objects, fed(objects, of_peers), options.namespace)
-        advertisements = {one.ref: one for one in rules.advertisements}
-        contradicting = given(self._services(snapshot, context.node), of_peers, watch)
-        preferences = fed_preferences(contradicting, objects, advertisements)
-        if options.on_conflict == "isolate":
-            out = yielding(contradicting, watch, advertisements)
-            of_peers = peer_rules(objects, rules.without(out))
-        merged = (*fed(objects, of_peers), *preferences)
-        return _State(objects, merged, options.namespace, watches=True)
-
-    def _services(self, snapshot: Snapshot, node: str) -> Iterator[ServiceState]:
-        t = self.tables
-        for service in t.services.all(snapshot):
-            if service.spec.type == "LoadBalancer":
-                slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-                yield service_state(service, slices, node, self._class)
+        found = self._view.rules(snapshot, context, objects)
+        return _State(
+            objects,
+            (*fed(objects, found.of_peers), *found.preferences),
+            fed_options(context).namespace,
+            watches=found.watches,
+        )
 
     # The operator
 
@@ -307,9 +247,7 @@ class MetalLBDialect(Dialect):
             return ClusterIntent()
         if not isinstance(options, Frrk8sClusterOptions):
             return ClusterIntent()
-        if self._frrk8s is None:
-            self._frrk8s = Frrk8sDialect(self.tables, options)
-        frrk8s = self._frrk8s
+        frrk8s = self._view.merging(options)
         groups: dict[Hashable, list[str]] = {}
         for node in self.tables.nodes.all(snapshot):
             name = node.metadata.name
@@ -318,12 +256,13 @@ class MetalLBDialect(Dialect):
         isolate = options.on_conflict == "isolate"
         merges: list[NodesMerge] = []
         for names in groups.values():
-            found = self._checked(snapshot, names[0], isolate=isolate)
-            given = self.compile(snapshot, context.of_node(names[0]))
+            of_node = context.of_node(names[0])
+            found = self._view.checked(snapshot, of_node)
+            compiled = self._compiled(snapshot, of_node, found)
             merge = None
             if found.usable:
-                merge = frrk8s.merged_for(snapshot, names[0], given.fed, given.replaced)
-            merges.append(cluster.nodes_merge(names, found, given.fed, merge))
+                merge = frrk8s.merged_for(snapshot, names[0], compiled.fed, compiled.replaced)
+            merges.append(cluster.nodes_merge(names, found, compiled.fed, merge))
         frrk8s.forget_unused()
         reported = tuple(cluster.conditions_of(rows, self.options.namespace, merges, isolate))
         refs = tuple({one.object: None for one in reported})
@@ -331,10 +270,7 @@ class MetalLBDialect(Dialect):
 
     def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
         """Return the objects that concern a node, and whether it advertises Services."""
-        row = self.tables.nodes.get(snapshot, ("", node))
-        labels = row.metadata.labels if row is not None else {}
-        group = self._objects.of(snapshot, self.options.namespace).of(labels).group
-        return (group, withheld(row, self._ignore_label))
+        return self._view.group(snapshot, node)
 
     # Admission
 
@@ -398,8 +334,3 @@ class MetalLBDialect(Dialect):
             head = "earlier objects are in effect" if self._keeps else "objects are left out"
             return f"{head}: {first}"
         return None if self._in_effect else "earlier objects are in effect, as some are in conflict"
-
-
-def _fed_options(context: NodeContext) -> Frrk8sClusterOptions:
-    options = context.fed_options
-    return options if isinstance(options, Frrk8sClusterOptions) else Frrk8sClusterOptions()

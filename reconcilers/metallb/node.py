@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from reconcilers.dialect import Fed
-from reconcilers.metallb.check import Secrets, findings, isolated
+from reconcilers.frrk8s.isolation import Isolated, Relations
+from reconcilers.metallb.check import Secrets, findings
+from reconcilers.metallb.isolation import MetalLBRelations
 from reconcilers.metallb.objects import Finding, Objects
 from reconcilers.metallb.rules import (
     NodeRules,
@@ -22,11 +24,20 @@ from reconcilers.metallb.translation import (
     families_of,
     profile_configuration,
 )
-from reconcilers.model import ObjectRef, ref_to
+from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.core import Node
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
 
+NO_RULES: Final[Mapping[str, PeerRules]] = {}
 EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+Isolate: TypeAlias = Callable[[Sequence[Fed], Relations], Isolated]
+"""Takes translated objects in, in one order with the FRRConfigurations of the node."""
+Preferences: TypeAlias = Callable[[Objects], Sequence[Fed]]
+"""The local preferences of objects that FRRConfigurations may contradict; see `preferences`."""
+MAX_TRIALS: Final = 8
+"""Of an isolation where objects that come in have further local preferences."""
 
 
 class NodeObjects(NamedTuple):
@@ -34,19 +45,56 @@ class NodeObjects(NamedTuple):
 
     objects: Objects
     """What counts: with findings, those that isolation takes, or none."""
-    findings: tuple[Finding, ...]
-    left_out: frozenset[ObjectRef]
-    usable: bool
+    findings: tuple[Finding, ...] = ()
+    left_out: frozenset[ObjectRef] = frozenset()
+    usable: bool = True
     """False where the findings stand in the way of everything (``keep``, ``clear``)."""
+    disagreeing: tuple[Fed, ...] = ()
+    """Of what isolation leaves out: the objects that disagree with an older FRRConfiguration. The merge
+    of FRR-k8s leaves them out as well, and reports it."""
 
 
-def checked(objects: Objects, secrets: Secrets, namespace: str, isolate: bool) -> NodeObjects:
-    """Check objects; ``isolate`` leaves out those with problems, otherwise none can be used."""
-    if isolate:
-        taken = isolated(objects, secrets, namespace)
-        return NodeObjects(taken.taken, taken.findings, taken.left_out, usable=True)
+def checked(objects: Objects, secrets: Secrets, namespace: str) -> NodeObjects:
+    """Check objects of which none can be used where one has a problem."""
     found = tuple(findings(objects, secrets, namespace))
-    return NodeObjects(objects, found, frozenset(), usable=not found)
+    return NodeObjects(objects, found, usable=not found)
+
+
+def isolated(
+    objects: Objects, relations: MetalLBRelations, isolate: Isolate, preferences: Preferences
+) -> NodeObjects:
+    """Leave out the objects that do not go together with older ones, those of FRR-k8s included."""
+    rows = dict(objects.refs())
+    translated = fed(objects.only(frozenset(rows) - relations.wrong))
+    preferred: list[Fed] = []
+    for _ in range(MAX_TRIALS):
+        result = isolate((*translated, *preferred), relations)
+        taken = objects.only(result.refs)
+        more = [one for one in preferences(taken) if one not in preferred]
+        if not more:
+            break
+        preferred += more
+    found: dict[Finding, None] = {}
+    disagreeing: set[ObjectRef] = set()
+    for ref, reasons in relations.reasons(result.refs).items():
+        found.update(dict.fromkeys(reasons.findings))
+        units = result.left_out[ref]
+        foreign = any(one not in rows for p in units.problems for one in p.objects)
+        if units.problems and (units.cause == "itself" or (units.cause == "older" and foreign)):
+            disagreeing.add(ref)
+        elif not reasons.findings:
+            later = reasons.later or map(_finding, units.problems)
+            found.update(dict.fromkeys(later))
+    return NodeObjects(
+        taken,
+        tuple(found),
+        frozenset(rows.keys() - result.refs),
+        disagreeing=tuple(one for one in (*translated, *preferred) if one.origin in disagreeing),
+    )
+
+
+def _finding(problem: Problem) -> Finding:
+    return Finding(problem.objects, problem.field, problem.message, problem.category)
 
 
 def withheld(node: Node | None, ignore_label: bool) -> Withheld | None:
@@ -69,10 +117,10 @@ def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
     }
 
 
-def fed(objects: Objects, rules: Mapping[str, PeerRules]) -> tuple[Fed, ...]:
+def fed(objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES) -> tuple[Fed, ...]:
     """Return the FRRConfigurations of peers, with the rules of their routes, and of BFD profiles."""
     peers = (
-        Fed(ref_to(BGP_PEER, row), configuration_of(row), FIELDS, rules[row.metadata.name])
+        Fed(ref_to(BGP_PEER, row), configuration_of(row), FIELDS, rules.get(row.metadata.name))
         for row in objects.peers
     )
     profiles = (

@@ -48,6 +48,15 @@ class Objects(NamedTuple):
     communities: tuple[Community, ...] = ()
     profiles: tuple[BFDProfile, ...] = ()
 
+    @classmethod
+    def of(cls, rows: Iterable[tuple[ObjectRef, MetalLBObject]]) -> Objects:
+        """Return objects by kind; they are given with their references."""
+        found: dict[str, list[MetalLBObject]] = {kind.name: [] for kind in kinds.CONFIGURATION}
+        for ref, row in sorted(rows, key=lambda item: item[0]):
+            found[ref.kind].append(row)
+        given: Any = (tuple(of_kind) for of_kind in found.values())
+        return cls(*given)
+
     def of_kind(self) -> Iterator[tuple[Kind[Any], tuple[MetalLBObject, ...]]]:
         """Yield each kind with its rows."""
         yield from zip(kinds.CONFIGURATION, self, strict=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reconcilers.age import Age, age_by_name
 from reconcilers.dialect import Contributed, Fed
 from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
 from reconcilers.metallb.check import end_of, vrf_of
@@ -21,43 +20,29 @@ from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.rules import Advertisement, PeerRules
 from reconcilers.metallb.services import ServiceState, contributions
 from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of
-from reconcilers.model import ObjectRef, ref_to
+from reconcilers.model import ObjectRef
 from resources.frrk8s.frrconfiguration import FRRConfiguration
-from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.frrk8s.neighbor import Advertise, AllowedOut, LocalPrefPrefixes, Neighbor
-from resources.kind import Kind
-from resources.meta import Resource
 from resources.metallb.bgppeer import BGPPeer
-from resources.metallb.kinds import BGP_ADVERTISEMENT
 from speaker.nlri import prefix_to_text
 
-
-class Configured(NamedTuple):
-    """A local preference that an FRRConfiguration gives a prefix."""
-
-    value: int
-    age: Age
-    """Of the object."""
-
-
-Watched: TypeAlias = Mapping[str, Mapping[Prefix, tuple[Configured, ...]]]
+Watched: TypeAlias = Mapping[str, frozenset[Prefix]]
 """By BGPPeer: prefixes that FRRConfigurations give a local preference."""
 
 
 def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watched:
     """Return what FRRConfigurations of the node give the neighbours of BGPPeers."""
     names = {(vrf_of(peer), end_of(peer)): peer.metadata.name for peer in peers}
-    found: dict[str, dict[Prefix, tuple[Configured, ...]]] = defaultdict(dict)
+    found: dict[str, set[Prefix]] = defaultdict(set)
     for row in rows:
         for router in row.spec.bgp.routers:
             for neighbor in router.neighbors:
                 if not neighbor.to_advertise.with_local_pref:
                     continue
                 name = names.get((vrf_name(router.vrf), _end(neighbor)))
-                for one, value in _preferences(neighbor) if name is not None else ():
-                    given = Configured(value, _age(FRR_CONFIGURATION, row))
-                    found[name or ""][one] = (*found[name or ""].get(one, ()), given)
-    return found
+                if name is not None:
+                    found[name].update(_with_preference(neighbor))
+    return {name: frozenset(prefixes) for name, prefixes in found.items()}
 
 
 def _end(neighbor: Neighbor) -> str:
@@ -67,11 +52,11 @@ def _end(neighbor: Neighbor) -> str:
         return ""
 
 
-def _preferences(neighbor: Neighbor) -> Iterator[tuple[Prefix, int]]:
+def _with_preference(neighbor: Neighbor) -> Iterator[Prefix]:
     for entry in neighbor.to_advertise.with_local_pref:
         for text in entry.prefixes:
             try:
-                yield prefix(text), entry.local_pref
+                yield prefix(text)
             except ValueError:
                 continue
 
@@ -94,24 +79,6 @@ def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch:
                 key = (one.contribution.origin.rule, one.route_set)
                 found[key].add((one.family, one.nlri))
     return {key: frozenset(prefixes) for key, prefixes in found.items()}
-
-
-def yielding(
-    found: Given, watch: Watched, advertisements: Mapping[ObjectRef, Advertisement]
-) -> frozenset[ObjectRef]:
-    """Return the advertisements that contradict an older FRRConfiguration (``isolate``)."""
-    return frozenset(
-        ref
-        for (ref, peer), prefixes in found.items()
-        for one in prefixes
-        for configured in watch[peer][one]
-        if configured.value != advertisements[ref].row.spec.local_pref
-        and configured.age < _age(BGP_ADVERTISEMENT, advertisements[ref].row)
-    )
-
-
-def _age(kind: Kind[Any], row: Resource) -> Age:
-    return age_by_name(row.metadata.creation_timestamp, ref_to(kind, row))
 
 
 def fed_preferences(

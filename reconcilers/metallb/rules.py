@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
-from msgspec.structs import replace
 
 from reconcilers.frrk8s.values import MED
 from reconcilers.metallb.check import aliases, pools_of, preferences_collide
@@ -81,17 +80,6 @@ class NodeRules(msgspec.Struct, frozen=True):
             if pool is not None:
                 return pool
         return None
-
-    def without(self, refs: frozenset[ObjectRef]) -> NodeRules:
-        """Return the rules without some advertisements."""
-        return replace(
-            self,
-            advertisements=tuple(one for one in self.advertisements if one.ref not in refs),
-            by_pool={
-                pool: tuple(one for one in given if one.ref not in refs)
-                for pool, given in self.by_pool.items()
-            },
-        )
 
     def of_pool(self, pool: str) -> tuple[Advertisement, ...]:
         """Return the advertisements that select a pool."""

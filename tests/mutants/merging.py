@@ -8,13 +8,15 @@ from tests.mutants.rules import Mutant
 
 _CASES: Final = "tests/cases/test_frrk8s_metallb.py"
 _MERGE: Final = "reconcilers/frrk8s/merge.py"
-_ISOLATION: Final = "reconcilers/frrk8s/isolation.py"
+_ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
 _SINGLE: Final = "reconcilers/frrk8s/single.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/intent.py"
 _CHECK: Final = "reconcilers/metallb/check.py"
+_RELATIONS: Final = "reconcilers/metallb/isolation/disagreements.py"
+_NODE: Final = "reconcilers/metallb/node.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
 TESTS: Final = {
     "frrk8s": (
@@ -26,6 +28,7 @@ TESTS: Final = {
     ),
     "metallb": (
         "tests/reconcilers/metallb/test_check.py",
+        "tests/reconcilers/metallb/test_isolation.py",
         "tests/reconcilers/metallb/test_services.py",
         _CASES,
     ),
@@ -146,8 +149,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _ISOLATION,
-        "            if not _contradicts(claims, values):",
-        "            if True:",
+        "        if _contradicts(self._claims[one.ref], values):",
+        "        if False:",
     ),
     ("frrk8s", _ISOLATION, "            if wrong:\n", "            if False:\n"),
     (
@@ -159,28 +162,71 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _ISOLATION,
-        "            self._drop_unresolved(kept, base)\n",
-        "",
+        "        if not unresolved:\n",
+        "        if True:\n",
     ),
-    ("frrk8s", _ISOLATION, "                del present[ref]", "                del kept[ref]"),
+    ("frrk8s", _ISOLATION, "return max(blocking, key", "return min(blocking, key"),
     (
         "frrk8s",
         _ISOLATION,
-        "return with_older or [*_left_out_vrfs(one, left_out), *with_all]",
-        "return with_all or _left_out_vrfs(one, left_out)",
+        "displacing = self._displacing(accepted)",
+        "displacing = set[ObjectRef]()",
+    ),
+    (
+        "frrk8s",
+        _ISOLATION,
+        "        if with_older:\n",
+        "        if False:\n",
     ),
     (
         "metallb",
-        _CHECK,
-        "            present -= {one.objects[0] for one in alone}",
-        "            present.clear()",
+        _RELATIONS,
+        "                if taken != value:",
+        "                if False:",
     ),
     (
         "metallb",
-        _CHECK,
-        "            if not against:\n                present.add(ref)",
-        "            present.add(ref)",
+        _RELATIONS,
+        "                while i > 0 and taken[i - 1][1] >= first:",
+        "                while i > 0 and taken[i - 1][1] > first:",
     ),
+    (
+        "metallb",
+        _RELATIONS,
+        "                if pool in self._environment and",
+        "                if",
+    ),
+    (
+        "metallb",
+        _RELATIONS,
+        "            if ref not in self._environment:",
+        "            if False:",
+    ),
+    (
+        "metallb",
+        "reconcilers/metallb/isolation/relations.py",
+        "if self.ages[one] < self.ages[ref]}",
+        "if True}",
+    ),
+    (
+        "metallb",
+        _RELATIONS,
+        "            for name in names:\n",
+        "            for name in ():\n",
+    ),
+    (
+        "metallb",
+        "reconcilers/metallb/isolation/relations.py",
+        "            if text in names and not is_literal(text):",
+        "            if False:",
+    ),
+    (
+        "metallb",
+        _NODE,
+        '(units.cause == "older" and foreign)',
+        'units.cause == "older"',
+    ),
+    ("metallb", _NODE, "            disagreeing.add(ref)", "            pass"),
     # Filters, out and in
     (
         "frrk8s",
@@ -220,8 +266,8 @@ _CHANGES: Final = (
     (
         "metallb",
         _CHECK,
-        "first.spec.service_selectors or second.spec.service_selectors:",
-        "(first.spec.service_selectors and second.spec.service_selectors):",
+        "for row in rows if for_all_services(row))",
+        "for row in rows)",
     ),
     (
         "metallb",

@@ -233,7 +233,9 @@ def isolated(objects: Objects, secrets: Mapping[str, str]) -> list[str]:
     """
     taken: Objects = {}
     while True:
-        more = _together({n: bgp for n, bgp in objects.items() if n not in taken}, taken, secrets)
+        rest = {n: bgp for n, bgp in objects.items() if n not in taken}
+        waiting = {n: bgp for n, bgp in rest.items() if not _conflicts({**taken, n: bgp}, secrets)}
+        more = _together(waiting, taken, secrets)
         if not more:
             return sorted(taken)
         taken = {**taken, **more}
@@ -243,7 +245,7 @@ def _together(waiting: Objects, taken: Objects, secrets: Mapping[str, str]) -> O
     """Return the objects that are taken one after another, the oldest first.
 
     A reference to an object that waits counts. Where that one is left out, what refers to it is not
-    taken, and what it had displaced is tried without it.
+    taken; one that had displaced others is not tried again, the youngest first, and they are.
     """
     while True:
         waiting = _resolved(waiting, taken, secrets)
@@ -251,21 +253,30 @@ def _together(waiting: Objects, taken: Objects, secrets: Mapping[str, str]) -> O
         for name, bgp in waiting.items():
             if not _conflicts({**taken, **found, name: bgp}, secrets):
                 found = {**found, name: bgp}
-        kept = _resolved(found, taken, secrets)
-        if kept == found:
+        rejected = [
+            {n: bgp}
+            for n, bgp in waiting.items()
+            if n not in found and not _conflicts({n: bgp}, secrets)
+        ]
+        displacing = {n for n in found for o in rejected if _conflicts({n: found[n], **o}, secrets)}
+        while gone := [n for n in found if not _is_sound(found[n], {**taken, **found}, secrets)]:
+            if displacing >= set(gone):
+                break
+            found = {n: bgp for n, bgp in found.items() if n in displacing or n not in gone}
+        if not gone:
             return found
-        waiting = {n: bgp for n, bgp in waiting.items() if n in kept or n not in found}
+        waiting = {n: bgp for n, bgp in waiting.items() if n != gone[-1]}
+
+
+def _is_sound(bgp: Spec, there: Objects, secrets: Mapping[str, str]) -> bool:
+    return not list(faults(bgp, there)) and not list(missing(bgp, there, secrets))
 
 
 def _resolved(objects: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
     """Return the objects without those that are wrong, or refer to one that is not there."""
     while True:
         there = {**taken, **objects}
-        sound = {
-            name: bgp
-            for name, bgp in objects.items()
-            if not list(faults(bgp, there)) and not list(missing(bgp, there, secrets))
-        }
+        sound = {n: bgp for n, bgp in objects.items() if _is_sound(bgp, there, secrets)}
         if sound == objects:
             return objects
         objects = sound

@@ -47,6 +47,31 @@ def random_objects(random: Random) -> dict[str, Spec]:
     return {f"o{i}": _bgp(random, calm) for i in range(random.randint(1, 4))}
 
 
+def random_imports(random: Random) -> dict[str, Spec]:
+    """Return ``spec.bgp`` of four to six objects that import each other's VRFs, and disagree."""
+    return {f"o{i}": _importing(random) for i in range(random.randint(4, 6))}
+
+
+def _importing(random: Random) -> Spec:
+    vrfs = random.sample(("red", "blue", "green"), random.choice((1, 1, 2)))
+    allowed: Spec = {"allowed": {"mode": "all", "prefixes": []}}
+    neighbor = {
+        **random.choice(ENDS[:2]),
+        "asn": random.choice((64950, 64951)),
+        "toAdvertise": allowed,
+        "toReceive": allowed,
+    }
+    routers = [{"vrf": vrf, "imports": _imports(random, vrf), "neighbors": []} for vrf in vrfs]
+    routers.append({"vrf": "", "imports": [], "neighbors": [neighbor]})
+    alike = {"asn": 64900, "id": "", "prefixes": []}
+    return {"routers": [{**alike, **one} for one in routers], "bfdProfiles": []}
+
+
+def _imports(random: Random, vrf: str) -> list[Spec]:
+    others = [one for one in ("red", "blue", "green") if one != vrf]
+    return [{"vrf": one} for one in random.sample(others, random.choice((0, 1, 1)))]
+
+
 def _bgp(random: Random, calm: bool) -> Spec:
     names = random.sample(("f", "g"), random.choice((0, 1, 2)))
     profiles = [{"name": n, **random.choice(({}, {"detectMultiplier": 3}))} for n in names]

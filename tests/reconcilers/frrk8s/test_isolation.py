@@ -119,6 +119,24 @@ def test_an_object_is_tried_again_when_the_vrf_that_it_imports_is_there_after_al
     assert taken(result) == ["1a", "3c", "4d"]
 
 
+def test_an_object_keeps_its_place_where_another_one_has_the_vrf_that_it_imports() -> None:
+    first = of("1a", of_vrf("", "red", asn=1))
+    second = of("2b", of_vrf("red", "blue", asn=1))
+    blue = of("3c", of_vrf("blue"), router(neighbor(asn=2)))
+    red = of("4d", of_vrf("red", asn=2))
+    result = merge([first, second, blue, red], isolate=True)
+    # 3c differs from 1a, so that 2b has no VRF blue; the VRF red is then that of 4d.
+    assert taken(result) == ["1a", "4d"]
+
+
+def test_of_several_without_their_vrf_the_youngest_gives_way_first() -> None:
+    first = of("1a", of_vrf("", "red", asn=1))
+    second = of("2b", of_vrf("red", asn=1), of_vrf("", "blue", address=END, asn=1))
+    red = of("3c", of_vrf("red", asn=2), router(neighbor(address=END, asn=2)))
+    blue = of("4d", of_vrf("blue"), router(neighbor(asn=2)))
+    assert taken(merge([first, second, red, blue], isolate=True)) == ["1a", "3c"]
+
+
 def test_a_prefix_of_an_imported_vrf_counts_while_its_object_is_taken() -> None:
     allowed = {"allowed": {"prefixes": [PREFIXES["red"]]}}
     first = of("1a", router(neighbor(toAdvertise=allowed), imports=[{"vrf": "red"}]))

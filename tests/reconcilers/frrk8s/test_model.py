@@ -18,7 +18,7 @@ from reconcilers.frrk8s.unit import Unit
 from speaker.nlri import prefix_to_text
 from tests.reconcilers.frrk8s import model
 from tests.reconcilers.frrk8s.build import merge, unit
-from tests.reconcilers.frrk8s.random_objects import SECRETS, random_objects
+from tests.reconcilers.frrk8s.random_objects import SECRETS, random_imports, random_objects
 
 SETS = int(os.environ.get("MODEL_SETS", "2000"))
 FIRST_SEED = int(os.environ.get("MODEL_SEED", "0"))
@@ -34,6 +34,10 @@ def test_the_model_agrees(part: int) -> None:
         units = {name: _unit(name, bgp) for name, bgp in objects.items()}
         merges += _check_merge(seed, objects, units)
         _check_isolation(seed, objects, units)
+        importing = random_imports(Random(seed))  # noqa: S311  test data
+        _check_isolation(
+            seed, importing, {name: _unit(name, bgp) for name, bgp in importing.items()}
+        )
     assert 0.25 < merges / (SETS / PARTS) < 0.75, (
         "the random objects do not go together often enough"
     )

@@ -1,15 +1,12 @@
-"""What is wrong with MetalLB's objects of a node, alone and together, and what isolation takes."""
+"""What is wrong with MetalLB's objects of a node, alone and together."""
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from reconcilers.metallb.check import findings, isolated
+from reconcilers.metallb.check import findings
 from reconcilers.metallb.objects import Finding
 from resources.core import Secret
 from resources.core.kinds import SECRET
@@ -241,64 +238,3 @@ def test_bfd_echo_is_for_ipv4_pools_only() -> None:
     assert reported(*objects, echo) == [("conflict", expected, "spec.echoMode")]
     assert reported(*objects, profile("f")) == []
     assert reported(FRONT, *objects[1:], echo) == []
-
-
-SPECIMENS: list[dict[str, Any]] = [
-    peer("p1", created="2026-01-01T00:00:01Z"),
-    peer("p2", created="2026-01-01T00:00:02Z"),
-    peer("p3", "203.0.113.10", created="2026-01-01T00:00:03Z", bfdProfile="f"),
-    peer("p4", "203.0.113.11", created="2026-01-01T00:00:04Z", myASN=64901),
-    peer("p5", "203.0.113.12", created="2026-01-01T00:00:05Z", myASN=0),
-    profile("f", created="2026-01-01T00:00:09Z"),
-    pool("q1", "198.18.30.0/24", created="2026-01-01T00:00:06Z"),
-    pool("q2", "198.18.30.0/25", created="2026-01-01T00:00:05Z"),
-    community("c", created="2026-01-01T00:00:08Z", vip="1:1"),
-    community("d", created="2026-01-01T00:00:07Z", vip="1:2"),
-    advertisement("x", created="2026-01-01T00:00:10Z", communities=["vip"], localPref=1),
-    advertisement("y", created="2026-01-01T00:00:11Z", localPref=2),
-]
-
-
-class TestIsolation:
-    def out(self, *objects: dict[str, Any]) -> list[str]:
-        return sorted(
-            str(ref.name) for ref in isolated(rows(*objects), no_secrets, NAMESPACE).left_out
-        )
-
-    def test_the_younger_of_two_is_left_out_whatever_its_name(self) -> None:
-        old, young = (
-            peer("z", created="2026-01-01T00:00:00Z"),
-            peer("a", created="2026-01-02T00:00:00Z"),
-        )
-        assert self.out(old, young) == ["a"]
-        assert self.out(young) == []
-
-    def test_the_third_goes_on_where_it_agrees_with_the_first(self) -> None:
-        ids = {"a": "192.0.2.1", "b": "192.0.2.2", "c": "192.0.2.1"}
-        objects = [
-            peer(name, f"203.0.113.{i}", routerID=ids[name], created=f"2026-01-0{i}T00:00:00Z")
-            for i, name in enumerate(ids, start=1)
-        ]
-        assert self.out(*objects) == ["b"]
-
-    def test_what_refers_to_an_object_that_is_left_out_is_left_out(self) -> None:
-        wrong = profile("f", receiveInterval=1)
-        assert self.out(peer("a", bfdProfile="f"), peer("b", "203.0.113.10"), wrong) == ["a", "f"]
-
-    def test_a_reference_to_a_younger_object_counts(self) -> None:
-        use = peer("a", bfdProfile="f", created="2026-01-01T00:00:00Z")
-        assert self.out(use, profile("f", created="2026-01-02T00:00:00Z")) == []
-
-    def test_all_specimens(self) -> None:
-        assert self.out(*SPECIMENS) == ["c", "p2", "p4", "p5", "q1", "y"]
-
-    @given(st.lists(st.sampled_from(range(len(SPECIMENS))), unique=True), st.randoms())
-    def test_nothing_is_wrong_with_what_is_taken_and_order_does_not_matter(
-        self, chosen: list[int], order: random.Random
-    ) -> None:
-        objects = [SPECIMENS[i] for i in chosen]
-        result = isolated(rows(*objects), no_secrets, NAMESPACE)
-        assert findings(result.taken, no_secrets, NAMESPACE) == []
-        order.shuffle(objects)
-        assert isolated(rows(*objects), no_secrets, NAMESPACE) == result
-        assert result.left_out <= {ref for one in result.findings for ref in one.objects}

@@ -1,0 +1,316 @@
+"""The order of isolation: what is taken, and why the rest is left out. Pure.
+
+Objects are taken in from the oldest to the youngest. One that is invalid or unresolved, or that differs
+from an older one, is left out as a whole.
+
+A reference to a VRF counts where any object of the node has a router of it, also a younger one: objects
+may import each other's VRFs. What refers to an object that is left out is left out as well; what it had
+displaced is tried again.
+
+Objects of a dialect that feeds this one are in the same order. What it knows of them beside units, such
+as other references and other conflicts, is a `Relations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from reconcilers.frrk8s.claims import (
+    Claim,
+    Resolve,
+    Subject,
+    conflicts,
+    own_problems,
+    password_claims,
+)
+from reconcilers.frrk8s.isolation.references import (
+    IsolatedObject,
+    Providers,
+    References,
+    objects_of,
+)
+from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, Beside, Relations
+from reconcilers.frrk8s.single import imported_elsewhere
+from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
+from reconcilers.frrk8s.values import shown_vrf, vrf_name
+from reconcilers.model import ObjectRef, Problem
+
+Compile: TypeAlias = Callable[[Unit, VrfPrefixes], Compiled]
+"""Compiles a unit with the prefixes of the VRFs of others."""
+Claims: TypeAlias = Sequence[tuple[Subject, Claim]]
+MAX_LISTED: Final = 3
+"""Objects of a VRF that a message names."""
+
+
+class LeftOut(NamedTuple):
+    """Why an object is left out, as far as its units are the reason."""
+
+    problems: Sequence[Problem]
+    cause: Literal["itself", "older", "later"]
+    """Whether the object is wrong whatever the others are, differs from itself or from older objects
+    that are taken, or had to wait, and differs from younger ones."""
+
+
+class Isolated(NamedTuple):
+    """What is taken in, and why the rest is not."""
+
+    taken: list[Unit]
+    """The units, the oldest first."""
+    refs: frozenset[ObjectRef]
+    """The objects, also those without units."""
+    left_out: Mapping[ObjectRef, LeftOut]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of all that is left out."""
+        return [problem for found in self.left_out.values() for problem in found.problems]
+
+
+def isolated(
+    units: Iterable[Unit],
+    compile_unit: Compile,
+    resolve: Resolve,
+    relations: Relations = NO_RELATIONS,
+) -> Isolated:
+    """Take units in from the oldest to the youngest, those of one object together."""
+    return _Isolation(units, compile_unit, resolve, relations).result()
+
+
+class _Accepted(NamedTuple):
+    """Objects that agree, the oldest first, and the others with which each of them disagrees."""
+
+    objects: dict[ObjectRef, IsolatedObject]
+    beside: Beside
+    values: Mapping[Subject, Any]
+    rejected: Sequence[IsolatedObject]
+
+
+class _Isolation:
+    def __init__(
+        self,
+        units: Iterable[Unit],
+        compile_unit: Compile,
+        resolve: Resolve,
+        relations: Relations,
+    ) -> None:
+        self._compile = compile_unit
+        self._resolve = resolve
+        self._relations = relations
+        self._objects = objects_of(units, relations)
+        everything = Providers(self._objects)
+        self._wrong: dict[ObjectRef, list[Problem]] = {ref: [] for ref in relations.wrong}
+        """The problems of objects that are left out whatever the others are."""
+        self._claims: dict[ObjectRef, Claims] = {}
+        for one in self._objects:
+            if one.ref in self._wrong:
+                continue
+            given = self._compiled(one, everything)
+            wrong = [p for unit, found in given for p in own_problems(unit, found, resolve)]
+            if wrong:
+                self._wrong[one.ref] = wrong
+            else:
+                self._claims[one.ref] = [pair for each in given for pair in self._of_unit(*each)]
+
+    def _of_unit(self, unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]:
+        """Iterate over the claims of a unit."""
+        yield from compiled.claims
+        yield from password_claims(unit, compiled, self._resolve)
+
+    def result(self) -> Isolated:
+        """Take in objects until none of the others goes with those that are taken."""
+        taken: dict[ObjectRef, IsolatedObject] = {}
+        table: dict[Subject, list[Claim]] = {}
+        waiting = [one for one in self._objects if one.ref not in self._wrong]
+        while found := self._together(waiting, taken):
+            taken |= found
+            for ref in found:
+                for subject, claim in self._claims[ref]:
+                    table.setdefault(subject, []).append(claim)
+            rest = [one for one in waiting if one.ref not in taken]
+            values = {subject: claims[0].value for subject, claims in table.items()}
+            beside = self._beside(taken, rest)
+            waiting = [one for one in rest if not self._contradicts(one, values, beside)]
+        left_out = {one.ref: one for one in self._objects if one.ref not in taken}
+        return Isolated(
+            [unit for one in self._objects if one.ref in taken for unit in one.units],
+            frozenset(taken),
+            {ref: self._reasons(one, table, left_out) for ref, one in left_out.items()},
+        )
+
+    def _beside(self, taken: Iterable[ObjectRef], present: Iterable[IsolatedObject]) -> Beside:
+        """Return the taken objects of the feeding dialect."""
+        refs = list(taken)
+        beside = self._relations.beside({*refs, *(one.ref for one in present)})
+        for ref in refs:
+            beside.take(ref)
+        return beside
+
+    def _together(
+        self, waiting: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
+    ) -> dict[ObjectRef, IsolatedObject]:
+        """Return the objects that go together, with each other and with those that are taken."""
+        present = {one.ref: one for one in waiting}
+        while True:
+            references = References(present, taken.values(), self._is_resolved)
+            while unresolved := references.unresolved():
+                references.remove(unresolved)
+            accepted = self._agreeing(present.values(), taken)
+            blocking = self._drop_unresolved(accepted, taken)
+            if blocking is None:
+                return accepted.objects
+            del present[blocking]
+
+    def _agreeing(
+        self, objects: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
+    ) -> _Accepted:
+        """Return the objects without those that differ from an earlier one."""
+        given = list(objects)
+        found = self._agreeing_in(given, given, taken)
+        if self._relations is not NO_RELATIONS and found.rejected:
+            # Those that are rejected are no part of the environment of the others.
+            found = self._agreeing_in(given, found.objects.values(), taken)
+        return found
+
+    def _agreeing_in(
+        self,
+        objects: Iterable[IsolatedObject],
+        environment: Iterable[IsolatedObject],
+        taken: Mapping[ObjectRef, IsolatedObject],
+    ) -> _Accepted:
+        beside = self._beside(taken, environment)
+        values: dict[Subject, Any] = {}
+        found: dict[ObjectRef, IsolatedObject] = {}
+        rejected: list[IsolatedObject] = []
+        for one in objects:
+            if self._contradicts(one, values, beside):
+                rejected.append(one)
+                continue
+            found[one.ref] = one
+            beside.take(one.ref)
+            values.update((subject, claim.value) for subject, claim in self._claims[one.ref])
+        return _Accepted(found, beside, values, rejected)
+
+    def _contradicts(
+        self, one: IsolatedObject, values: Mapping[Subject, Any], beside: Beside
+    ) -> bool:
+        if _contradicts(self._claims[one.ref], values):
+            return True
+        return next(beside.against(one.ref), None) is not None
+
+    def _drop_unresolved(
+        self, accepted: _Accepted, taken: Mapping[ObjectRef, IsolatedObject]
+    ) -> ObjectRef | None:
+        """Remove the accepted objects whose references are to objects that are not accepted.
+
+        One in whose place others were rejected is not removed: the youngest of these is returned, for
+        a trial without it.
+        """
+        references = References(accepted.objects, taken.values(), self._is_resolved)
+        unresolved = references.unresolved()
+        if not unresolved:
+            return None
+        displacing = self._displacing(accepted)
+        blocking: list[IsolatedObject] = []
+        while unresolved:
+            blocking += [one for one in unresolved if one.ref in displacing]
+            references.remove(one for one in unresolved if one.ref not in displacing)
+            unresolved = references.unresolved()
+        return max(blocking, key=lambda one: one.age).ref if blocking else None
+
+    def _displacing(self, accepted: _Accepted) -> set[ObjectRef]:
+        """Return the accepted objects with which rejected ones disagree."""
+        disputed: set[Subject] = set()
+        found: set[ObjectRef] = set()
+        for one in accepted.rejected:
+            claims = self._claims[one.ref]
+            if _contradicts(claims, {}):
+                continue  # It is left out whatever the others are.
+            found.update(accepted.beside.against(one.ref))
+            disputed.update(
+                subject
+                for subject, claim in claims
+                if accepted.values.get(subject, claim.value) != claim.value
+            )
+        found.update(
+            ref
+            for ref in accepted.objects
+            if any(subject in disputed for subject, _ in self._claims[ref])
+        )
+        return found
+
+    def _is_resolved(self, one: IsolatedObject, providers: Providers) -> bool:
+        if not providers.has(one.references):
+            return False
+        if not one.imported:
+            return True
+        return not any(found.errors or found.missing for _, found in self._compiled(one, providers))
+
+    def _compiled(self, one: IsolatedObject, providers: Providers) -> list[tuple[Unit, Compiled]]:
+        elsewhere = providers.prefixes(one)
+        return [(unit, self._compile(unit, elsewhere)) for unit in one.units]
+
+    # Problems
+
+    def _reasons(
+        self,
+        one: IsolatedObject,
+        table: Mapping[Subject, Sequence[Claim]],
+        left_out: Mapping[ObjectRef, IsolatedObject],
+    ) -> LeftOut:
+        """Return why an object is left out."""
+        wrong = self._wrong.get(one.ref)
+        if wrong is not None:
+            return LeftOut(wrong, "itself")
+        with_older, with_all = _disagreements(self._claims[one.ref], table)
+        if with_older:
+            return LeftOut(with_older, "older")
+        # An object that differs from younger ones alone had to wait for a VRF.
+        return LeftOut([*_left_out_vrfs(one, left_out), *with_all], "later")
+
+
+def _contradicts(claims: Claims, taken: Mapping[Subject, Any]) -> bool:
+    """True if claims differ from each other, or from the values that are taken."""
+    own: dict[Subject, Any] = {}
+    for subject, claim in claims:
+        if own.setdefault(subject, claim.value) != claim.value:
+            return True
+        if subject in taken and taken[subject] != claim.value:
+            return True
+    return False
+
+
+def _disagreements(
+    claims: Claims, table: Mapping[Subject, Sequence[Claim]]
+) -> tuple[list[Problem], list[Problem]]:
+    """Return the conflicts of an object with itself and older ones that are taken, and with all."""
+    own: dict[Subject, list[Claim]] = {}
+    for subject, claim in claims:
+        own.setdefault(subject, []).append(claim)
+    with_older: list[Problem] = []
+    with_all: list[Problem] = []
+    for subject, of_object in own.items():
+        first = of_object[0]
+        others = [one for one in table.get(subject, ()) if one.value != first.value]
+        older = [one for one in others if one.unit.age < first.unit.age]
+        with_older += conflicts([*of_object, *older], subject)
+        with_all += conflicts([*of_object, *others], subject)
+    return with_older, with_all
+
+
+def _left_out_vrfs(
+    one: IsolatedObject, left_out: Mapping[ObjectRef, IsolatedObject]
+) -> Iterator[Problem]:
+    """Yield a problem for each import from an object that is left out."""
+    for unit in one.units:
+        elsewhere = imported_elsewhere(unit)
+        for i, router in enumerate(unit.row.spec.bgp.routers):
+            for j, imported in enumerate(router.imports):
+                vrf = vrf_name(imported.vrf)
+                refs = [str(ref) for ref, other in left_out.items() if vrf in other.routed]
+                if vrf not in elsewhere or not refs:
+                    continue
+                named = ", ".join(refs[:MAX_LISTED]) + (", ..." if len(refs) > MAX_LISTED else "")
+                text = f"VRF {shown_vrf(vrf)}: its router in {named} is left out"
+                path = unit.path(f"spec.bgp.routers[{i}].imports[{j}].vrf")
+                yield Problem((unit.ref,), path, text, category="unresolved")

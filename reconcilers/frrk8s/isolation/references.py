@@ -1,0 +1,147 @@
+"""What objects refer to, and whether it is there: VRFs, and referents of other kinds. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from reconcilers.age import Age
+from reconcilers.frrk8s.isolation.relations import Relations
+from reconcilers.frrk8s.single import imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.values import Prefix, vrf_name
+from reconcilers.model import ObjectRef
+
+
+class IsolatedObject(NamedTuple):
+    """An object with its units."""
+
+    ref: ObjectRef
+    age: Age
+    units: Sequence[Unit]
+    imported: frozenset[str]
+    """VRFs that it has from other objects, or from another unit of its own."""
+    routed: Mapping[str, frozenset[Prefix]]
+    """The prefixes of its routers of VRFs that any object imports."""
+    references: frozenset[Hashable]
+    referents: frozenset[Hashable]
+
+    @property
+    def wanted(self) -> Iterable[Hashable]:
+        """What others have to provide."""
+        return (*self.imported, *self.references)
+
+    @property
+    def provided(self) -> Iterable[Hashable]:
+        """What it provides to others."""
+        return (*self.routed, *self.referents)
+
+
+class Providers:
+    """What a changing set of objects provides: routers of imported VRFs, and other referents."""
+
+    def __init__(self, objects: Iterable[IsolatedObject]) -> None:
+        self._prefixes: dict[str, Counter[Prefix]] = {}
+        self._count: Counter[Hashable] = Counter()
+        self._known: dict[str, frozenset[Prefix]] = {}
+        for one in objects:
+            self._count.update(one.provided)
+            for vrf, prefixes in one.routed.items():
+                self._prefixes.setdefault(vrf, Counter()).update(prefixes)
+
+    def remove(self, one: IsolatedObject) -> None:
+        """Remove an object."""
+        self._count.subtract(one.provided)
+        for vrf, prefixes in one.routed.items():
+            self._prefixes[vrf].subtract(prefixes)
+            self._known.pop(vrf, None)
+
+    def has(self, wanted: Iterable[Hashable]) -> bool:
+        """True if all of them are there."""
+        return all(self._count[one] > 0 for one in wanted)
+
+    def prefixes(self, one: IsolatedObject) -> dict[str, frozenset[Prefix]]:
+        """Return the prefixes of the VRFs that an object imports; without those that have no router."""
+        return {vrf: self._of(vrf) for vrf in one.imported if self._count[vrf] > 0}
+
+    def _of(self, vrf: str) -> frozenset[Prefix]:
+        found = self._known.get(vrf)
+        if found is None:
+            counts = self._prefixes[vrf].items()
+            found = self._known[vrf] = frozenset(one for one, count in counts if count > 0)
+        return found
+
+
+class References:
+    """The references among a shrinking set of objects; more objects may stay beside it."""
+
+    def __init__(
+        self,
+        objects: dict[ObjectRef, IsolatedObject],
+        others: Iterable[IsolatedObject],
+        is_resolved: Callable[[IsolatedObject, Providers], bool],
+    ) -> None:
+        self._objects = objects
+        self._is_resolved = is_resolved
+        self._users: dict[Hashable, list[IsolatedObject]] = {}
+        for one in objects.values():
+            for wanted in one.wanted:
+                self._users.setdefault(wanted, []).append(one)
+        given = [*others, *objects.values()] if self._users else ()
+        self._providers = Providers(given)
+        self._suspects = {one.ref: one for users in self._users.values() for one in users}
+
+    def unresolved(self) -> list[IsolatedObject]:
+        """Return the objects with references that are found unresolved since the last call."""
+        suspects, self._suspects = self._suspects, {}
+        return [
+            one
+            for one in suspects.values()
+            if one.ref in self._objects and not self._is_resolved(one, self._providers)
+        ]
+
+    def remove(self, objects: Iterable[IsolatedObject]) -> None:
+        """Remove objects; what refers to them is looked at again."""
+        for one in objects:
+            del self._objects[one.ref]
+            self._providers.remove(one)
+            for lost in one.provided:
+                self._suspects.update((user.ref, user) for user in self._users.get(lost, ()))
+
+
+def objects_of(units: Iterable[Unit], relations: Relations) -> list[IsolatedObject]:
+    """Group units by their object, the oldest first."""
+    of_object: dict[ObjectRef, list[Unit]] = {ref: [] for ref in relations.ages}
+    ages: dict[ObjectRef, Age] = dict(relations.ages)
+    for unit in sorted(units, key=lambda unit: unit.age):
+        of_object.setdefault(unit.ref, []).append(unit)
+        ages.setdefault(unit.ref, unit.age)
+    imported = {
+        ref: frozenset[str]().union(*map(imported_elsewhere, own)) for ref, own in of_object.items()
+    }
+    wanted = frozenset[str]().union(*imported.values())
+    nothing = frozenset[Hashable]()
+    return [
+        IsolatedObject(
+            ref,
+            ages[ref],
+            own,
+            imported[ref],
+            _routed(own, wanted),
+            relations.references.get(ref, nothing),
+            relations.referents.get(ref, nothing),
+        )
+        for ref, own in sorted(of_object.items(), key=lambda item: ages[item[0]])
+    ]
+
+
+def _routed(units: Sequence[Unit], wanted: frozenset[str]) -> Mapping[str, frozenset[Prefix]]:
+    """Return the prefixes of the routers of some VRFs."""
+    found: dict[str, frozenset[Prefix]] = {}
+    for unit in units if wanted else ():
+        if any(vrf_name(router.vrf) in wanted for router in unit.row.spec.bgp.routers):
+            for vrf, prefixes in routed_vrfs(unit).items():
+                if vrf in wanted:
+                    found[vrf] = found.get(vrf, frozenset()) | prefixes
+    return found

@@ -1,0 +1,124 @@
+"""The references and conflicts among MetalLB's objects, for the isolation of all. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from reconcilers.age import Age, age_by_name
+from reconcilers.metallb.check import (
+    Secrets,
+    alias_findings,
+    findings,
+    is_literal,
+)
+from reconcilers.metallb.isolation.disagreements import Facts, ObjectsBeside
+from reconcilers.metallb.objects import Finding, Objects
+from reconcilers.model import ObjectRef
+from resources.metallb.bfdprofile import BFDProfile
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.community import Community
+from resources.metallb.objects import MetalLBObject
+
+
+class Reasons(NamedTuple):
+    """Why an object is left out."""
+
+    findings: Sequence[Finding]
+    """About the object alone, or about it and the older ones with which it disagrees."""
+    later: Sequence[Finding] = ()
+    """Without these: about it and younger ones, which came in while it waited for what it refers to."""
+
+
+class MetalLBRelations:
+    """The references and conflicts among MetalLB's objects of a node, for the isolation of all."""
+
+    def __init__(
+        self, objects: Objects, found: Iterable[Finding], secrets: Secrets, namespace: str
+    ) -> None:
+        """``found`` are the findings about all objects."""
+        self._secrets = secrets
+        self._namespace = namespace
+        self._alone: dict[ObjectRef, list[Finding]] = defaultdict(list)
+        for one in (*found, *_with_itself(objects)):
+            if len(one.objects) == 1 and one not in self._alone[one.objects[0]]:
+                self._alone[one.objects[0]].append(one)
+        self.wrong: frozenset[ObjectRef] = frozenset(r for r, own in self._alone.items() if own)
+        self._facts = Facts(objects, self.wrong)
+        self.ages: Mapping[ObjectRef, Age] = {
+            ref: age_by_name(row.metadata.creation_timestamp, ref) for ref, row in objects.refs()
+        }
+        self.references: dict[ObjectRef, frozenset[Hashable]] = {}
+        self.referents: dict[ObjectRef, frozenset[Hashable]] = {}
+        for ref, row in self._facts.rows.items():
+            if references := frozenset(_references(row, self._facts.names)):
+                self.references[ref] = references
+            if referents := frozenset(_referents(row)):
+                self.referents[ref] = referents
+
+    def beside(self, environment: AbstractSet[ObjectRef]) -> ObjectsBeside:
+        """Return an empty set of objects; ``environment`` has the pools that count."""
+        return ObjectsBeside(self._facts, environment)
+
+    def reasons(self, taken: AbstractSet[ObjectRef]) -> Mapping[ObjectRef, Reasons]:
+        """Return why objects are left out, as far as MetalLB's objects are the reason."""
+        beside = self.beside(taken)
+        for ref in taken:
+            beside.take(ref)
+        providing: dict[Hashable, ObjectRef] = {
+            referent: ref for ref in taken for referent in self.referents.get(ref, ())
+        }
+        return {
+            ref: Reasons(self._alone[ref])
+            if ref in self.wrong
+            else self._of(ref, beside, providing, taken)
+            for ref in self.ages
+            if ref not in taken
+        }
+
+    def _of(
+        self,
+        ref: ObjectRef,
+        beside: ObjectsBeside,
+        providing: Mapping[Hashable, ObjectRef],
+        taken: AbstractSet[ObjectRef],
+    ) -> Reasons:
+        others = set(beside.against(ref))
+        needed = {providing[one] for one in self.references.get(ref, ()) if one in providing}
+        needed |= taken & (set(self._facts.pools_of.get(ref, ())) - others)
+        older = {one for one in others if self.ages[one] < self.ages[ref]}
+        found = self._about(ref, needed | older)
+        return Reasons(found, [] if found else self._about(ref, needed | others))
+
+    def _about(self, ref: ObjectRef, others: AbstractSet[ObjectRef]) -> list[Finding]:
+        """Return the findings about an object among some others."""
+        rows = self._facts.rows
+        objects = Objects.of((one, rows[one]) for one in {ref, *others})
+        found = findings(objects, self._secrets, self._namespace)
+        return [one for one in found if ref in one.objects]
+
+
+def _with_itself(objects: Objects) -> Iterator[Finding]:
+    """Yield the findings about each Community alone; among others it may be one of several."""
+    for row in objects.communities:
+        yield from alias_findings(Objects(communities=(row,)))
+
+
+def _references(row: MetalLBObject, names: Mapping[str, str]) -> Iterator[Hashable]:
+    if isinstance(row, BGPAdvertisement):
+        for text in row.spec.communities:
+            if text in names and not is_literal(text):
+                yield "alias", text
+    elif isinstance(row, BGPPeer) and row.spec.bfd_profile:
+        yield "profile", row.spec.bfd_profile
+
+
+def _referents(row: MetalLBObject) -> Iterator[Hashable]:
+    if isinstance(row, Community):
+        for alias in row.spec.communities:
+            yield "alias", alias.name
+    elif isinstance(row, BFDProfile):
+        yield "profile", row.metadata.name
