@@ -199,8 +199,8 @@ _CHANGES: Final = (
     (
         "metallb",
         _RELATIONS,
-        "            if ref not in self._environment:",
-        "            if False:",
+        "                if for_all_services(rows[one]):\n",
+        "                if False:\n",
     ),
     (
         "metallb",

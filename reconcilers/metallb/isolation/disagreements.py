@@ -193,10 +193,10 @@ class _Advertised:
             of_pool = [one for one in self._facts.pools[ref].advertisements if one in self._taken]
             rows = {one: self._facts.advertisement(one) for one in of_pool}
             yield from (one for one in of_pool if self._is_too_wide(rows[one], ref))
-            if ref not in self._environment:
-                for one in of_pool:
-                    if for_all_services(rows[one]):
-                        yield from self._colliding(rows[one], ref)
+            # Of the environment no two collide; without the pool in it they may have been taken.
+            for one in of_pool:
+                if for_all_services(rows[one]):
+                    yield from self._colliding(rows[one], ref)
 
     def _is_too_wide(self, row: BGPAdvertisement, pool: ObjectRef) -> bool:
         shortest = self._facts.pools[pool].shortest

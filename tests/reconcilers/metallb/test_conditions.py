@@ -99,6 +99,17 @@ def test_what_isolation_leaves_out_is_partially_applied(tmp_path: Path, on_confl
     assert "PartiallyApplied" not in found["BGPPeer/a"]
 
 
+def test_an_object_that_gave_way_to_one_that_is_left_out_is_accepted(tmp_path: Path) -> None:
+    older = frr_configuration("x", {"asn": 64950, "port": 1179})
+    first = peer("a", created="2026-01-02T00:00:00Z")
+    second = peer("b", created="2026-01-03T00:00:00Z", peerPort=1179)
+    found = conditions(tmp_path, node("n1"), older, first, second, on_conflict="isolate")
+    assert found["BGPPeer/a"]["Accepted"] == ("False", "Conflict")
+    assert found["BGPPeer/a"]["PartiallyApplied"] == ("True", "LeftOut")
+    assert found["BGPPeer/b"] == {}
+    assert found["FRRConfiguration/x"] == {"Conflicting": ("True", "Conflict")}
+
+
 def test_what_metallbs_own_speaker_has_written_for_a_node_contradicts_nothing(
     tmp_path: Path,
 ) -> None:

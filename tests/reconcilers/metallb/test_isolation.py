@@ -152,6 +152,19 @@ class TestMetalLBAlone:
         apart = pool("q", "198.18.40.0/24", created=at(4))
         assert out(first, second, pools[0], apart) == ["y"]
 
+    def test_a_pool_gives_way_to_advertisements_that_were_taken_without_it(self) -> None:
+        objects = [
+            advertisement("x", ipAddressPools=["q"], localPref=1, created=at(1)),
+            advertisement("y", ipAddressPools=["p", "q"], localPref=2, created=at(2)),
+            advertisement(
+                "z", ipAddressPools=["p", "q"], localPref=1, aggregationLength=20, created=at(3)
+            ),
+            pool("p", "2001:db8::/64", created=at(4)),
+            pool("q", "198.18.30.0/24", "2001:db8:1::/64", created=at(5)),
+        ]
+        # z stands in the way of q, so that x and y have no pool in common; y stands in the way of z.
+        assert out(*objects) == ["q", "z"]
+
     def test_pools_with_one_address_in_common_overlap(self) -> None:
         first = pool("p", "198.18.30.0-198.18.30.10", created=at(1))
         apart = pool("q", "198.18.30.11-198.18.30.20", created=at(2))
@@ -271,6 +284,9 @@ REFERRING: list[Json] = [
     peer("p7", bfdProfile="gone"),
     advertisement("v", communities=["vip"], localPref=2),
     advertisement("w", localPref=3, ipAddressPools=["q1", "q2"]),
+    advertisement("z", localPref=2, ipAddressPools=["q2", "q4"], aggregationLength=20),
+    advertisement("t", localPref=1, ipAddressPools=["q2", "q4"]),
+    pool("q4", "2001:db8:4::/64"),
     configuration("f5", {"bgp": {"routers": [router(imports=[{"vrf": "red"}])]}}),
 ]
 
