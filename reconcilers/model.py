@@ -245,7 +245,7 @@ class Peer(msgspec.Struct, frozen=True):
         return next((hop.address for hop in self.next_hops if hop.family == family), None)
 
 
-class SessionAddress(msgspec.Struct, frozen=True):
+class SessionAddress(msgspec.Struct, frozen=True, order=True):
     """The local address that the session of a peer has, or had last: an address of this node."""
 
     instance: str

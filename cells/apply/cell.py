@@ -52,7 +52,8 @@ def make_runner(
 WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, make_runner),
     private=(VerificationLoop, SessionAddressLoop),
-    invokes=(ApplyLoop, VerificationLoop, SessionAddressLoop),
+    # What an earlier process knew is read before the first round.
+    invokes=(SessionAddressLoop, ApplyLoop, VerificationLoop),
     contributes=(
         provide(Instances, as_=Reconciler),
         provide(RouteSets, as_=Reconciler),

@@ -8,7 +8,7 @@ goes with its peer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from reconcilers.intent.service_addresses import martian
 from reconcilers.model import Peer, SessionAddress
@@ -39,6 +39,19 @@ class SessionAddresses:
             return False
         self._noted[instance, peer] = (address, established)
         return True
+
+    def restore(self, rows: Sequence[SessionAddress]) -> None:
+        """Write what an earlier process knew, where nothing is known.
+
+        The peers may not be known yet; the compiler deletes the rows of others.
+        """
+        table = self._intent.session_addresses
+        if not rows:
+            return
+        with self._database.write(table) as txn:
+            for row in rows:
+                if table.get(txn, (row.instance, row.peer)) is None:
+                    table.upsert(txn, row)
 
     def write(self) -> None:
         """Write what was noted of configured peers, in one transaction, where it differs."""

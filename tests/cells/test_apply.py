@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from cells.apply.loop import FirstPass
+from cells.apply.session_addresses import FILE, decode, encode
 from cells.declarations import APPLY, SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
@@ -21,6 +22,7 @@ from cells.speaker.sessions import Sessions
 from reconcilers.apply import Description, Reconciler
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.reconciler import ObjectKey, Parts
+from reconcilers.model import SessionAddress
 from reconcilers.tables import IntentTables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort, StateChanged
 from statedb import Database, Snapshot
@@ -194,6 +196,28 @@ def test_drift_is_repaired_without_a_request_every_interval(tmp_path: Path) -> N
     running(hive, scenario)
 
 
+OPENED = StateChanged(
+    instance="main",
+    peer="tor-1",
+    address="127.0.0.2",
+    old="Connect",
+    new="OpenSent",
+    reason="",
+    local_address="198.51.100.10",
+)
+"""The connection has the address of the Service."""
+
+
+def advertised(speaker: SpeakerPort) -> int:
+    """Return the number of routes that the peers get."""
+    return sum(
+        len(prefixes)
+        for instance in speaker.instance_configs()
+        for name in speaker.route_sets(instance)
+        for prefixes in (speaker.route_set_prefixes(instance, name) or {}).values()
+    )
+
+
 def test_the_local_address_of_a_connection_starts_a_round_that_withdraws_it_from_services(
     tmp_path: Path,
 ) -> None:
@@ -203,24 +227,11 @@ def test_the_local_address_of_a_connection_starts_a_round_that_withdraws_it_from
 
     async def scenario() -> None:
         (instance,) = speaker.instance_configs()
-        (route_set,) = speaker.route_sets(instance)
-
-        def advertised() -> int:
-            prefixes = speaker.route_set_prefixes(instance, route_set) or {}
-            return sum(map(len, prefixes.values()))
-
-        opened = StateChanged(
-            instance=instance,
-            peer="tor-1",
-            address="127.0.0.2",
-            old="Connect",
-            new="OpenSent",
-            reason="",
-        )
-        assert advertised() == 1
+        opened = msgspec.structs.replace(OPENED, instance=instance)
+        assert advertised(speaker) == 1
+        events.publish(msgspec.structs.replace(opened, local_address=""))
         events.publish(opened)
-        events.publish(msgspec.structs.replace(opened, local_address="198.51.100.10"))
-        await until(lambda: advertised() == 0)
+        await until(lambda: advertised(speaker) == 0)
         before = table.revision(database.snapshot())
         # An outage, and the session again: nothing is written, so nothing is compiled.
         for state in ("Idle", "OpenSent", "Established"):
@@ -230,10 +241,51 @@ def test_the_local_address_of_a_connection_starts_a_round_that_withdraws_it_from
         events.publish(
             msgspec.structs.replace(opened, new="Established", local_address="192.0.2.7")
         )
-        await until(lambda: advertised() == 1)
+        await until(lambda: advertised(speaker) == 1)
         assert table.revision(database.snapshot()) == before + 1
 
     running(hive, scenario)
+
+
+def run_until(hive: Hive, routes: int, *events: StateChanged) -> None:
+    """Run an agent with these events of its sessions until it advertises so many routes."""
+    speaker, published = hive.get(SpeakerPort), hive.get(SpeakerEvents)  # type: ignore[type-abstract]
+
+    async def scenario() -> None:
+        for event in events:
+            published.publish(event)
+        await until(lambda: advertised(speaker) == routes)
+
+    running(hive, scenario)
+
+
+def test_a_restart_knows_the_local_address_of_a_session_that_is_down(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    run_until(agent(tmp_path, state_directory=str(state)), 0, OPENED)
+    run_until(agent(tmp_path, state_directory=str(state)), 0)
+    rows = (SessionAddress("main", "tor-1", "198.51.100.10"),)
+    assert decode((state / FILE).read_bytes()) == rows
+    # Another peer takes its place: the file forgets it.
+    hive = agent(tmp_path, state_directory=str(state))
+    manifest = tmp_path / "manifests" / "CiliumBGPClusterConfig-rack.json"
+    manifest.write_text(manifest.read_text().replace('"tor-1", "peerASN"', '"other", "peerASN"'))
+    run_until(hive, 1)
+    assert decode((state / FILE).read_bytes()) == ()
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"",
+        b"[]",
+        encode(()).replace(b"/1", b"/2"),
+        encode((SessionAddress("i", "p", "192.0.2.1/32"),)),
+        encode((SessionAddress("i", "p", ""),)),
+    ],
+)
+def test_a_file_of_local_addresses_that_is_not_its_own_is_refused(octets: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        decode(octets)
 
 
 def test_the_list_of_reconcilers_has_order_needs_and_the_last_run(
