@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.sink import KEEPALIVE, MARKER
@@ -25,6 +26,7 @@ from bench.speed import streams
 GOAL = 1.2
 FIRST_ASN = 64600
 START_SECONDS = 120.0
+SETTLE_SECONDS = 3.0
 LEAVE_SECONDS = 10.0
 
 
@@ -88,7 +90,7 @@ class Peers:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{self.received} of {wanted} octets have arrived")
             self.run(0.2)
-        self.run(3.0)
+        self.run(SETTLE_SECONDS)
 
     def leave(self) -> None:
         """Close all connections, and listen no more."""
@@ -149,12 +151,12 @@ def measure(directory: Path, number: int, prefixes: int) -> tuple[float, float]:
         router.wait(20)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; the exit status is 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", type=int, default=100, metavar="N")
     parser.add_argument("--prefixes", type=int, default=1000, metavar="N", help="of each peer")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         before, peak = measure(Path(name), args.peers, args.prefixes)
     print(

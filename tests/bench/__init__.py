@@ -1,0 +1,1 @@
+"""Tests of the benches: that they measure what they say, and that their limits are held."""
