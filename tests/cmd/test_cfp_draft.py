@@ -113,6 +113,40 @@ def test_the_fields_of_the_draft_become_those_of_v2(capsys: pytest.CaptureFixtur
     assert "'podCIDRs' is no name of an object, 'podcidrs' is used" in errors
 
 
+@pytest.mark.parametrize(
+    ("draft", "converted"),
+    [
+        (
+            {"gracefulRestartSeconds": 30},
+            {"gracefulRestart": {"enabled": True, "restartTimeSeconds": 30}},
+        ),
+        ({"gracefulRestartSeconds": 0}, {"gracefulRestart": {"enabled": False}}),
+        ({"timers": {"connectRetrySeconds": 5}}, {"timers": {"connectRetryTimeSeconds": 5}}),
+        ({"timers": {"keepaliveIntervalSeconds": 5}}, {"timers": {"keepAliveTimeSeconds": 5}}),
+        (
+            {"families": [{"afi": "ipv4", "safi": "unicast", "advertisement": {}}]},
+            {"families": [{"afi": "ipv4", "safi": "unicast", "advertisements": {}}]},
+        ),
+    ],
+)
+def test_one_field_of_the_draft_suffices_to_have_it_converted(
+    draft: dict[str, Any],
+    converted: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {
+        "apiVersion": "cilium.io/v2alpha1",
+        "kind": "CiliumBGPPeerConfig",
+        "metadata": {"name": "rack1"},
+        "spec": draft,
+    }
+    path = tmp_path / "draft.yaml"
+    path.write_text(yaml.safe_dump(value))
+    status, (found,), _ = convert(capsys, path)
+    assert (status, found["apiVersion"], found["spec"]) == (0, "cilium.io/v2", converted)
+
+
 def test_an_override_gets_the_name_of_its_node(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,6 +135,10 @@ def test_no_program_is_left_behind_however_the_demo_ends(examples: Path, number:
     routed(demo)
     demo.send_signal(number)
     demo.communicate(timeout=20)
+    # Where it can, it ends in order, with its files.
+    assert demo.returncode == (-number if number == signal.SIGKILL else 0)
+    if number != signal.SIGKILL:
+        assert list((examples.parent / "run").glob("demo-*")) == []
     eventually(lambda: gone(examples), within=20)
 
 

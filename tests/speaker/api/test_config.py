@@ -63,7 +63,7 @@ def test_a_hold_time_of_zero_allows_a_keepalive_time_of_zero() -> None:
      ({"confederation": Confederation(23456)}, "confederation"),
      ({"router_id": "0.0.0.0"}, "router_id"),
      ({"router_id": "::1"}, "router_id"), ({"listen": (("x", 179),)}, "listen"),
-     ({"listen": (("::", 65536),)}, "listen")],
+     ({"listen": (("::", 65536),)}, "listen"), ({"originate": ("10.0.0.1/8",)}, "originate")],
 )  # fmt: skip
 def test_an_invalid_instance_is_rejected(change: dict[str, object], field: str) -> None:
     values: dict[str, object] = {
