@@ -85,9 +85,30 @@ def test_what_is_no_longer_named_is_forgotten_and_not_watched(tmp_path: Path) ->
                 names = {one.status.name for one in observed.source.reflectors}
                 assert "Secret/bgp/b" in names
                 assert "Secret/bgp/a" not in names
+
+                def watches(name: str) -> int:
+                    found = server.queries("watch", "secrets")
+                    return sum(one["fieldSelector"] == f"metadata.name={name}" for one in found)
+
+                # Silent watches end soon and are resumed: that of the other one only.
+                of_a, of_b = watches("a"), watches("b")
+                await until(lambda: watches("b") >= of_b + 4)
+                assert watches("a") <= of_a + 1
                 # The other one is followed as before.
                 server.delete("Secret", "b", "bgp")
                 await until(lambda: observed.names("Secret") == set())
+
+    run(scenario)
+
+
+def test_a_name_without_a_namespace_is_not_requested(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(secret("a"))
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                observed.source.follow(SECRET, [("", "a"), ("bgp", "")])
+                await until(lambda: observed.events["Secret"] == [Replace(())])
+                assert server.queries("list", "secrets") == []
 
     run(scenario)
 
