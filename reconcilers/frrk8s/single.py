@@ -281,21 +281,22 @@ class _Compiler:
         return routes
 
     def _key(self, spec: Neighbor, vrf: str, path: str) -> NeighborKey | None:
+        where = f" in VRF {vrf}" if vrf else ""
         if spec.address and spec.interface:
-            text = f"neighbor {shortened(spec.address)} has an interface, too; either of the two"
-            self._error(f"{path}.address", text)
+            ends = f"address {shortened(spec.address)} and interface {shortened(spec.interface)}"
+            self._error(f"{path}.address", f"a neighbor{where} has both {ends}")
             return None
         if spec.interface:
             errors = list(interface_errors(spec.interface, f"{path}.interface"))
             self._errors += errors
             return None if errors else NeighborKey(vrf, spec.interface, is_interface=True)
         if not spec.address:
-            self._error(f"{path}.address", "a neighbor has neither address nor interface")
+            self._error(f"{path}.address", f"a neighbor{where} has neither address nor interface")
             return None
         try:
             return NeighborKey(vrf, address(spec.address))
         except ValueError as error:
-            self._error(f"{path}.address", f"neighbor: {error}")
+            self._error(f"{path}.address", f"neighbor{where}: {error}")
             return None
 
     def _asn(self, spec: Neighbor, key: NeighborKey, path: str) -> PeerAs:
@@ -439,7 +440,8 @@ class _Compiler:
                     if ipaddress.ip_address(value).version != version:
                         self._error(where, f"{key}: {text!r} is not an IPv{version} address")
                     elif not both and (":" in key.end) != (version == 6):
-                        self._error(where, f"{key}: the session has no IPv{version} routes")
+                        reason = f"the session has no IPv{version} routes"
+                        self._error(where, f"{key}: next hop {shortened(text)}: {reason}")
             found.append(value)
         return found[0], found[1]
 

@@ -19,7 +19,7 @@ from reconcilers.intent.join import united
 from reconcilers.metallb.check import vrf_of
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.translation import neighbor_of, profile_of
-from reconcilers.model import Attributes, ObjectRef
+from reconcilers.model import Attributes, Contribution, ObjectRef, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from resources.frrk8s.frrconfiguration import BgpConfig, FRRConfigurationSpec, Router
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -45,10 +45,10 @@ Json = dict[str, Any]
 
 
 class PeerRoutes(NamedTuple):
-    """What MetalLB's objects advertise to one BGPPeer: attributes by prefix, and the Services."""
+    """What MetalLB's objects advertise to one BGPPeer: attributes and Services by prefix."""
 
     routes: Mapping[str, Attributes]
-    services: frozenset[ObjectRef]
+    services: Mapping[str, frozenset[ObjectRef]]
 
 
 def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoutes]:
@@ -59,48 +59,62 @@ def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoute
         if not names or peer.route_set is None:
             continue
         routes: dict[str, Attributes] = {}
-        services: set[ObjectRef] = set()
+        services: dict[str, frozenset[ObjectRef]] = {}
         for row in intent.routes.prefix(snapshot, KEY, (peer.route_set,)):
-            own = [c for c in row.contributions if c.origin.rule.kind == BGP_ADVERTISEMENT.name]
-            if own:
+            if own := _own(row):
                 prefix = prefix_to_text(row.family, row.nlri)
                 routes[prefix] = united(one.attributes for one in own)
-                services.update(c.origin.object for c in own if c.origin.object.kind == "Service")
-        found.update((name, PeerRoutes(routes, frozenset(services))) for name in names)
+                objects = (one.origin.object for one in own)
+                services[prefix] = frozenset(ref for ref in objects if ref.kind == "Service")
+        found.update((name, PeerRoutes(routes, services)) for name in names)
     return found
+
+
+def _own(row: Route) -> list[Contribution]:
+    """Return what MetalLB's objects contribute to a route."""
+    return [c for c in row.contributions if c.origin.rule.kind == BGP_ADVERTISEMENT.name]
 
 
 def peers_of_service(
     snapshot: Snapshot, intent: IntentTables, service: ObjectRef
 ) -> tuple[str, ...]:
-    """Return the names of the BGPPeers to which a Service is advertised, sorted.
+    """Return the names of the BGPPeers to which the prefixes of a Service are advertised, sorted.
 
-    Its cost grows with the peers, and not with the routes.
+    As by MetalLB they may be advertised for another Service that has the address, too. The cost grows
+    with the peers and the Service's prefixes, and not with the routes.
     """
     names: dict[str, set[str]] = defaultdict(set)
     for peer in intent.peers.all(snapshot):
         if peer.route_set is not None:
             of_peer = (ref.name for ref in peer.origins if ref.kind == BGP_PEER.name)
             names[peer.route_set].update(of_peer)
+    prefixes = {
+        (row.family, row.nlri)
+        for route_set, peers in names.items()
+        if peers
+        for row in intent.routes.find(snapshot, BY_OBJECT, (route_set, object_id(service)))
+        if any(one.origin.object == service for one in _own(row))
+    }
     found: set[str] = set()
     for route_set, peers in names.items():
-        if peers and any(
-            c.origin.object == service and c.origin.rule.kind == BGP_ADVERTISEMENT.name
-            for row in intent.routes.find(snapshot, BY_OBJECT, (route_set, object_id(service)))
-            for c in row.contributions
-        ):
+        rows = (intent.routes.get(snapshot, (route_set, *prefix)) for prefix in prefixes)
+        if not peers <= found and any(row is not None and _own(row) for row in rows):
             found |= peers
     return tuple(sorted(found))
 
 
 def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]) -> Iterator[Json]:
     """Yield the ServiceBGPStatus of each Service that the node advertises."""
-    peers: dict[ObjectRef, list[str]] = defaultdict(list)
+    peers: dict[str, set[str]] = defaultdict(set)
+    prefixes: dict[ObjectRef, set[str]] = defaultdict(set)
     for name, of_peer in routes.items():
-        for service in of_peer.services:
-            peers[service].append(name)
-    for service in sorted(peers):
-        yield service_status(node, namespace, service, peers[service])
+        for prefix, services in of_peer.services.items():
+            peers[prefix].add(name)
+            for service in services:
+                prefixes[service].add(prefix)
+    for service in sorted(prefixes):
+        told = set[str]().union(*(peers[prefix] for prefix in prefixes[service]))
+        yield service_status(node, namespace, service, told)
 
 
 def service_status(node: str, namespace: str, service: ObjectRef, peers: Iterable[str]) -> Json:
@@ -141,7 +155,7 @@ def configuration(
     groups: dict[tuple[str, int, str], list[BGPPeer]] = defaultdict(list)
     for peer in objects.peers:
         groups[vrf_of(peer), peer.spec.my_asn, peer.spec.router_id].append(peer)
-    nothing = PeerRoutes({}, frozenset())
+    nothing = PeerRoutes({}, {})
     routers = []
     for vrf, asn, router_id in sorted(groups):
         members = sorted(groups[vrf, asn, router_id], key=_session_name)

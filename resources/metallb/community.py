@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from resources.crds.schema_markers import doc
-from resources.errors import FieldError
+from resources.errors import FieldError, shortened
 from resources.frrk8s.communities import parse_community
 from resources.meta import Struct
 from resources.metallb.objects import MetalLBObject
@@ -40,5 +40,6 @@ def community_errors(row: Community) -> Iterator[FieldError]:
         try:
             parse_community(alias.value)
         except ValueError as error:
-            yield FieldError(f"spec.communities[{i}].value", str(error))
+            text = f"alias {shortened(alias.name)}: {error}"
+            yield FieldError(f"spec.communities[{i}].value", text)
     yield from twice_errors((alias.name for alias in row.spec.communities), "spec.communities")

@@ -56,6 +56,8 @@ class NodeObjectRows:
         self._seen_peers: dict[tuple[str, str], Hashable] = {}
         self._origins: dict[RouteKey, tuple[ObjectRef, ...]] = {}
         """The routed objects of each route, as the rows before had them."""
+        self._route_sets: dict[tuple[Family, bytes], set[str]] = {}
+        """The route sets in which a prefix has routed objects."""
         self._changes: deque[Change[Route]] = deque()
         """Changes of routes that have not been followed."""
         if self._routes is not None:
@@ -180,8 +182,16 @@ class NodeObjectRows:
         found = dict.fromkeys(c.origin.object for c in row.contributions)
         refs = tuple(ref for ref in found if ref.kind in self._origin_kinds)
         self._pending.update(refs, self._origins.pop(key, ()))
+        prefix = (row.family, row.nlri)
+        route_sets = self._route_sets.pop(prefix, set()) - {row.route_set}
+        # The peers of a prefix are those of all its routes, also of one that other objects have.
+        for route_set in route_sets:
+            self._pending.update(self._origins[route_set, *prefix])
         if refs and not deleted:
             self._origins[key] = refs
+            route_sets.add(row.route_set)
+        if route_sets:
+            self._route_sets[prefix] = route_sets
 
 
 def _what_it_is_told(peer: Peer) -> Hashable:

@@ -141,6 +141,26 @@ def test_the_peers_of_services_follow_services_advertisements_and_peers() -> Non
     assert node.services() == {}
 
 
+def test_services_that_share_an_address_have_the_peers_of_the_prefix() -> None:
+    node = Node()
+    blue, red = service("blue", "198.18.30.7"), service("red", "198.18.30.7")
+    red[0]["metadata"]["labels"] = {"team": "red"}
+    selector = [{"matchLabels": {"team": "red"}}]
+    node.put(
+        *BASE,
+        *blue,
+        *red,
+        advertisement("plain", peers=["tor-a"]),
+        advertisement("own", peers=["tor-b"], serviceSelectors=selector),
+    )
+    assert node.services() == dict.fromkeys(["blue", "red"], ("tor-a", "tor-b"))
+    # The other Service of the prefix follows, although no route of its own has changed.
+    node.delete(red[0])
+    assert node.services() == {"blue": ("tor-a",)}
+    node.put(red[0])
+    assert node.services() == dict.fromkeys(["blue", "red"], ("tor-a", "tor-b"))
+
+
 def test_without_statuses_of_services_there_is_none() -> None:
     node = Node(service_statuses=False)
     node.put(*BASE, *service("web", "198.18.30.5"))
