@@ -91,6 +91,8 @@ class Instance(msgspec.Struct, frozen=True):
     dialect: str = ""
     configured_name: str | None = None
     """The name that the dialect gives, where another dialect's instance has it; otherwise None."""
+    vrf_field: str = ""
+    """Where ``origin`` has the VRF, for problems."""
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):

@@ -166,6 +166,7 @@ def _instance(router: MergedRouter, values: NodeValues, originated: SortedPrefix
         router.router_id or router_id_of(values.name, values.node),
         origin=router.origins[0],
         originates=originated.texts(router.vrf, router.prefixes),
+        vrf_field=router.vrf_field,
         imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
     )
 
@@ -227,6 +228,7 @@ def _peer(
         held_password=values.held.get(neighbor.key),
         graceful_restart=GracefulRestart(RESTART_TIME) if neighbor.graceful_restart else None,
         bfd=neighbor.bfd,
+        bfd_field=neighbor.bfd_field,
         families=families,
         route_set=None if route_set is None else route_set.name,
         accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),

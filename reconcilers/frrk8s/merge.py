@@ -66,6 +66,8 @@ class MergedNeighbor(NamedTuple):
     key: NeighborKey
     session: Session
     bfd: BfdProfile | None
+    bfd_field: str
+    """Where the first of ``origins`` refers to the profile; empty if another one does."""
     graceful_restart: bool
     families: frozenset[str]
     accept: frozenset[PrefixRule] | None
@@ -91,6 +93,8 @@ class MergedRouter(NamedTuple):
     imports: frozenset[str]
     neighbors: tuple[MergedNeighbor, ...]
     origins: tuple[ObjectRef, ...]
+    vrf_field: str
+    """Where the first of ``origins`` has the VRF, for problems."""
     given: tuple[tuple[ObjectRef, frozenset[Prefix]], ...]
     """The prefixes of each object."""
 
@@ -294,6 +298,8 @@ def _router(
         for neighbor in router.neighbors:
             neighbors.setdefault(neighbor.key, []).append((unit, neighbor))
     first = parts[0][1]
+    origins = refs(parts)
+    fields = (unit.path(f"{router.path}.vrf") for unit, router in parts if unit.ref == origins[0])
     return MergedRouter(
         first.vrf,
         first.asn,
@@ -301,7 +307,8 @@ def _router(
         frozenset[Prefix]().union(*(router.prefixes for _, router in parts)),
         frozenset[str]().union(*(router.imports for _, router in parts)),
         tuple(_neighbor(neighbors[key], profiles, refs) for key in sorted(neighbors)),
-        refs(parts),
+        origins,
+        next(fields),
         tuple((unit.ref, router.prefixes) for unit, router in parts),
     )
 
@@ -325,16 +332,25 @@ def _neighbor(
     accepts_all = len(accepts) < len(different)
     families = frozenset[str]().union(*(settings.families for settings in different))
     exporting = parts if "unicast" in families else ()
+    origins = refs(parts)
     return MergedNeighbor(
         first.key,
         session,
         None if session.bfd_profile is None else profiles.get(session.bfd_profile),
+        _bfd_field(parts, origins[0]),
         any(settings.graceful_restart for settings in different),
         families,
         None if accepts_all else frozenset[PrefixRule]().union(*accepts),
         refs(one for one in parts if one[1].settings.accept is None) if accepts_all else (),
         tuple([(unit.ref, part.routes) for unit, part in exporting if part.routes]),
         tuple([unit.rules for unit, _ in parts if unit.rules is not None]),
-        refs(parts),
+        origins,
         first.settings.password,
     )
+
+
+def _bfd_field(parts: Sequence[tuple[Unit, NeighborPart]], first: ObjectRef) -> str:
+    for unit, part in parts:
+        if unit.ref == first and part.session.bfd_profile is not None:
+            return unit.path(f"{part.path}.bfdProfile")
+    return ""

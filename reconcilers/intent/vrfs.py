@@ -20,4 +20,4 @@ def missing_vrfs(instances: Iterable[Instance], host: Host) -> Iterator[Problem]
         if row.vrf is not None and row.vrf not in there:
             objects = () if row.origin is None else (row.origin,)
             text = f"the node has no VRF {row.vrf!r}: the sessions of instance {row.name!r} wait for it"
-            yield Problem(objects, "", text, (), "unresolved", row.dialect)
+            yield Problem(objects, row.vrf_field, text, (), "unresolved", row.dialect)

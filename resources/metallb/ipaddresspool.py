@@ -79,7 +79,7 @@ def block(text: str) -> Block:
     """Parse a prefix (host bits are cut) or a range. Raises `ValueError` naming the rule."""
     first, dash, last = text.partition("-")
     if not dash:
-        base, slash, length = text.strip().partition("/")
+        base, slash, length = text.partition("/")
         if not slash or not (length.isascii() and length.isdigit()):
             raise ValueError(f"{shortened(text)} is neither a prefix nor a range of addresses")
         return Block(text, (_network(text, base, length),))
