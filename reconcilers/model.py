@@ -86,7 +86,7 @@ class Instance(msgspec.Struct, frozen=True):
     """The object that configures it."""
     confederation: Confederation | None = None
     originates: tuple[str, ...] = ()
-    """Prefixes that the instance itself originates, whichever route set a peer gets."""
+    """Prefixes that the instance itself originates, whichever route set a peer gets; each once."""
     imports: tuple[InstanceImport, ...] = ()
     dialect: str = ""
     configured_name: str | None = None

@@ -54,7 +54,7 @@ def instance_config(instance: Instance) -> InstanceConfig:
         listen=listen,
         vrf=instance.vrf,
         confederation=None if found is None else Confederation(found.identifier, found.members),
-        originate=tuple(dict.fromkeys(instance.originates)),
+        originate=instance.originates,
         imports=tuple(
             InstanceImport(row.instance, _accepted(row.accept)) for row in instance.imports
         ),

@@ -6,9 +6,10 @@ import bisect
 import contextlib
 import functools
 import ipaddress
-import itertools
 import zlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
@@ -42,26 +43,55 @@ MANY: Final = 100
 
 
 class SortedPrefixes:
-    """The prefixes of routers as sorted texts; a change costs the prefixes that changed."""
+    """The prefixes of routers as sorted texts; a change costs the objects whose prefixes changed."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[frozenset[Prefix], dict[Family, _Sorted]]] = {}
+        self._known: dict[str, _OfRouter] = {}
 
-    def texts(self, vrf: str, prefixes: frozenset[Prefix]) -> tuple[str, ...]:
-        """Return the prefixes of the router of a VRF, IPv4 first."""
-        before, of_families = self._known.get(vrf, (frozenset[Prefix](), {}))
-        for one in before - prefixes:
-            of_families[one[0]].change(one, present=False)
-        for one in prefixes - before:
-            of_families.setdefault(one[0], _Sorted()).change(one, present=True)
-        self._known[vrf] = (prefixes, of_families)
-        families = (of_families.get(family) for family in (IPV4_UNICAST, IPV6_UNICAST))
-        return tuple(itertools.chain.from_iterable(one.texts() for one in families if one))
+    def texts(self, vrf: str, given: Iterable[frozenset[Prefix]]) -> tuple[str, ...]:
+        """Return the prefixes that objects give the router of a VRF, IPv4 first."""
+        return self._known.setdefault(vrf, _OfRouter()).texts(given)
 
     def forget(self, vrfs: Collection[str]) -> None:
         """Forget the routers of other VRFs."""
         for vrf in self._known.keys() - vrfs:
             del self._known[vrf]
+
+
+class _OfRouter:
+    """The prefixes of one router, which several objects may give it."""
+
+    def __init__(self) -> None:
+        self._given: list[frozenset[Prefix]] = []
+        self._objects: Counter[Prefix] = Counter()
+        """The number of objects with each prefix."""
+        self._families: dict[Family, _Sorted] = {IPV4_UNICAST: _Sorted(), IPV6_UNICAST: _Sorted()}
+        self._texts: tuple[str, ...] = ()
+
+    def texts(self, given: Iterable[frozenset[Prefix]]) -> tuple[str, ...]:
+        # An object that has not changed gives the very same set.
+        before, self._given = self._given, list(given)
+        had = Counter(map(id, before))
+        has = Counter(map(id, self._given))
+        if had == has:
+            return self._texts
+        parts = {id(part): part for part in (*before, *self._given)}
+        for key in had.keys() | has.keys():
+            if had[key] != has[key]:
+                self._add(parts[key], has[key] - had[key])
+        self._texts = tuple(chain.from_iterable(one.texts() for one in self._families.values()))
+        return self._texts
+
+    def _add(self, prefixes: frozenset[Prefix], objects: int) -> None:
+        for one in prefixes:
+            before = self._objects[one]
+            after = before + objects
+            if after:
+                self._objects[one] = after
+            else:
+                del self._objects[one]
+            if not before or not after:
+                self._families[one[0]].change(one, present=bool(after))
 
 
 class _Sorted:
@@ -73,8 +103,11 @@ class _Sorted:
         self._changes: dict[Prefix, bool] = {}
 
     def change(self, one: Prefix, *, present: bool) -> None:
-        """Note that a prefix came or went."""
-        self._changes[one] = present
+        """Note that a prefix came or went; both is no change."""
+        if self._changes.get(one, present) != present:
+            del self._changes[one]
+        else:
+            self._changes[one] = present
 
     def texts(self) -> list[str]:
         """Return the texts in the order of the wire bytes."""
@@ -88,13 +121,13 @@ class _Sorted:
                     del found[nlri]
             family = next(iter(self._changes))[0]
             self._nlris = sorted(found)
-            self._texts = [_text((family, nlri)) for nlri in self._nlris]
+            self._texts = [prefix_to_text(family, nlri) for nlri in self._nlris]
         else:
             for one, present in self._changes.items():
                 at = bisect.bisect_left(nlris, one[1])
                 if present:
                     nlris.insert(at, one[1])
-                    texts.insert(at, _text(one))
+                    texts.insert(at, prefix_to_text(*one))
                 else:
                     del nlris[at], texts[at]
         self._changes = {}
@@ -165,15 +198,10 @@ def _instance(router: MergedRouter, values: NodeValues, originated: SortedPrefix
         router.asn,
         router.router_id or router_id_of(values.name, values.node),
         origin=router.origins[0],
-        originates=originated.texts(router.vrf, router.prefixes),
+        originates=originated.texts(router.vrf, (prefixes for _, prefixes in router.given)),
         vrf_field=router.vrf_field,
         imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
     )
-
-
-@functools.lru_cache(maxsize=65536)
-def _text(one: Prefix) -> str:
-    return prefix_to_text(*one)
 
 
 def router_id_of(name: str, node: Node | None) -> str:

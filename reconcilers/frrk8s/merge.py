@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple, TypeVar
 
 from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
 from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
@@ -50,6 +51,8 @@ from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Pro
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.secret_value import SecretValue
 
+T = TypeVar("T")
+
 COMPILATIONS: Final = 8
 """Of one object that are remembered."""
 SPARE_OBJECTS: Final = 64
@@ -58,6 +61,8 @@ NODES: Final = 64
 """Nodes whose last merges are remembered: the operator's part merges nodes with different objects."""
 SHARED_SETTINGS: Final = 4096
 """Different settings of neighbours that are shared; more are compiled without sharing from then on."""
+FEW: Final = 8
+"""Changed units up to which routers are taken over from the last merge."""
 
 
 class MergedNeighbor(NamedTuple):
@@ -89,7 +94,6 @@ class MergedRouter(NamedTuple):
     vrf: str
     asn: int
     router_id: str | None
-    prefixes: frozenset[Prefix]
     imports: frozenset[str]
     neighbors: tuple[MergedNeighbor, ...]
     origins: tuple[ObjectRef, ...]
@@ -116,9 +120,79 @@ class _LastMerge:
 
     def __init__(self) -> None:
         self.claims = ClaimTable()
+        self.units: list[Unit] = []
         self.compiled: list[Compiled] = []
         self.rules: list[Any] = []
         self.routers: tuple[MergedRouter, ...] = ()
+
+    def with_other_prefixes(
+        self,
+        units: Sequence[Unit],
+        compiled: Sequence[Compiled],
+        rules: Sequence[Any],
+        alone: AbstractSet[ObjectRef],
+    ) -> tuple[MergedRouter, ...] | None:
+        """Return the routers where a few units have other prefixes and routes, and nothing else.
+
+        None otherwise: all are united again. ``alone`` are the objects with a single unit.
+        """
+        if len(compiled) != len(self.compiled) or not _identical(rules, self.rules):
+            return None
+        changed = [i for i, one in enumerate(compiled) if one is not self.compiled[i]]
+        if len(changed) > FEW:
+            return None
+        routers = {router.vrf: router for router in self.routers}
+        for i in changed:
+            unit, before = units[i], self.units[i]
+            if unit.ref not in alone or unit.ref != before.ref or unit.age != before.age:
+                return None
+            if not _same_settings(self.compiled[i], compiled[i]):
+                return None
+            for router in compiled[i].routers:
+                routers[router.vrf] = _with_part(routers[router.vrf], unit.ref, router)
+        return tuple(routers.values())
+
+
+def _same_settings(one: Compiled, other: Compiled) -> bool:
+    """True if two compilations of a unit differ in prefixes and routes alone."""
+
+    def settings(compiled: Compiled) -> tuple[Any, ...]:
+        routers = [
+            (
+                *(router.vrf, router.path, router.asn, router.router_id, router.imports),
+                [(one.key, one.path, id(one.settings), not one.routes) for one in router.neighbors],
+            )
+            for router in compiled.routers
+        ]
+        return compiled.profiles, routers
+
+    if settings(one) != settings(other):
+        return False
+    vrfs = {router.vrf for router in other.routers}
+    keys = {part.key for router in other.routers for part in router.neighbors}
+    # No router or neighbour is there twice.
+    return len(vrfs) == len(other.routers) and len(keys) == sum(
+        len(router.neighbors) for router in other.routers
+    )
+
+
+def _with_part(merged: MergedRouter, ref: ObjectRef, part: RouterPart) -> MergedRouter:
+    """Return a router with other prefixes and routes of one object."""
+    neighbors = {neighbor.key: neighbor for neighbor in merged.neighbors}
+    for one in part.neighbors:
+        neighbor = neighbors[one.key]
+        exports = _exchanged(neighbor.exports, ref, one.routes)
+        neighbors[one.key] = neighbor._replace(exports=exports)
+    return merged._replace(
+        neighbors=tuple(neighbors.values()), given=_exchanged(merged.given, ref, part.prefixes)
+    )
+
+
+def _exchanged(
+    of_objects: Sequence[tuple[ObjectRef, T]], ref: ObjectRef, value: T
+) -> tuple[tuple[ObjectRef, T], ...]:
+    """Return values of objects with that of one object exchanged, if it has one."""
+    return tuple([(ref, value) if one[0] == ref else one for one in of_objects])
 
 
 def _identical(values: Sequence[Any], others: Sequence[Any]) -> bool:
@@ -165,8 +239,10 @@ class Merger:
             return Merge(None, (*reported, *notes), (), partial)
         rules = [unit.rules for unit in ordered]
         if not (_identical(compiled, last.compiled) and _identical(rules, last.rules)):
-            last.routers = united(ordered, compiled)
-            last.compiled, last.rules = compiled, rules
+            alone = (unit.ref for unit in ordered if (unit.ref, 1) not in claims)
+            routers = last.with_other_prefixes(ordered, compiled, rules, frozenset(alone))
+            last.routers = united(ordered, compiled) if routers is None else routers
+            last.units, last.compiled, last.rules = ordered, compiled, rules
         return Merge(last.routers, notes, tuple(ordered), partial)
 
     def isolate(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
@@ -304,7 +380,6 @@ def _router(
         first.vrf,
         first.asn,
         next((router.router_id for _, router in parts if router.router_id is not None), None),
-        frozenset[Prefix]().union(*(router.prefixes for _, router in parts)),
         frozenset[str]().union(*(router.imports for _, router in parts)),
         tuple(_neighbor(neighbors[key], profiles, refs) for key in sorted(neighbors)),
         origins,

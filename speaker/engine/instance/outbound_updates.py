@@ -96,6 +96,8 @@ class OutboundUpdates:
 
     def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Originate other prefixes in the Loc-RIB than before; only the differences change."""
+        if before == after:
+            return
         had, has = set(before), set(after)
         gone, new = had - has, has - had
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}

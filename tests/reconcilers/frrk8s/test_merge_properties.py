@@ -1,18 +1,20 @@
 """Properties of merging; `test_model` compares it with a model."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
+from reconcilers.frrk8s import merge as merging
 from reconcilers.frrk8s import values
 from reconcilers.frrk8s.intent import SortedPrefixes
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.unit import Unit
 from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
-from tests.reconcilers.frrk8s.build import merge, resolve, unit
+from tests.reconcilers.frrk8s.build import merge, resolve, router, unit
 
 PREFIXES = ("10.1.0.0/16", "10.2.0.0/16", "2001:db8::/32")
 ADDRESSES = ("203.0.113.9", "2001:db8::9")
@@ -78,7 +80,7 @@ def flat(result: Merge) -> object:
         router.vrf: (
             router.asn,
             router.router_id,
-            sorted(prefix_to_text(*one) for one in router.prefixes),
+            sorted({prefix_to_text(*one) for _, given in router.given for one in given}),
             {
                 neighbor.key.end: (
                     neighbor.session,
@@ -204,14 +206,59 @@ def test_a_merger_with_a_history_says_what_a_new_one_says(
         assert [unit.ref for unit in found.accepted] == [unit.ref for unit in fresh.accepted]
 
 
+OF_OBJECTS = st.lists(st.lists(st.sampled_from(PREFIXES[:2]), unique=True), min_size=3, max_size=3)
+
+
 @UNHURRIED
-@given(st.lists(st.frozensets(st.integers(0, 300), max_size=250), min_size=1, max_size=6))
-def test_sorted_prefixes_follow_every_change(history: list[frozenset[int]]) -> None:
+@given(st.lists(OF_OBJECTS, min_size=1, max_size=6), st.booleans())
+def test_objects_with_other_prefixes_are_not_all_merged_again(
+    history: list[list[list[str]]], some: bool
+) -> None:
+    """Only where an object begins or ends to advertise to a neighbour are all of them united."""
+    fixed = ["10.3.0.0/16"] if some else []
+    end = {"address": "203.0.113.9", "asn": 64950, "toAdvertise": {"allowed": {"mode": "all"}}}
+    other = {"address": "203.0.113.10", "asn": 64950}
+    merger = Merger()
+    with pytest.MonkeyPatch.context() as patched:
+        calls: list[int] = []
+        original = merging.united
+
+        def united(units: Sequence[Unit], compiled: Any) -> Any:  # noqa: ANN401
+            calls.append(len(units))
+            return original(units, compiled)
+
+        patched.setattr(merging, "united", united)
+        for prefixes in history:
+            units = [
+                unit(f"o{i}", router(end, other, prefixes=[*fixed, *of_object]))
+                for i, of_object in enumerate(prefixes)
+            ]
+            found = merger.merge(units, resolve())
+            count = len(calls)
+            assert found == merge(units)
+            del calls[count:]
+    assert len(calls) == 1 or not some
+
+
+@UNHURRIED
+@given(
+    st.lists(st.frozensets(st.integers(0, 300), max_size=250), min_size=6, max_size=6),
+    st.lists(st.frozensets(st.integers(0, 5)), min_size=1, max_size=6),
+)
+def test_sorted_prefixes_follow_every_change(
+    objects: list[frozenset[int]], history: list[frozenset[int]]
+) -> None:
+    """Objects, which may have the same prefixes, come and go."""
+    made = [
+        {f"10.{n >> 4}.{n & 15}.0/24" if n % 3 else f"2001:db8:{n:x}::/48" for n in of_object}
+        for of_object in objects
+    ]
+    parts = [frozenset(map(values.prefix, texts)) for texts in made]
     originated = SortedPrefixes()
     for numbers in history:
-        texts = {f"10.{n >> 4}.{n & 15}.0/24" if n % 3 else f"2001:db8:{n:x}::/48" for n in numbers}
+        texts = {text for key in numbers for text in made[key]}
         wanted = sorted(
             map(prefix_to_wire, texts), key=lambda one: (one[0] != IPV4_UNICAST, one[1])
         )
-        found = originated.texts("", frozenset(map(values.prefix, texts)))
+        found = originated.texts("", [parts[key] for key in sorted(numbers)])
         assert found == tuple(prefix_to_text(*one) for one in wanted)

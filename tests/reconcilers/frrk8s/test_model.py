@@ -88,7 +88,9 @@ def _flat(result: Merge) -> dict[str, Any]:
         router.vrf: {
             "asn": router.asn,
             "id": router.router_id,
-            "prefixes": sorted(prefix_to_text(*one) for one in router.prefixes),
+            "prefixes": sorted(
+                {prefix_to_text(*one) for _, given in router.given for one in given}
+            ),
             "imports": sorted(router.imports),
             "peers": {one.key.end: _peer(one) for one in router.neighbors},
         }
