@@ -1,7 +1,8 @@
 """The intent cell: objects compiled to the neutral intent, one round for each burst of changes.
 
-A round runs whole in one turn of the loop; what cannot be compiled is reported as a problem, and the
-rest goes on. Where the operator's part runs in this process, it is the first step of a round.
+A round runs in one turn of the loop; one with thousands of changed prefixes in slices, between which
+sessions go on, and its rows change all at once. What cannot be compiled is reported as a problem, and
+the rest goes on. Where the operator's part runs in this process, it is the first step of a round.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cells.claims import ClaimStore
 from cells.dialect_states import DialectStates
 from cells.hive import Group, Health, Readiness, SettingError, Wiring, provide
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import run_rounds
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.metrics import Metrics, MetricsCollector
 from cells.node import ThisNode
@@ -28,6 +29,7 @@ from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
 from reconcilers.model import Problem
 from reconcilers.options import IntentOptions
+from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
 from resources.enumeration import first_of
 from resources.tables import Tables
@@ -48,7 +50,7 @@ class IntentStep(Protocol):
         """The tables whose changes make a round due."""
         ...
 
-    def run(self) -> None:
+    def slices(self) -> Slices[None]:
         """Write the rows that the compiler reads."""
         ...
 
@@ -124,8 +126,8 @@ class IntentLoop:
         async def run(since: float | None) -> None:
             with self._duration.time():
                 for step in self._steps:
-                    step.run()
-                summary = compiler.run()
+                    await in_slices(step.slices())
+                summary = await in_slices(compiler.slices())
             if not summary.ready:
                 names = ", ".join(summary.waiting_for)
                 self._health.ok(f"waiting for the first reading of all sources: {names}")

@@ -143,12 +143,12 @@ class ChangeIterator(Generic[T]):
         elif state.revision <= self.seen:
             return []
         else:
-            last = {e.path: e for e in self._log.between(self.seen, state.revision)}
+            found = self._log.between(self.seen, state.revision)
+            last = {e.path: e for e in found}
+            if len(last) < len(found):
+                found = sorted(last.values(), key=lambda entry: entry.revision)
             self.seen = state.revision
-            changes = [
-                Change(e.row, e.revision, e.deleted)
-                for e in sorted(last.values(), key=lambda entry: entry.revision)
-            ]
+            changes = [Change(e.row, e.revision, e.deleted) for e in found]
         self._log.trim()
         return changes
 

@@ -13,7 +13,7 @@ import structlog
 
 from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import run_rounds
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.intent import IntentLoop, IntentTraceLinks
 from cells.metrics import Metrics
@@ -74,7 +74,8 @@ class ApplyLoop:
         loop = asyncio.get_running_loop()
         contexts, since = self._trace_links.take()
         began = time.perf_counter()
-        summary = self._runner.run(loop.time(), contexts[-1] if contexts else None)
+        parent = contexts[-1] if contexts else None
+        summary = await in_slices(self._runner.slices(loop.time(), parent))
         if summary.changed:
             self._duration.observe(time.perf_counter() - began)
             self._sessions.poke()

@@ -7,13 +7,28 @@ lost wake-up costs nothing but time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Generator
+from typing import TypeVar
 
 from cells.hive.signal import Signal
 
+T = TypeVar("T")
 Round = Callable[[float | None], Awaitable[float | None]]
 """Runs one round. Takes the time of the first change that it is for (monotonic seconds; None for a
 round without a change), returns the seconds until the next round if nothing changes before, or None."""
+
+
+async def in_slices(slices: Generator[None, None, T]) -> T:
+    """Do work in slices, each in a turn of the loop; return the result."""
+    with contextlib.closing(slices):
+        while True:
+            try:
+                next(slices)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            await asyncio.sleep(0)
 
 
 async def run_rounds(

@@ -97,7 +97,10 @@ class Reconciler(Protocol):
         """
 
     def update(self, key: ObjectKey, changes: State) -> None:
-        """Create an object, or change these parts; None removes a part."""
+        """Create an object, or change these parts; None removes a part.
+
+        Of an object with many changed parts it is called for some of them at a time.
+        """
 
     def delete(self, key: ObjectKey) -> None:
         """Delete an object from the target."""

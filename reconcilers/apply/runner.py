@@ -21,7 +21,8 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import msgspec
 from opentelemetry import trace
@@ -31,9 +32,16 @@ from opentelemetry.trace import SpanContext
 from reconcilers.apply.queue import Queue
 from reconcilers.apply.reconciler import Description, ObjectKey, Part, Reconciler, State
 from reconcilers.model import ReconcileStatus
+from reconcilers.slices import Pieces, Slices, finish
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
+
+SLICE_PARTS: Final = 10_000
+"""Parts that one call of the target changes: most changes are one call, so that prefixes with equal
+attributes share an UPDATE. More are several calls, in turns of the loop of their own."""
+OBJECT_PARTS: Final = 100
+"""Parts that take as long as an object without parts of its own."""
 
 
 class RoundSummary(msgspec.Struct, frozen=True):
@@ -118,10 +126,15 @@ class Runner:
         """One per reconciler, in their order."""
         self.applied: Snapshot | None = None
         """The snapshot of the last complete round; the targets hold it, except for owed objects."""
+        self._pieces = Pieces(SLICE_PARTS)
         self._runs = {queue.name: _Run() for queue in self.queues}
 
     def run(self, now: float, parent: SpanContext | None = None) -> RoundSummary:
-        """Do one round; ``now`` is in monotonic seconds, ``parent`` the span that caused it."""
+        """Do one round at one go; ``now``: monotonic seconds, ``parent``: the span that caused it."""
+        return finish(self.slices(now, parent))
+
+    def slices(self, now: float, parent: SpanContext | None = None) -> Slices[RoundSummary]:
+        """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
         changed = False
         for queue in self.queues:
@@ -130,7 +143,7 @@ class Runner:
         if any(keys for _, keys in due):
             self.applied = None
             with _span("apply.round", parent):
-                changed |= self._reconcile(snapshot, due, now)
+                changed |= yield from self._reconcile(snapshot, due, now)
         self.applied = snapshot
         self.write_statuses()
         complete = all(queue.listed for queue in self.queues)
@@ -195,7 +208,7 @@ class Runner:
 
     def _reconcile(
         self, snapshot: Snapshot, due: list[tuple[Queue, list[ObjectKey]]], now: float
-    ) -> bool:
+    ) -> Slices[bool]:
         work = [_Work(queue, snapshot, keys, now) for queue, keys in due if keys]
         for one in reversed(work):
             if one.unwanted:
@@ -204,14 +217,14 @@ class Runner:
         for one in work:
             if one.wanted:
                 with one.measured():
-                    one.wanted = self._update(snapshot, one.queue, one.wanted, now)
+                    one.wanted = yield from self._update(snapshot, one.queue, one.wanted, now)
         for one in reversed(work):
             if one.unwanted:
                 one.unwanted = self._delete(one.queue, one.unwanted, now)
         for one in work:
             if one.wanted:
                 # An object may need one that comes later in the order: it may be there now.
-                one.wanted = self._update(snapshot, one.queue, one.wanted, now)
+                one.wanted = yield from self._update(snapshot, one.queue, one.wanted, now)
             run = self._runs[one.queue.name]
             run.at, run.seconds = self._wall_clock(), one.seconds
         left = sum(len(one.wanted) + len(one.unwanted) for one in work)
@@ -240,7 +253,7 @@ class Runner:
 
     def _update(
         self, snapshot: Snapshot, queue: Queue, keys: list[ObjectKey], now: float
-    ) -> list[ObjectKey]:
+    ) -> Slices[list[ObjectKey]]:
         """Create and change objects; returns those that another object is missing for."""
         reconciler = queue.reconciler
         waiting = []
@@ -251,9 +264,16 @@ class Runner:
                     waiting.append(key)
                 continue
             parts = queue.owed[key]
-            work = functools.partial(_make_equal, reconciler, snapshot, key, parts)
-            if self._attempt(queue, key, now, work):
+            # Whatever interrupts the work, the object is compared whole the next time.
+            queue.owe_whole(key)
+            try:
+                yield from _make_equal(reconciler, snapshot, key, parts, self._pieces)
+            except Exception as error:  # noqa: BLE001  an error is the status of its object
+                queue.failed(key, error, now)
+            else:
                 queue.done(key)
+            if self._pieces.fill_slice(OBJECT_PARTS):
+                yield
         return waiting
 
     def _next_retry(self) -> float | None:
@@ -298,14 +318,47 @@ def _still_used(queue: Queue, keys: Collection[ObjectKey], now: float) -> dict[O
 
 
 def _make_equal(
-    reconciler: Reconciler, snapshot: Snapshot, key: ObjectKey, parts: Collection[Part] | None
-) -> None:
-    """Update some parts of an object, or create it with all of them."""
-    actual = reconciler.actual(key, parts)
-    if actual is None:
-        reconciler.update(key, reconciler.desired(snapshot, key, None))
-    elif changes := difference(reconciler.desired(snapshot, key, parts), actual):
-        reconciler.update(key, changes)
+    reconciler: Reconciler,
+    snapshot: Snapshot,
+    key: ObjectKey,
+    parts: Collection[Part] | None,
+    pieces: Pieces,
+) -> Slices[None]:
+    """Update some parts of an object, or create it with all of them.
+
+    One call of the target makes up to `SLICE_PARTS` changes.
+    """
+    found = parts
+    if found is None:
+        found = yield from _all_parts(reconciler, snapshot, key, pieces)
+    rest = iter(found)
+    some = list(islice(rest, SLICE_PARTS))
+    while True:
+        actual = reconciler.actual(key, some)
+        if actual is None and parts is not None:
+            yield from _make_equal(reconciler, snapshot, key, None, pieces)
+            return
+        changes = difference(reconciler.desired(snapshot, key, some), actual or {})
+        if changes or actual is None:
+            reconciler.update(key, changes)
+        full = pieces.fill_slice(len(some))
+        some = list(islice(rest, SLICE_PARTS))
+        if not some:
+            return
+        if full:
+            yield
+
+
+def _all_parts(
+    reconciler: Reconciler, snapshot: Snapshot, key: ObjectKey, pieces: Pieces
+) -> Slices[Collection[Part]]:
+    """Return the parts of an object, desired and actual."""
+    found: dict[Part, None] = {}
+    for piece in reconciler.pieces(snapshot, key, SLICE_PARTS):
+        found.update(dict.fromkeys(piece))
+        if pieces.fill_slice(len(piece)):
+            yield
+    return found
 
 
 @contextmanager

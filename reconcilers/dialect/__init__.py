@@ -34,7 +34,7 @@ from reconcilers.dialect.extensions import (
     RefusedError,
     ViewContext,
 )
-from reconcilers.dialect.feeding import FeederError, Feeding
+from reconcilers.dialect.feeding import FeederError, Feeding, prepare
 from reconcilers.dialect.installation import Companion, NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.node_object import (
@@ -106,4 +106,5 @@ __all__ = [
     "Target",
     "ViewContext",
     "explanation_of",
+    "prepare",
 ]

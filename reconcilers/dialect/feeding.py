@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from reconcilers.dialect.compilation import ClusterContext, NodeContext, NodeIntent
 from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import RouteSource
+from reconcilers.slices import Slices
 from statedb import Snapshot
 
 
@@ -20,6 +21,22 @@ class FeederError(Exception):
     def __init__(self, feeder: Dialect, error: Exception) -> None:
         reason = f"{type(error).__name__}: {error}"
         super().__init__(f"{feeder.title}, which feeds it, cannot be compiled: {reason}")
+
+
+def prepare(dialect: Dialect, snapshot: Snapshot, node: str | None) -> Slices[bool]:
+    """Prepare a dialect for `Dialect.compile`, or without a node for `operate`; True if it took long.
+
+    What it raises is raised again by these, which report it.
+    """
+    long = False
+    slices = dialect.prepare(snapshot, node)
+    while True:
+        try:
+            next(slices)
+        except Exception:  # noqa: BLE001  StopIteration, and what is raised again
+            return long
+        long = True
+        yield
 
 
 class Feeding:

@@ -22,6 +22,7 @@ from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeO
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
+from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.meta import ObjectKey
@@ -138,6 +139,14 @@ class Dialect:
         ``secrets_namespace`` is that of the programs, empty where no Secret may be read from it.
         """
         return ()
+
+    def prepare(self, snapshot: Snapshot, node: str | None) -> Slices[None]:  # noqa: ARG002
+        """Do in slices what would take `compile` or, with None for the node, `operate` long.
+
+        Called before each of them with its snapshot: what is computed here is remembered, and does
+        not change what they return. By default nothing takes long.
+        """
+        yield from ()
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:  # noqa: ARG002
         """Compile the objects of a snapshot for one node.

@@ -66,6 +66,7 @@ from reconcilers.model import (
     SecretRef,
     ref_to,
 )
+from reconcilers.slices import Slices
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s import condition_types
@@ -123,6 +124,8 @@ class Frrk8sDialect(Dialect):
         super().__init__(tables, options)
         self._selections = Selections(tables)
         self._merger = Merger()
+        self._prepared: dict[ObjectKey, FRRConfiguration] = {}
+        """The objects of the last `prepare`."""
         self._prefixes = ConfiguredPrefixes()
         self._route_sets: Mapping[str, RouteSet] = {}
         self._intent = IntentState()
@@ -177,6 +180,19 @@ class Frrk8sDialect(Dialect):
             for row in self.tables.of(FRR_CONFIGURATION).all(snapshot)
             for router in row.spec.bgp.routers
         )
+
+    def prepare(self, snapshot: Snapshot, node: str | None) -> Slices[None]:
+        """Compile the objects that changed, each alone: one may have 100,000 prefixes."""
+        rows: Iterable[FRRConfiguration]
+        if node is None:
+            rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
+        else:
+            rows = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).rows
+        before, self._prepared = self._prepared, {}
+        for row in rows:
+            self._prepared[row.key] = row
+            if before.get(row.key) is not row:
+                yield from self._merger.prepare(Unit(ref_to(FRR_CONFIGURATION, row), row))
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""

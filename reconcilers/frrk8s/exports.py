@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import MED, Prefix, prefix
 from reconcilers.model import Attributes
+from reconcilers.slices import Pieces, Slices
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
@@ -33,19 +34,31 @@ class Available(NamedTuple):
 
 
 def advertised_routes(
-    spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
-) -> Exported:
-    """Compile what is advertised.
+    spec: Advertise,
+    available: Available,
+    both: bool,
+    key: NeighborKey,
+    path: str,
+    pieces: Pieces,
+) -> Slices[Exported]:
+    """Compile what is advertised, in slices of prefixes.
 
     ``both``: the session has both families, otherwise the one of the neighbour's address.
     """
-    return _Exports(spec, available, both, key, path).exported()
+    return _Exports(spec, available, both, key, path, pieces).exported()
 
 
 class _Exports:
     def __init__(
-        self, spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
+        self,
+        spec: Advertise,
+        available: Available,
+        both: bool,
+        key: NeighborKey,
+        path: str,
+        pieces: Pieces,
     ) -> None:
+        self._pieces = pieces
         self._spec = spec
         self._available = available.prefixes
         self._complete = available.complete
@@ -58,10 +71,10 @@ class _Exports:
         self._preferences: dict[Prefix, tuple[int, str]] = {}
         self._communities: dict[Prefix, set[Community]] = {}
 
-    def exported(self) -> Exported:
-        allowed = self._allowed()
-        self._take_preferences(allowed)
-        self._take_communities(allowed)
+    def exported(self) -> Slices[Exported]:
+        allowed = yield from self._allowed()
+        yield from self._take_preferences(allowed)
+        yield from self._take_communities(allowed)
         shared: dict[tuple[frozenset[Community], int | None], Attributes] = {}
         routes: dict[Prefix, Attributes] = {}
         for one in allowed:
@@ -72,6 +85,8 @@ class _Exports:
             if attributes is None:
                 attributes = shared[communities, value] = _attributes(communities, value)
             routes[one] = attributes
+            if self._pieces.fill_slice():
+                yield
         paths = {one: path for one, (_, path) in self._preferences.items()}
         return Exported(routes, paths, self._errors)
 
@@ -82,17 +97,20 @@ class _Exports:
         """True if the session has the family of a prefix."""
         return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)
 
-    def _allowed(self) -> frozenset[Prefix]:
+    def _allowed(self) -> Slices[frozenset[Prefix]]:
         given = self._spec.allowed
         if given.mode == "all":
             self._allowed_known = self._complete
             return frozenset(one for one in self._available if self._carried(one))
-        found = frozenset(self._listed(given.prefixes, f"{self._path}.allowed.prefixes"))
+        found = yield from self._listed(given.prefixes, f"{self._path}.allowed.prefixes")
         self._allowed_known = len(self._errors) <= MAX_LISTED_ERRORS
         return found
 
-    def _listed(self, texts: tuple[str, ...], path: str) -> Iterator[Prefix]:
+    def _listed(self, texts: tuple[str, ...], path: str) -> Slices[frozenset[Prefix]]:
+        found: set[Prefix] = set()
         for i, text in checked_items(texts, path, self._errors):
+            if self._pieces.fill_slice():
+                yield
             try:
                 one = prefix(text)
             except ValueError as error:
@@ -104,14 +122,17 @@ class _Exports:
                 reason = f"{text} is not a prefix of its router, or of one it imports"
                 self._error(f"{path}[{i}]", reason)
             else:
-                yield one
+                found.add(one)
+        return frozenset(found)
 
     def _with(
         self, texts: tuple[str, ...], allowed: frozenset[Prefix], path: str
-    ) -> dict[Prefix, str]:
+    ) -> Slices[dict[Prefix, str]]:
         """Return the prefixes that an entry gives an attribute, as they are written."""
         found: dict[Prefix, str] = {}
         for i, text in checked_items(texts, path, self._errors):
+            if self._pieces.fill_slice():
+                yield
             try:
                 one = prefix(text)
             except ValueError as error:
@@ -129,7 +150,7 @@ class _Exports:
             found[one] = text
         return found
 
-    def _take_preferences(self, allowed: frozenset[Prefix]) -> None:
+    def _take_preferences(self, allowed: frozenset[Prefix]) -> Slices[None]:
         seen: set[int] = set()
         for i, entry in enumerate(self._spec.with_local_pref):
             path = f"{self._path}.withLocalPref[{i}]"
@@ -137,18 +158,19 @@ class _Exports:
             if value in seen:
                 self._error(f"{path}.localPref", f"two entries have local preference {value}")
             seen.add(value)
-            for one, written in self._with(entry.prefixes, allowed, f"{path}.prefixes").items():
+            given = yield from self._with(entry.prefixes, allowed, f"{path}.prefixes")
+            for one, written in given.items():
                 before = self._preferences.get(one)
                 if before is not None and before[0] != value:
                     text = f"{written} has local preference {before[0]} and {value}"
                     self._error(f"{path}.prefixes", text)
                 self._preferences[one] = (value, f"{path}.localPref")
 
-    def _take_communities(self, allowed: frozenset[Prefix]) -> None:
+    def _take_communities(self, allowed: frozenset[Prefix]) -> Slices[None]:
         seen: set[Community] = set()
         for i, entry in enumerate(self._spec.with_community):
             path = f"{self._path}.withCommunity[{i}]"
-            found = self._with(entry.prefixes, allowed, f"{path}.prefixes")
+            found = yield from self._with(entry.prefixes, allowed, f"{path}.prefixes")
             try:
                 value = parse_community(entry.community)
             except ValueError as error:

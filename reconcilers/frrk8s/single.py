@@ -41,6 +41,7 @@ from reconcilers.model import (
     PrefixRule,
     SecretRef,
 )
+from reconcilers.slices import Pieces, Slices
 from resources.addresses import interface_errors, router_id_errors
 from resources.durations import parse_duration
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items, shortened
@@ -71,9 +72,12 @@ BFD: Final = "BFD"
 """Reasons of the condition PartiallyApplied."""
 
 
-def compile_unit(unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
-    """Compile a unit; ``elsewhere`` has the prefixes of the VRFs of other units of the node."""
-    return _Compiler(unit, elsewhere).compiled()
+def compile_unit(unit: Unit, elsewhere: VrfPrefixes, pieces: Pieces) -> Slices[Compiled]:
+    """Compile a unit in slices of prefixes and neighbours.
+
+    ``elsewhere`` has the prefixes of the VRFs of other units of the node.
+    """
+    return _Compiler(unit, elsewhere, pieces).compiled()
 
 
 def routed_vrfs(unit: Unit) -> dict[str, frozenset[Prefix]]:
@@ -101,7 +105,8 @@ def imported_elsewhere(unit: Unit) -> frozenset[str]:
 class _Compiler:
     """Compiles one unit; collects every broken rule."""
 
-    def __init__(self, unit: Unit, elsewhere: VrfPrefixes) -> None:
+    def __init__(self, unit: Unit, elsewhere: VrfPrefixes, pieces: Pieces) -> None:
+        self._pieces = pieces
         self._unit = unit
         self._elsewhere = elsewhere
         self._own: dict[str, frozenset[Prefix]] | None = None
@@ -116,21 +121,20 @@ class _Compiler:
         self._exports: list[tuple[Advertise, Available, tuple[bool, bool], Exported]] = []
         """The different entries of the last neighbours, with what their routes depend on."""
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> Slices[Compiled]:
         row = self._unit.row
         if row.invalid:
             return Compiled(errors=row.invalid)
         profiles = tuple(self._bfd_profiles())
-        routers = tuple(
-            self._router(router, f"spec.bgp.routers[{i}]")
-            for i, router in enumerate(row.spec.bgp.routers)
-        )
+        routers = []
+        for i, router in enumerate(row.spec.bgp.routers):
+            routers.append((yield from self._router(router, f"spec.bgp.routers[{i}]")))
         if row.spec.raw.raw_config:
             self._not_done(RAW_CONFIG, "spec.raw.rawConfig", "raw configuration has no effect")
         if self._errors:
             return Compiled(errors=tuple(self._errors), missing=tuple(self._missing))
         return Compiled(
-            routers,
+            tuple(routers),
             profiles,
             missing=tuple(self._missing),
             unsupported=tuple(self._unsupported),
@@ -159,7 +163,7 @@ class _Compiler:
             self._profiles.add(spec.name)
             yield ProfilePart(path, bfd_profile(spec))
 
-    def _router(self, router: Router, path: str) -> RouterPart:
+    def _router(self, router: Router, path: str) -> Slices[RouterPart]:
         vrf = vrf_name(router.vrf)
         if router.asn == 0:
             self._error(f"{path}.asn", f"AS number 0 in VRF {shown_vrf(vrf)} (RFC 7607)")
@@ -167,7 +171,7 @@ class _Compiler:
         if vrf:
             self._errors += interface_errors(vrf, f"{path}.vrf")
         before = len(self._errors)
-        prefixes = self._prefixes(router.prefixes, f"{path}.prefixes")
+        prefixes = yield from self._prefixes(router.prefixes, f"{path}.prefixes")
         unchecked = len(self._errors) > before + MAX_LISTED_ERRORS
         resolved = len(self._missing)
         imports = self._imports(router, vrf, path)
@@ -178,20 +182,27 @@ class _Compiler:
             prefixes.union(*(self._imported(name) for name in imports)),
             complete=len(self._missing) == resolved and not unchecked,
         )
-        neighbors = tuple(
-            part
-            for i, neighbor in checked_items(router.neighbors, f"{path}.neighbors", self._errors)
-            if (part := self._neighbor(neighbor, router, available, f"{path}.neighbors[{i}]"))
+        neighbors = []
+        for i, neighbor in checked_items(router.neighbors, f"{path}.neighbors", self._errors):
+            where = f"{path}.neighbors[{i}]"
+            part = yield from self._neighbor(neighbor, router, available, where)
+            if part is not None:
+                neighbors.append(part)
+            if self._pieces.fill_slice():
+                yield
+        return RouterPart(
+            vrf, path, router.asn, router.id or None, prefixes, imports, tuple(neighbors)
         )
-        return RouterPart(vrf, path, router.asn, router.id or None, prefixes, imports, neighbors)
 
-    def _prefixes(self, texts: Sequence[str], path: str) -> frozenset[Prefix]:
+    def _prefixes(self, texts: Sequence[str], path: str) -> Slices[frozenset[Prefix]]:
         found = set()
         for i, text in checked_items(texts, path, self._errors):
             try:
                 found.add(prefix(text))
             except ValueError as error:
                 self._error(f"{path}[{i}]", str(error))
+            if self._pieces.fill_slice():
+                yield
         return frozenset(found)
 
     def _imports(self, router: Router, vrf: str, path: str) -> frozenset[str]:
@@ -220,7 +231,7 @@ class _Compiler:
 
     def _neighbor(
         self, spec: Neighbor, router: Router, available: Available, path: str
-    ) -> NeighborPart | None:
+    ) -> Slices[NeighborPart | None]:
         key = self._key(spec, vrf_name(router.vrf), path)
         if key is None:
             return None
@@ -244,27 +255,26 @@ class _Compiler:
         if "evpn" in families:
             text = f"{key}: the family evpn is not exchanged"
             self._not_done(EVPN, f"{path}.addressFamilies", text)
-        exported = self._exported(spec.to_advertise, available, session.dual_stack, key, path)
+        both = session.dual_stack
+        exported = yield from self._exported(spec.to_advertise, available, both, key, path)
         self._errors += exported.errors
+        accept = yield from self._accept(spec, key, path)
         settings = NeighborSettings(
-            session,
-            spec.enable_graceful_restart,
-            families,
-            self._accept(spec, key, path),
-            spec.password,
+            session, spec.enable_graceful_restart, families, accept, spec.password
         )
         routes = self._shared(exported.routes)
         return NeighborPart(key, path, settings, routes, exported.preferences)
 
     def _exported(
         self, spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
-    ) -> Exported:
+    ) -> Slices[Exported]:
         """Compile what is advertised, or return that of an earlier neighbour with an equal entry."""
         families = (both, ":" in key.end)
         for before, was_available, had, exported in self._exports:
             if had == families and was_available is available and before == spec:
                 return exported
-        found = advertised_routes(spec, available, both, key, f"{path}.toAdvertise")
+        where = f"{path}.toAdvertise"
+        found = yield from advertised_routes(spec, available, both, key, where, self._pieces)
         if not found.errors and not found.preferences:
             # Errors and local preferences have the path of their neighbour.
             self._exports.append((spec, available, families, found))
@@ -447,7 +457,9 @@ class _Compiler:
 
     # Import
 
-    def _accept(self, spec: Neighbor, key: NeighborKey, path: str) -> frozenset[PrefixRule] | None:
+    def _accept(
+        self, spec: Neighbor, key: NeighborKey, path: str
+    ) -> Slices[frozenset[PrefixRule] | None]:
         allowed = spec.to_receive.allowed
         if allowed.mode == "all":
             return None
@@ -458,6 +470,8 @@ class _Compiler:
                 rules.add(self._rule(selector))
             except _InvalidSelectorError as error:
                 self._error(f"{where}[{i}].{error.field}", f"{key}: {error}")
+            if self._pieces.fill_slice():
+                yield
         return frozenset(rules)
 
     def _rule(self, selector: PrefixSelector) -> PrefixRule:

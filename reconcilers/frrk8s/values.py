@@ -35,9 +35,12 @@ def shown_vrf(vrf: str) -> str:
     return vrf or DEFAULT_VRF
 
 
-@functools.lru_cache(maxsize=65536)
+@functools.lru_cache(maxsize=1 << 17)
 def prefix(text: str) -> Prefix:
-    """Return the network of a prefix. Raises `ValueError` naming the rule."""
+    """Return the network of a prefix. Raises `ValueError` naming the rule.
+
+    An object names most of its prefixes several times, and may have 100,000.
+    """
     base, _, length = text.partition("/")
     if length.isascii() and length.isdigit():
         with contextlib.suppress(ValueError):

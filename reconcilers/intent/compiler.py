@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
+from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepare
 from reconcilers.intent import drain
 from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.explain import Explainer
@@ -27,6 +27,7 @@ from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Generated, ObjectRef, Peer, Problem
 from reconcilers.options import IntentOptions
+from reconcilers.slices import Pieces, Slices, finish
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
@@ -112,8 +113,10 @@ class IntentCompiler:
         """Dialects that cannot be compiled at present."""
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
+        self._pieces = Pieces()
+        sources = self._feeding.route_sources
         self._route_sets = {
-            name: RouteSets(db, intent, dialect, node, self._feeding.route_sources(dialect))
+            name: RouteSets(db, intent, dialect, node, sources(dialect), self._pieces)
             for name, dialect in self._dialects.items()
         }
 
@@ -145,7 +148,14 @@ class IntentCompiler:
         return (self._resources.node_networks, self._resources.host)
 
     def run(self) -> Summary:
-        """Compile what is due."""
+        """Compile what is due, at one go."""
+        return finish(self.slices())
+
+    def slices(self) -> Slices[Summary]:
+        """Compile what is due in slices; the rows change at the end, all at once.
+
+        Nobody else writes to the tables of the intent meanwhile, but for `reconcile_statuses`.
+        """
         snapshot = self._db.snapshot()
         waiting_for = self._waiting_for(snapshot)
         if waiting_for:
@@ -153,7 +163,7 @@ class IntentCompiler:
         contexts, _ = self._trace_links.take()
         links = [trace.Link(context) for context in contexts]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
-            summary = self._run(snapshot)
+            summary = yield from self._run(snapshot)
             if span.is_recording():
                 span.set_attribute("waggle.configuration", bool(summary.dialects))
                 span.set_attribute("waggle.dialects", list(summary.dialects))
@@ -185,9 +195,10 @@ class IntentCompiler:
             return described.host
         return next(tables.host.all(snapshot), None) or Host()
 
-    def _run(self, snapshot: Snapshot) -> Summary:
+    def _run(self, snapshot: Snapshot) -> Slices[Summary]:
         context = replace(self._context, host=self._host(snapshot))
-        compiled = self._compile(snapshot, context)
+        full = self._pieces.slices
+        compiled = yield from self._compile(snapshot, context)
         for name in compiled:
             self._route_sets[name].recompiled(self._compiled[name].recompiled)
         intent = self._intent
@@ -218,10 +229,12 @@ class IntentCompiler:
                 self._write_configuration(txn, snapshot, context)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
-                    written += route_sets.replace(txn, self._compiled[name].route_sets)
-                counted = route_sets.contribute(txn, snapshot, context)
+                    written += yield from route_sets.replace(txn, self._compiled[name].route_sets)
+                counted = yield from route_sets.contribute(txn, snapshot, context)
                 objects += counted.objects
                 written += counted.routes
+            if self._pieces.slices > full:
+                yield
             changed = [sets.take_problems() for sets in self._route_sets.values()]
             if configuration or any(changed):
                 self._write_problems(txn)
@@ -229,7 +242,7 @@ class IntentCompiler:
 
     # Configuration
 
-    def _compile(self, snapshot: Snapshot, context: NodeContext) -> tuple[str, ...]:
+    def _compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[tuple[str, ...]]:
         """Compile the dialects that are due; return their names. Feeding dialects come first."""
         due: set[str] = set()
         revision = self._intent.generated.revision(snapshot)
@@ -242,8 +255,13 @@ class IntentCompiler:
             generated = self._generated[name]
             state = (revisions, node, generated)
             if state != self._states.get(name) or name in due:
+                long = yield from prepare(dialect, snapshot, context.node)
+                if long:
+                    yield
                 of_dialect = self._feeding.node_context(dialect, context, self._compiled)
                 self._compile_one(snapshot, dialect, replace(of_dialect, generated=generated))
+                if long:
+                    yield
                 self._states[name] = state
                 due.add(name)
                 if dialect.feeds is not None:

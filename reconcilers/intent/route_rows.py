@@ -8,6 +8,7 @@ from typing import Final
 from reconcilers.apply.convert import route_attributes
 from reconcilers.dialect import Dialect, JoinConflictError
 from reconcilers.model import Attributes, Contribution, ObjectRef, Problem, Route
+from reconcilers.slices import Pieces, Slices
 from reconcilers.tables import BY_OBJECT, IntentTables, object_id
 from speaker.api import InvalidConfig
 from speaker.iana import Afi
@@ -31,9 +32,11 @@ From = tuple[ObjectRef, str]
 class RouteRows:
     """Writes the routes of one dialect's route sets, and keeps the conflicts between contributions."""
 
-    def __init__(self, intent: IntentTables, dialect: Dialect) -> None:
+    def __init__(self, intent: IntentTables, dialect: Dialect, pieces: Pieces) -> None:
+        """``pieces`` counts the prefixes of a slice."""
         self._intent = intent
         self._dialect = dialect
+        self._pieces = pieces
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
         self.changed = False
         """True if the conflicts have changed since the problems were last written."""
@@ -51,7 +54,7 @@ class RouteRows:
         contributions: Contributions,
         *,
         new: bool,
-    ) -> int:
+    ) -> Slices[int]:
         """Make an object contribute exactly this to a set, by one source."""
         i = self._intent
         written = 0
@@ -63,8 +66,12 @@ class RouteRows:
             for row in rows:
                 if (row.family, row.nlri) not in contributions:
                     written += self._exchange(txn, route_set, row.family, row.nlri, origin, [])
+                if self._pieces.fill_slice():
+                    yield
         for (family, nlri), parts in contributions.items():
             written += self._exchange(txn, route_set, family, nlri, origin, parts)
+            if self._pieces.fill_slice():
+                yield
         return written
 
     def containing(

@@ -24,6 +24,7 @@ from reconcilers.dialect import (
 from reconcilers.intent.route_rows import Contributions, RouteRows
 from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import Contribution, ObjectRef, Problem
+from reconcilers.slices import Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
@@ -68,8 +69,12 @@ class RouteSets:
         dialect: Dialect,
         node: str,
         sources: Sequence[RouteSource],
+        pieces: Pieces,
     ) -> None:
-        """``sources`` are those of the dialect, and of the dialects that feed it."""
+        """``sources`` are those of the dialect, and of the dialects that feed it.
+
+        ``pieces`` counts the prefixes of a slice.
+        """
         self._intent = intent
         self._node = ObjectRef("Node", "", node)
         self._dialect = dialect
@@ -93,7 +98,8 @@ class RouteSets:
         """Objects by source that failed to contribute, with the sets to which they did not."""
         self._source_failures: dict[str, Problem] = {}
         """Sources that failed as a whole."""
-        self._rows = RouteRows(intent, dialect)
+        self._pieces = pieces
+        self._rows = RouteRows(intent, dialect, pieces)
         self._rejections: dict[str, dict[tuple[str, Key], Rejections]] = {}
         """By set, and by source and object: addresses that are not advertised."""
         self._addresses = AddressRules()
@@ -199,34 +205,36 @@ class RouteSets:
         )
         self._problems_changed = True
 
-    def replace(self, txn: WriteTxn, rules: Mapping[str, Any]) -> int:
+    def replace(self, txn: WriteTxn, rules: Mapping[str, Any]) -> Slices[int]:
         """Take the rules of a compilation; returns the number of routes of sets that are gone."""
         wanted = {f"{self._dialect.name}-{name}": found for name, found in rules.items()}
         self._fresh += [name for name in wanted if name not in self.rules]
         written = 0
         dropped = self.rules.keys() - wanted.keys()
         for name in dropped:
-            written += self._drop(txn, name)
+            written += yield from self._drop(txn, name)
         if dropped:
             for failed, (_, sets) in list(self._failures.items()):
                 self._note_failure(failed, None, sets & wanted.keys())
         self.rules = wanted
         return written
 
-    def _drop(self, txn: WriteTxn, name: str) -> int:
+    def _drop(self, txn: WriteTxn, name: str) -> Slices[int]:
         dropped = 0
         for table in (self._intent.routes, self._intent.conflicting_routes):
             for row in list(table.prefix(txn, KEY, (name,))):
                 table.delete(txn, (name, row.family, row.nlri))
                 self._rows.forget((name, row.family, row.nlri))
                 dropped += 1
+                if self._pieces.fill_slice():
+                    yield
         if self._rejections.pop(name, None):
             self._problems_changed = True
         if name in self._fresh:
             self._fresh.remove(name)
         return dropped
 
-    def contribute(self, txn: WriteTxn, snapshot: Snapshot, context: NodeContext) -> Counts:
+    def contribute(self, txn: WriteTxn, snapshot: Snapshot, context: NodeContext) -> Slices[Counts]:
         """Let every pending object contribute to its sets, and every object to the new ones."""
         fresh = self._sets(frozenset(self._fresh), new=True)
         old = self._sets(self.rules.keys() - fresh.names, new=False)
@@ -234,10 +242,10 @@ class RouteSets:
         for name, source in self._sources.items():
             pending = self._pending.pop(name, {}) if old.names else {}
             for key in pending:
-                routes += self._object(txn, snapshot, context, source, key, old)
+                routes += yield from self._object(txn, snapshot, context, source, key, old)
             objects += len(pending)
             for key in self._keys(source, snapshot) if fresh.names else ():
-                routes += self._object(txn, snapshot, context, source, key, fresh)
+                routes += yield from self._object(txn, snapshot, context, source, key, fresh)
                 objects += 1
         self._fresh = []
         self._pending.clear()
@@ -262,7 +270,7 @@ class RouteSets:
         source: RouteSource,
         key: Key,
         sets: _Sets,
-    ) -> int:
+    ) -> Slices[int]:
         """Make one object contribute to these sets.
 
         The work is that of the sets to which it contributes, or contributed.
@@ -274,6 +282,8 @@ class RouteSets:
         try:
             ref = source.object(context, key)
             for found in source.contributions(snapshot, context, key, sets.rules):
+                if self._pieces.fill_slice():
+                    yield
                 name = f"{self._dialect.name}-{found.route_set}"
                 if isinstance(found, Rejected):
                     own = replace(found.problem, dialect=self._dialect.name)
@@ -302,7 +312,8 @@ class RouteSets:
         written = 0
         for name in sets.names & before_sets.union(of_set):
             contributions = of_set.get(name, {})
-            written += self._rows.write(txn, name, (ref, source.name), contributions, new=sets.new)
+            origin = (ref, source.name)
+            written += yield from self._rows.write(txn, name, origin, contributions, new=sets.new)
         after_sets = (before_sets - sets.names).union(sets.names.intersection(of_set))
         if after_sets:
             contributing[key] = after_sets

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 from reconcilers.operator.planner import Planner
+from reconcilers.slices import Slices, finish
 from reconcilers.tables import IntentTables
 from resources.row_updates import replace_all
 from statedb import Database, Table, WriteTxn
@@ -35,11 +36,17 @@ class LocalOperator:
         return self._planner.followed
 
     def run(self) -> None:
+        """Write what changed, at one go."""
+        finish(self.slices())
+
+    def slices(self) -> Slices[None]:
         """Write the generated objects, conditions and problems, if a followed table has changed."""
         snapshot = self._db.snapshot()
         revisions = tuple(table.revision(snapshot) for table in self.followed)
         if revisions == self._revisions or not self._planner.is_ready(snapshot):
             return
+        if (yield from self._planner.prepare(snapshot)):
+            yield
         intents = tuple(self._planner.operate(snapshot).values())
         tables = self._intent
         written = (tables.generated, tables.conditions, tables.problems, tables.annotations)

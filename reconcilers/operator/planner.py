@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Feeding
+from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Feeding, prepare
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
+from reconcilers.slices import Slices
 from statedb import Database, Snapshot, Table
 
 
@@ -101,6 +102,13 @@ class Planner:
     def is_ready(self, snapshot: Snapshot) -> bool:
         """True if every source has been read once."""
         return all(table.initialized(snapshot) for table in self.followed)
+
+    def prepare(self, snapshot: Snapshot) -> Slices[bool]:
+        """Do in slices what would take `operate` long; True if anything did."""
+        long = False
+        for dialect in self._dialects:
+            long |= yield from prepare(dialect, snapshot, None)
+        return long
 
     def operate(self, snapshot: Snapshot) -> dict[str, ClusterIntent]:
         """Return what each dialect generates and reports, by the dialect's name."""

@@ -7,7 +7,7 @@ octets that hold so many bits. The trailing bits are zero: equal prefixes are eq
 from __future__ import annotations
 
 import ipaddress
-from socket import AF_INET, AF_INET6, inet_pton
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Final
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Afi, Family
@@ -45,8 +45,14 @@ def prefix_to_wire(text: str) -> tuple[Family, bytes]:
 
 def prefix_to_text(family: Family, nlri: bytes) -> str:
     """Format a prefix in wire form; IPv6 as in RFC 5952, IPv4-mapped ones as in its section 5."""
-    size = ADDRESS_BITS[Afi(family.afi)] // 8
-    address = ipaddress.ip_address(nlri[1:].ljust(size, b"\0"))
+    # inet_ntop takes a tenth of the time of ipaddress, and writes IPv6 as RFC 5952 says except for
+    # addresses that it takes for embedded IPv4 ones (tests/speaker/nlri/test_nlri.py).
+    kind, size = (AF_INET, 4) if family.afi == Afi.IPV4 else (AF_INET6, 16)
+    octets = nlri[1:].ljust(size, b"\0")
+    text = inet_ntop(kind, octets)
+    if size == 4 or "." not in text:
+        return f"{text}/{nlri[0]}"
+    address = ipaddress.ip_address(octets)
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return f"::ffff:{address.ipv4_mapped}/{nlri[0]}"
     return f"{address}/{nlri[0]}"

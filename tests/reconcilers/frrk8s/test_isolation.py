@@ -6,6 +6,7 @@ from reconcilers.frrk8s.isolation import isolated
 from reconcilers.frrk8s.merge import Merge
 from reconcilers.frrk8s.single import compile_unit
 from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
+from reconcilers.slices import Pieces, finish
 from tests.reconcilers.frrk8s.build import merge, neighbor, reported, resolve, router, unit
 
 END = "203.0.113.10"
@@ -161,7 +162,7 @@ def test_the_cost_of_a_chain_of_imports_grows_with_its_length_only() -> None:
         def counted(unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
             nonlocal calls
             calls += 1
-            return compile_unit(unit, elsewhere)
+            return finish(compile_unit(unit, elsewhere, Pieces()))
 
         chain = [
             unit(f"o{i:03d}", router(vrf=f"v{i}", imports=[{"vrf": f"v{i + 1}"}]))

@@ -60,9 +60,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     original = single.compile_unit
 
-    def compile_unit(unit: Any, elsewhere: Any) -> Any:  # noqa: ANN401
+    def compile_unit(unit: Any, *given: Any) -> Any:  # noqa: ANN401
         found.append(unit.ref.name)
-        return original(unit, elsewhere)
+        return original(unit, *given)
 
     monkeypatch.setattr(merge, "compile_unit", compile_unit)
     return found

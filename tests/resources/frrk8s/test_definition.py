@@ -8,6 +8,7 @@ import pytest
 from reconcilers.frrk8s.single import compile_unit
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ref_to
+from reconcilers.slices import Pieces, finish
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
@@ -123,7 +124,7 @@ def test_the_server_refuses_it_and_names_the_field(
     assert any(field in cause["field"] for cause in causes), causes
     # Manifests pass no API server.
     row = FRR_CONFIGURATION.decode(configuration("x", spec))
-    errors = compile_unit(Unit(ref_to(FRR_CONFIGURATION, row), row), {}).errors
+    errors = finish(compile_unit(Unit(ref_to(FRR_CONFIGURATION, row), row), {}, Pieces())).errors
     assert any(field in error.path for error in errors), errors
 
 
