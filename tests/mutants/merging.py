@@ -8,6 +8,7 @@ from tests.mutants.rules import Mutant
 
 _CASES: Final = "tests/cases/test_frrk8s_metallb.py"
 _MERGE: Final = "reconcilers/frrk8s/merge.py"
+_REFERENCES: Final = "reconcilers/frrk8s/isolation/references.py"
 _ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
@@ -132,19 +133,24 @@ _CHANGES: Final = (
         "frozenset[str]().union(*(router.imports for _, router in parts)),",
         "first.imports,",
     ),
-    ("frrk8s", _SINGLE, "own = self._own.get(vrf)", "own = self._own.get(vrf) or frozenset()"),
     (
         "frrk8s",
         _SINGLE,
-        "elif name not in self._own and name not in self._elsewhere:",
-        "elif name not in self._own:",
+        "return self._elsewhere.get(vrf, frozenset())",
+        "return frozenset()",
+    ),
+    (
+        "frrk8s",
+        _SINGLE,
+        "elif name not in self._routed and name not in self._elsewhere:",
+        "elif name not in self._routed:",
     ),
     # Isolation
     (
         "frrk8s",
-        _ISOLATION,
-        "sorted(units, key=lambda unit: unit.age)",
-        "sorted(units, key=lambda unit: unit.ref)",
+        _REFERENCES,
+        "key=lambda item: ages[item[0]]",
+        "key=lambda item: item[0]",
     ),
     (
         "frrk8s",
@@ -235,7 +241,7 @@ _CHANGES: Final = (
         "        return True",
     ),
     ("frrk8s", _EXPORTS, "elif one not in self._available and self._complete:", "elif False:"),
-    ("frrk8s", _EXPORTS, "elif one not in allowed and (", "elif False and ("),
+    ("frrk8s", _EXPORTS, "elif one not in allowed and self._allowed_known:", "elif False:"),
     ("frrk8s", _EXPORTS, "if before is not None and before[0] != value:", "if False:"),
     ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
     (
