@@ -60,6 +60,8 @@ class SessionAddressLoop:
         self._addresses = SessionAddresses(database, intent_tables)
         self._rows: Rows = ()
         """Of the table, sorted; those of the process before until the first round."""
+        self._revision = 0
+        """Of the table, as of the last round."""
         self._kept = KeptValue(
             "session-addresses",
             directory.file(FILE, LINES),
@@ -92,7 +94,13 @@ class SessionAddressLoop:
 
         async def write(_: float | None) -> None:
             self._addresses.write()
-            rows = tuple(sorted(self._table.all(self._database.snapshot())))
+            snapshot = self._database.snapshot()
+            revision, former = self._table.revision(snapshot), self._revision
+            self._revision = revision
+            # Most events of sessions write nothing.
+            if revision == former:
+                return
+            rows = tuple(sorted(self._table.all(snapshot)))
             if rows != self._rows:
                 self._rows = rows
                 self._kept.check()

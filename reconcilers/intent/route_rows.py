@@ -17,7 +17,7 @@ from speaker.nlri import (
     IPV4_UNICAST,
     IPV6_UNICAST,
     Family,
-    covering_prefixes,
+    aggregate,
     prefix_to_text,
 )
 from statedb import Snapshot, Table, WriteTxn
@@ -38,6 +38,8 @@ class RouteRows:
         self._dialect = dialect
         self._pieces = pieces
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
+        self._lengths: set[int] = set()
+        """All lengths that prefixes have had."""
         self.changed = False
         """True if the conflicts have changed since the problems were last written."""
 
@@ -69,6 +71,7 @@ class RouteRows:
                 if self._pieces.fill_slice():
                     yield
         for (family, nlri), parts in contributions.items():
+            self._lengths.add(nlri[0])
             written += self._exchange(txn, route_set, family, nlri, origin, parts)
             if self._pieces.fill_slice():
                 yield
@@ -79,13 +82,14 @@ class RouteRows:
     ) -> dict[str, set[ObjectRef]]:
         """Return the objects with prefixes that contain one of these host routes, by source.
 
-        Costs a lookup for each length of a prefix in each set.
+        Costs a lookup in each set for each length that a prefix has had: two or three lengths.
         """
         found: dict[str, set[ObjectRef]] = {}
         sets = tuple(route_sets)
         for nlri in addresses:
             family = IPV4_UNICAST if nlri[0] == IPV4_BITS else IPV6_UNICAST
-            keys = [(name, family, prefix) for prefix in covering_prefixes(nlri) for name in sets]
+            prefixes = {aggregate(nlri, length) for length in self._lengths if length <= nlri[0]}
+            keys = [(name, family, prefix) for prefix in prefixes for name in sets]
             for table in (self._intent.routes, self._intent.conflicting_routes):
                 for row in (table.get(snapshot, key) for key in keys):
                     for part in () if row is None else row.contributions:

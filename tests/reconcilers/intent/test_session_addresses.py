@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconcilers.intent.explain import parse_target
 from reconcilers.intent.session_addresses import SessionAddresses
 from reconcilers.tables import IntentTables
 from statedb import Database
@@ -62,6 +63,12 @@ def test_a_service_with_the_address_of_a_session_is_withheld_with_a_problem() ->
     assert problem["objects"] == ["Service/default/s0"]
     assert problem["field"] == "status.loadBalancer.ingress"
     assert problem["message"] == f"{OWN} is not advertised: it is an address of this node"
+    target = parse_target(OWN, {})
+    explained = [one for some in found.compiler.explainer().explain(target) for one in some]
+    assert {(one.peer, one.reason) for one in explained} == {
+        ("p", "NodeAddress"),
+        ("q", "NodeAddress"),
+    }
     # A Service that comes later is judged alike.
     found.put(kinds.SERVICE, service("late", OWN))
     found.run()
