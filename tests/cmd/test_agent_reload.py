@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 
 from cells.hive import HiveError, SettingError, Settings, load
 from cells.hive.hive import Hive
+from resources.manifests import ManifestsSource
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS
 from waggle_agent.reload import Reload, changed_settings
@@ -53,9 +55,11 @@ def test_a_setting_that_a_flag_overrides_has_not_changed() -> None:
     assert changed_settings(CELLS, before, after) == []
 
 
-def reloaded(*reads: Callable[[], Settings]) -> list[dict[str, Any]]:
+def reloaded(
+    *reads: Callable[[], Settings], flags: Mapping[str, Any] = QUIET
+) -> list[dict[str, Any]]:
     """Return the log of an agent that reads again as often."""
-    hive = Hive(CELLS, load(CELLS, flags=QUIET))
+    hive = Hive(CELLS, load(CELLS, flags=flags))
     answers: Iterator[Callable[[], Settings]] = iter(reads)
 
     async def scenario(lines: list[Any]) -> None:
@@ -122,3 +126,19 @@ def test_the_level_of_an_agent_that_does_not_log_needs_a_restart() -> None:
         "event_name": "agent.setting_pending",
         "setting": "cells.logging.level",
     }
+
+
+def test_manifests_are_scanned_whatever_the_configuration_file_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans: list[ManifestsSource] = []
+    monkeypatch.setattr(ManifestsSource, "rescan", lambda self: scans.append(self))
+    flags = {**QUIET, "--manifests": [str(tmp_path)], "--node-name": "n1"}
+
+    def unusable() -> Settings:
+        raise SettingError("waggle.yaml", "cells.http.adress", "unknown key")
+
+    reloaded(lambda: load(CELLS, flags=flags), unusable, flags=flags)
+    assert len(scans) == 2
+    reloaded(lambda: load(CELLS, flags=QUIET))
+    assert len(scans) == 2
