@@ -154,7 +154,7 @@ class IntentCompiler:
     def slices(self) -> Slices[Summary]:
         """Compile what is due in slices; the rows change at the end, all at once.
 
-        Nobody else writes to the tables of the intent meanwhile, but for `reconcile_statuses`.
+        Of the tables of the intent only `reconcile_statuses` and `session_addresses` are written meanwhile.
         """
         snapshot = self._db.snapshot()
         waiting_for = self._waiting_for(snapshot)
@@ -223,7 +223,6 @@ class IntentCompiler:
             intent.problems,
             intent.generated,
             intent.annotations,
-            intent.session_addresses,
         ) as txn:
             if configuration:
                 self._write_configuration(txn, snapshot, context)
@@ -238,6 +237,8 @@ class IntentCompiler:
             changed = [sets.take_problems() for sets in self._route_sets.values()]
             if configuration or any(changed):
                 self._write_problems(txn)
+        if configuration:
+            forget_session_addresses(self._db, intent)
         return Summary(ready=True, dialects=compiled, objects=objects, routes=written)
 
     # Configuration
@@ -331,7 +332,6 @@ class IntentCompiler:
         if drain_reason is not None:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
         self._set_address_rules(snapshot, context, arbitrated.peers)
-        forget_session_addresses(txn, intent, arbitrated.peers)
         replace_all(txn, intent.instances, arbitrated.instances)
         replace_all(txn, intent.peers, sessions)
         replace_all(

@@ -8,13 +8,13 @@ goes with its peer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from reconcilers.intent.service_addresses import martian
-from reconcilers.model import Peer, SessionAddress
+from reconcilers.model import SessionAddress
 from reconcilers.prefixes import host_route
 from reconcilers.tables import IntentTables
-from statedb import Database, WriteTxn
+from statedb import Database
 
 
 class SessionAddresses:
@@ -71,12 +71,19 @@ class SessionAddresses:
                 tables.session_addresses.upsert(txn, row)
 
 
-def forget_session_addresses(txn: WriteTxn, intent: IntentTables, peers: Iterable[Peer]) -> None:
-    """Delete the addresses of all other peers than these."""
-    configured = {(peer.instance, peer.name) for peer in peers}
-    table = intent.session_addresses
-    for key in [(row.instance, row.peer) for row in table.all(txn)]:
-        if key not in configured:
+def forget_session_addresses(database: Database, intent: IntentTables) -> None:
+    """Delete the addresses of peers that are not configured any more.
+
+    In a transaction of its own: that of a round of intent lasts for many turns of the loop, in which
+    sessions get addresses.
+    """
+    table, snapshot = intent.session_addresses, database.snapshot()
+    keys = [(row.instance, row.peer) for row in table.all(snapshot)]
+    gone = [key for key in keys if intent.peers.get(snapshot, key) is None]
+    if not gone:
+        return
+    with database.write(table) as txn:
+        for key in gone:
             table.delete(txn, key)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from reconcilers.intent.explain import parse_target
 from reconcilers.intent.session_addresses import SessionAddresses
+from reconcilers.slices import finish
 from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.reconcilers.antrea import build as antrea
@@ -141,6 +143,34 @@ def test_an_address_goes_with_the_last_peer_that_has_it() -> None:
     assert known(found.db, found.intent) == {}
     assert found.prefixes("new") == [POD_NETWORK, f"{OWN}/32"]
     assert not found.render()["problems"]
+
+
+def test_a_session_gets_an_address_between_two_slices_of_a_round() -> None:
+    found = cluster(OWN)
+    up(found, "192.0.2.77", name="q")
+    found.run()
+    # Each prefix is a slice of a round that lets a peer go.
+    found.compiler._pieces._size = found.compiler._pieces._left = 1
+    found.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer()]))
+    found.put(kinds.SERVICE, service("late", "198.51.100.9"))
+    assert found.operator is not None
+    found.operator.run()
+    slices = found.compiler.slices()
+    next(slices)
+
+    def connect() -> None:
+        up(found, OWN)
+        up(found, OTHER, name="q")
+
+    session = threading.Thread(target=connect, daemon=True)
+    session.start()
+    session.join(10)
+    assert not session.is_alive(), "it waits for the round"
+    finish(slices)
+    # The peer that has gone got an address while the round went on.
+    assert known(found.db, found.intent) == {"p": OWN}
+    found.run()
+    assert found.prefixes() == [POD_NETWORK, "198.51.100.9/32"]
 
 
 def test_a_changed_peer_keeps_its_address() -> None:
