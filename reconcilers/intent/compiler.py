@@ -154,7 +154,8 @@ class IntentCompiler:
     def slices(self) -> Slices[Summary]:
         """Compile what is due in slices; the rows change at the end, all at once.
 
-        Of the tables of the intent only `reconcile_statuses` and `session_addresses` are written meanwhile.
+        Nobody else writes to the tables of the intent meanwhile, but for `reconcile_statuses` and
+        `session_addresses`.
         """
         snapshot = self._db.snapshot()
         waiting_for = self._waiting_for(snapshot)
