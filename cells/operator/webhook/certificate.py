@@ -18,8 +18,9 @@ from cells.operator.webhook.server import WebhookServer
 from resources.kubernetes import KubernetesError, StatusError, Writer
 from resources.kubernetes.certificates import Certificates, due, from_secret
 
-INTERVAL: Final = 60.0
-"""Seconds between two looks at the Secret."""
+INTERVAL: Final = 5.0
+"""Seconds between two looks at the Secret and the configuration. One that is applied anew has no
+authorities: with failure policy Fail the API server refuses every object until they are written."""
 FIRST_INTERVAL: Final = 1.0
 """The same, until there is a certificate and the API server trusts it."""
 CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

@@ -10,12 +10,14 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
 import pytest
 
 from cells.hive import HealthTree
+from cells.operator.webhook import certificate
 from cells.operator.webhook.certificate import CONFIGURATIONS, CertificateKeeper
 from cells.operator.webhook.server import BODY_OCTETS, WebhookServer
 from reconcilers.admission import Verdict
@@ -338,6 +340,34 @@ def test_a_missing_configuration_is_said_in_health() -> None:
         await it.server.stop()
 
     asyncio.run(main())
+
+
+def test_a_configuration_that_is_applied_anew_has_the_authorities_within_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = Replica(Objects())
+    it.objects.configure()
+    now, applied, trusted = 0.0, 0.0, 0.0
+
+    async def pause(seconds: float) -> None:
+        nonlocal now, applied, trusted
+        now += seconds
+        if applied and "" not in it.objects.bundles:
+            trusted = now
+            raise asyncio.CancelledError
+        if now >= 100 and not applied:
+            applied = now
+            it.objects.configure()
+
+    monkeypatch.setattr(certificate, "asyncio", SimpleNamespace(sleep=pause))
+
+    async def main() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await it.keeper.run(cast("Writer", it.objects))
+        await it.server.stop()
+
+    asyncio.run(main())
+    assert trusted - applied <= 5
 
 
 Damage = Callable[[Objects], None]
