@@ -213,7 +213,7 @@ class Frrk8sDialect(Dialect):
         if merged.routers is not None:
             self._good = good_state(merged, resolve, self._good)
         elif self.options.on_conflict == "clear":
-            self._good = LastGood()
+            self._good = LastGood(memory=self._good.memory)
         force = (
             self._good
             if merged.routers is not None
@@ -243,8 +243,8 @@ class Frrk8sDialect(Dialect):
 
     @property
     def memory(self) -> Memory | None:
-        """The objects of the last good state."""
-        return self._good.memory if self.options.on_conflict == "keep" else None
+        """The objects of the last good state; in every mode, as the next process may have ``keep``."""
+        return self._good.memory
 
     def remember(self, octets: bytes) -> None:
         """Take the last good state of an earlier process. Raises ValueError."""

@@ -132,7 +132,7 @@ class MetalLBDialect(Dialect):
         """What is fed to FRR-k8s."""
         self._keeps = False
         self._good: _State | None = None
-        """With ``keep``: the last state that was in effect."""
+        """The last state that was in effect."""
         self._memory: RememberedObjects | None = None
         """The objects of that state."""
         self._checked_objects: NodeObjects | None = None
@@ -201,7 +201,7 @@ class MetalLBDialect(Dialect):
     def fed_in_effect(self) -> None:
         """Keep the present state as the last good one."""
         self._in_effect = True
-        if self._keeps:
+        if self._keeps or (self._checked_objects is not None and self._checked_objects.usable):
             self._good = self._state
             if self._memory is None or not self._memory.is_of(self._state.objects):
                 self._memory = RememberedObjects(self._state.objects)
@@ -212,7 +212,7 @@ class MetalLBDialect(Dialect):
 
     @property
     def memory(self) -> Memory | None:
-        """The objects of the last good state, with ``keep``."""
+        """The objects of the last good state; in every mode, as the next process may have ``keep``."""
         return self._memory
 
     def remember(self, octets: bytes) -> None:

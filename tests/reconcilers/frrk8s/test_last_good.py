@@ -128,6 +128,31 @@ def test_the_last_good_state_survives_a_restart_without_its_passwords() -> None:
     assert state(again) == [(PEER, 179, ["10.4.0.0/16"])]
 
 
+@pytest.mark.parametrize(
+    ("mode", "held"),
+    [("clear", ["10.2.0.0/16"]), ("isolate", ["10.2.0.0/16", "10.3.0.0/16"])],
+)
+def test_after_another_mode_the_last_state_without_conflicts_is_kept(
+    mode: OnConflict, held: list[str]
+) -> None:
+    before = cluster(mode)
+    put(before, "x", "10.1.0.0/16")
+    before.run()
+    put(before, "x", "10.2.0.0/16")
+    before.run()
+    put(before, "y", port=9)
+    put(before, "z", "10.3.0.0/16")
+    before.run()
+    memory = dialect(before).memory
+    assert memory is not None
+    again = cluster("keep")
+    dialect(again).remember(memory.encode())
+    put(again, "x", "10.2.0.0/16")
+    put(again, "y", port=9)
+    put(again, "z", "10.3.0.0/16")
+    assert state(again) == [(PEER, 179, held)]
+
+
 def test_a_state_that_is_not_one_is_refused() -> None:
     it = cluster()
     put(it, "x", "10.1.0.0/16")

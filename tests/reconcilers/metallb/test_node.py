@@ -227,6 +227,29 @@ class TestOnConflict:
         second.put(node(), FRONT, advertisement("x"), wrong_peer())
         assert second.routes() == {}
 
+    @pytest.mark.parametrize(
+        ("mode", "held"),
+        [
+            ("clear", {ADDRESS: ["198.18.30.1/32"]}),
+            ("isolate", {ADDRESS: ["198.18.30.1/32"], "203.0.113.10": ["198.18.30.1/32"]}),
+        ],
+    )
+    def test_after_another_mode_the_last_state_without_problems_is_kept(
+        self, mode: str, held: dict[str, list[str]]
+    ) -> None:
+        good = (node(), peer("a"), FRONT, advertisement("x"))
+        web = (service("s", "198.18.30.1"), endpoints("s"))
+        bad = (wrong_peer(), peer("b", "203.0.113.10"))
+        first = MetalLBNode(mode)
+        first.put(*good, *web)
+        first.put(*bad)
+        memory = first.metallb.memory
+        assert memory is not None
+        second = MetalLBNode("keep")
+        second.metallb.remember(memory.encode())
+        second.put(*good, *web, *bad)
+        assert second.routes() == held
+
     @pytest.mark.parametrize("octets", [b"", b"{", b"[[],[],[],[],[5]]", b"\xff"])
     def test_a_damaged_memory_is_an_error(self, octets: bytes) -> None:
         with pytest.raises(ValueError, match="understood"):
