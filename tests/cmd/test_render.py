@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from waggle.__main__ import main
+from waggle.dialects import Dialects
+from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.render import peer_row
 
 
@@ -74,3 +77,33 @@ def test_a_conflict_that_is_also_a_condition_of_each_object_is_one_line(
     assert lines[0].endswith(
         "1179 in FRRConfiguration/frr-k8s-system/x; 179 in FRRConfiguration/frr-k8s-system/y"
     )
+
+
+def test_that_no_node_is_selected_is_a_note_and_no_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    other = frr_configuration("other", 179)
+    other["spec"]["nodeSelector"] = {"matchLabels": {"rack": "9"}}
+    foreign = frr_configuration("foreign", 179)
+    foreign["metadata"]["namespace"] = "default"
+    items = [node, frr_configuration("x", 179), other, foreign]
+    manifest = tmp_path / "all.json"
+    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert main(["render", "-f", str(manifest), "--node", "n1", "-o", "table"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "! FRRConfiguration/default/foreign: only FRRConfigurations in namespace frr-k8s-system count",
+        "note: FRRConfiguration/frr-k8s-system/other: no node has the labels of the node selector",
+    ]
+
+
+@pytest.mark.parametrize(
+    "flags", [["--drain-taint", "a,b"], ["--drain-taint", "a", "--drain-taint", "b"]]
+)
+def test_a_list_is_given_by_commas_or_repeated(flags: list[str]) -> None:
+    parser = argparse.ArgumentParser()
+    add_intent_flags(parser, Dialects(()))
+    settings = offline_settings(
+        parser.parse_args(flags, argparse.Namespace(node="n1")), Dialects(())
+    )
+    assert settings.intent.drain_taints == ("a", "b")
