@@ -132,45 +132,75 @@ def check(
     with all others that it can meet. Raises `resources.manifests.UnreadablePathError`.
     """
     loaded = load(paths, kinds_of(dialects), stdin)
-    assumed = _Assumed((), ()) if nodes else _assumed(loaded)
-    loaded.replacements.append((core.NODE, Replace(assumed.nodes)))
-    found: dict[str, Json] = {}
-    members = _node_groups(loaded, dialects, settings, nodes)
-    for names in members:
-        node_settings = msgspec.structs.replace(settings, node=names[0])
-        for problem in OfflineIntent(loaded, dialects, node_settings).document()["problems"]:
-            key = msgspec.json.encode(problem).decode()
-            found.setdefault(key, {**problem, "nodes": []})["nodes"] += names
-    for problem in found.values():
-        problem["nodes"].sort()
+    unnamed: tuple[Node, ...] = ()
+    to_come = _ToCome((), ())
+    if not nodes:
+        present = [row for kind, e in loaded.replacements if kind is core.NODE for row in e.objects]
+        unnamed = () if present else (Node(metadata=ObjectMeta(name=UNNAMED_NODE)),)
+        to_come = _nodes_to_come(loaded, [*present, *unnamed])
+        loaded.replacements.append((core.NODE, Replace(unnamed)))
+    found = _Problems({}, [])
+    found.add(loaded, dialects, settings, nodes)
+    if to_come.nodes:
+        # Only dialects whose objects select by labels: of such a node nothing but labels is known.
+        selecting = [one for one in dialects if any(map(_selects_by_labels, one.kinds))]
+        known = kinds_of(selecting)
+        replacements = [of_kind for of_kind in loaded.replacements if of_kind[0] in known]
+        replacements.append((core.NODE, Replace(to_come.nodes)))
+        names = [node.metadata.name for node in to_come.nodes]
+        found.add(loaded._replace(replacements=replacements), selecting, settings, names)
     return {
-        "nodes": sorted(name for names in members for name in names),
+        "nodes": sorted(found.nodes),
         "assumedNodes": [
             {"name": node.metadata.name, "labels": dict(node.metadata.labels)}
-            for node in assumed.nodes
+            for node in (*unnamed, *to_come.nodes)
         ],
-        "uncheckedObjects": list(map(str, assumed.unchecked)),
-        "problems": sorted(found.values(), key=lambda p: (p["objects"], p["field"], p["message"])),
+        "uncheckedObjects": list(map(str, to_come.unchecked)),
+        "problems": found.in_order(),
     }
 
 
-class _Assumed(NamedTuple):
-    """The nodes that a check assumes beside those of the manifests."""
+class _Problems(NamedTuple):
+    """The problems of nodes, each once and with its nodes, and the nodes."""
+
+    by_content: dict[str, Json]
+    nodes: list[str]
+
+    def add(
+        self,
+        loaded: Loaded,
+        dialects: Sequence[type[Dialect]],
+        settings: OfflineSettings,
+        nodes: Iterable[str],
+    ) -> None:
+        """Compile the objects for nodes, by default for all."""
+        for names in _node_groups(loaded, dialects, settings, nodes):
+            self.nodes.extend(names)
+            of_node = msgspec.structs.replace(settings, node=names[0])
+            for problem in OfflineIntent(loaded, dialects, of_node).document()["problems"]:
+                key = msgspec.json.encode(problem).decode()
+                self.by_content.setdefault(key, {**problem, "nodes": []})["nodes"] += names
+
+    def in_order(self) -> list[Json]:
+        """Return the problems in the order of their objects."""
+        found = [{**one, "nodes": sorted(one["nodes"])} for one in self.by_content.values()]
+        return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))
+
+
+class _ToCome(NamedTuple):
+    """The nodes that are assumed for objects that select no other one."""
 
     nodes: tuple[Node, ...]
     unchecked: tuple[ObjectRef, ...]
-    """The objects that select no node that is checked: no labels fulfil their selectors, or
+    """The objects that select none of these either: no labels fulfil their selectors, or
     `ASSUMED_NODES` are not enough for them."""
 
 
-def _assumed(loaded: Loaded) -> _Assumed:
-    present: list[Node] = [
-        row for kind, event in loaded.replacements if kind is core.NODE for row in event.objects
-    ]
-    assumed = [] if present else [Node(metadata=ObjectMeta(name=UNNAMED_NODE))]
+def _nodes_to_come(loaded: Loaded, present: Sequence[Node]) -> _ToCome:
     selecting = sorted(_selecting(loaded), key=lambda one: one[0])
-    unchecked = []
     others = [selectors for _, selectors in selecting]
+    assumed: list[Node] = []
+    unchecked = []
     for ref, selectors in selecting:
         if any(selects(selectors, node.metadata.labels) for node in (*present, *assumed)):
             continue
@@ -179,7 +209,11 @@ def _assumed(loaded: Loaded) -> _Assumed:
             unchecked.append(ref)
         else:
             assumed += map(node_with, found)
-    return _Assumed(tuple(assumed), tuple(unchecked))
+    return _ToCome(tuple(assumed), tuple(unchecked))
+
+
+def _selects_by_labels(kind: Kind[Any]) -> bool:
+    return kind.of_node is not None and kind.of_node.selectors is not None
 
 
 def _selecting(loaded: Loaded) -> Iterator[tuple[ObjectRef, Selectors]]:

@@ -114,6 +114,30 @@ def test_objects_that_select_no_node_are_checked_with_all_that_they_could_meet(
     assert document["problems"][0]["nodes"] == [meeting["name"]]
 
 
+def test_an_assumed_node_is_no_node_of_dialects_that_do_not_select_by_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = node("b0", "b") | {
+        "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}
+    }
+    peer = {"name": "p", "peerASN": 65002, "peerAddress": "192.0.2.9"}
+    cilium = {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumBGPClusterConfig",
+        "metadata": {"name": "all"},
+        "spec": {"bgpInstances": [{"name": "i", "localASN": 65001, "peers": [peer]}]},
+    }
+    value = configuration("x", {"bgp": {"routers": [router(neighbor())]}})
+    value["spec"]["nodeSelector"] = {"matchLabels": {"rack": "c"}}
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all([real, cilium, value]))
+    assert main(["check", "-f", str(path)]) == 0
+    assert capsys.readouterr().err == (
+        "waggle check: note: no Node of the manifests has these labels, 1 node assumed: rack=c\n"
+        "no problems on 2 nodes\n"
+    )
+
+
 def test_no_node_is_assumed_beside_selected_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
