@@ -7,6 +7,8 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
 from cells.configuration_gate import GATE
 from cells.hive import Level, load
 from cells.hive.hive import Hive
@@ -67,13 +69,14 @@ def waiting(hive: Hive) -> str:
     return found.get(GATE, "") if "sources" not in found else ""
 
 
+@pytest.mark.parametrize("at_its_end", [False, True])
 def test_f58_a_restart_with_a_broken_file_has_its_peers_from_the_state_directory(
-    tmp_path: Path,
+    at_its_end: bool, tmp_path: Path
 ) -> None:
     agent = Agent(tmp_path)
     agent.bgp.write_text(agent.content)
     agent.run(ready)
-    agent.bgp.write_text(agent.content + "broken: [")
+    agent.bgp.write_text(agent.content * at_its_end + "broken: [")
 
     async def scenario(hive: Hive) -> None:
         await ready(hive)

@@ -1,0 +1,64 @@
+"""What a reload of the router's configuration calls of its speaker: the differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.support.engine_speaker import EngineSpeaker
+from waggle.router.config import load
+from waggle.router.reload import apply
+
+HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
+ROUTES = "originate: [10.1.0.0/16, 10.2.0.0/16]\n"
+TOR_1 = "{name: tor-1, address: 192.0.2.11, asn: 65001, export: all}"
+TOR_2 = "{name: tor-2, address: 192.0.2.12, asn: 65002, export: all}"
+RACKS = "{name: racks, prefix: 10.9.0.0/16}"
+
+
+def config(*neighbors: str, routes: str = ROUTES) -> str:
+    return f"{HEAD}{routes}neighbors: [{', '.join(neighbors)}]\n"
+
+
+BEFORE = config(TOR_1, TOR_2, RACKS)
+
+
+@pytest.mark.parametrize(
+    ("after", "calls"),
+    [
+        (BEFORE, []),
+        (config(TOR_2, RACKS, TOR_1), []),
+        (config(TOR_1, RACKS), [("remove_peer", "tor-2")]),
+        (config(TOR_1, TOR_2.replace("all", "none"), RACKS), [("set_peer", "tor-2")]),
+        (
+            config(TOR_1, TOR_2.replace("tor-2", "tor-3"), RACKS),
+            [("remove_peer", "tor-2"), ("set_peer", "tor-3")],
+        ),
+        (config(TOR_1, TOR_2, RACKS.replace("}", ", limit: 5}")), [("set_peer", "racks")]),
+        (config(TOR_1, TOR_2, RACKS, routes="originate: [10.2.0.0/16]\n"), [("update_local", 1)]),
+    ],
+    ids=["same", "order", "gone", "changed", "another name", "range", "routes"],
+)
+def test_a_reload_changes_what_differs_and_nothing_else(
+    after: str, calls: list[tuple[str, Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "router.yaml"
+    path.write_text(BEFORE)
+    before = load(path)
+    speaker = EngineSpeaker()
+    collectors: list[object] = []
+    speaker.set_collectors = collectors.append  # type: ignore[attr-defined]
+    apply(cast("Any", speaker), None, before)
+    speaker.take()
+    collectors.clear()
+    path.write_text(after)
+    apply(cast("Any", speaker), before, load(path))
+    found = [
+        (call[0], sum(map(len, call[-1].values())) if call[0] == "update_local" else call[-1])
+        for call in speaker.take()
+        if call[0] != "set_instance"
+    ]
+    assert found == calls
+    assert collectors == []
