@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def enumerate_some(values: Iterable[object], shown: int) -> str:
@@ -10,6 +10,11 @@ def enumerate_some(values: Iterable[object], shown: int) -> str:
     texts = [str(value) for value in values]
     more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
     return ", ".join(texts[:shown]) + more
+
+
+def enumerate_nodes(names: Sequence[str], shown: int) -> str:
+    """Return ``node a``, or ``nodes a, b and 4 more``."""
+    return f"node{'s' * (len(names) != 1)} {enumerate_some(names, shown)}"
 
 
 def first_of(text: str, count: int) -> str:

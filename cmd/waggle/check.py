@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cells.text import escape
-from resources.enumeration import enumerate_some
+from resources.enumeration import enumerate_nodes, enumerate_some
 from resources.option_declarations import InvalidOption
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
@@ -108,4 +108,4 @@ def _line(problem: dict[str, Any], nodes: int) -> str:
     names = problem["nodes"]
     if len(names) == nodes:
         return text
-    return f"{text} (on {enumerate_some(names, SHOWN_NODES)})"
+    return f"{text} ({enumerate_nodes(names, SHOWN_NODES)})"

@@ -22,7 +22,7 @@ from reconcilers.admission.nodes_to_come import (
 )
 from reconcilers.dialect import Dialect, Feeding
 from reconcilers.model import ObjectRef, Problem
-from resources.enumeration import enumerate_some
+from resources.enumeration import enumerate_nodes, enumerate_some
 from resources.errors import FieldError, InvalidObject
 from resources.kind import Kind
 from resources.tables import Tables
@@ -231,5 +231,5 @@ def _is_no_larger(now: ClusterProblem, former: ClusterProblem) -> bool:
 def _sentence(one: ClusterProblem) -> str:
     problem = one.problem
     parts = (enumerate_some(problem.objects, SHOWN), problem.field, problem.message)
-    where = f" (node {enumerate_some(one.nodes, SHOWN)})" if one.nodes else ""
+    where = f" ({enumerate_nodes(one.nodes, SHOWN)})" if one.nodes else ""
     return ": ".join(part for part in parts if part) + where

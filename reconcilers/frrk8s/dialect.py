@@ -350,10 +350,11 @@ class Frrk8sDialect(Dialect):
         problems = self._selected(snapshot, None).problems
         for nodes in groups.values():
             first = context.of_node(nodes[0].metadata.name)
-            units = _units(self._selected(snapshot, nodes[0]).rows, first.fed, first.replaced)
+            selected = self._selected(snapshot, nodes[0]).rows
+            units = _units(selected, first.fed, first.replaced)
             names = tuple(sorted(node.metadata.name for node in nodes))
-            refs = tuple(dict.fromkeys(unit.ref for unit in units))
-            merges.append(NodesMerge(names, refs, self._merged(units, resolve, first.node)))
+            merge = self._merged(units, resolve, first.node)
+            merges.append(_of_nodes(names, units, merge, selected, first.replaced))
         self._merger.forget_unused()
         isolate = self.options.on_conflict == "isolate"
         reported += conditions(objects, merges, problems, isolate=isolate)
@@ -435,6 +436,20 @@ def _units(
     own = ((ref_to(FRR_CONFIGURATION, row), row) for row in rows)
     units = [Unit(ref, row) for ref, row in own if ref not in replaced]
     return [*units, *(Unit(one.origin, one.row, one.fields, one.rules) for one in fed)]
+
+
+def _of_nodes(
+    names: tuple[str, ...],
+    units: Iterable[Unit],
+    merge: Merge,
+    selected: Iterable[FRRConfiguration],
+    replaced: frozenset[ObjectRef],
+) -> NodesMerge:
+    """Return the merge of nodes, with the objects that select them and are replaced by what is fed."""
+    left_out = [ref for row in selected if (ref := ref_to(FRR_CONFIGURATION, row)) in replaced]
+    refs = dict.fromkeys([*(unit.ref for unit in units), *left_out])
+    partial = (*merge.partial, *((ref, "LeftOut") for ref in left_out))
+    return NodesMerge(names, tuple(refs), merge._replace(partial=partial))
 
 
 def _is_interface(text: str) -> bool:

@@ -10,7 +10,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.isolation import Isolated, Relations
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.selection import Selections
-from reconcilers.metallb.generated import configuration_name
+from reconcilers.metallb.generated import HOSTNAME, configuration_name
 from reconcilers.metallb.isolation import MetalLBRelations
 from reconcilers.metallb.node import (
     NodeObjects,
@@ -101,7 +101,7 @@ class NodeView:
         return Rules(of_peers, fed_preferences(found, objects, advertisements), watches=True)
 
     def replaced(self, snapshot: Snapshot, context: NodeContext) -> frozenset[ObjectRef]:
-        """Return the FRRConfiguration that MetalLB's own speaker has written for the node.
+        """Return what MetalLB's own speaker has written for the node: by its name, or its host name.
 
         It counts only where MetalLB has no object at all; BGPPeers of other nodes are not known.
         """
@@ -109,9 +109,12 @@ class NodeView:
         objects = (row for kind in CONFIGURATION for row in tables.of(kind).all(snapshot))
         if not any(row.metadata.namespace == self._namespace for row in objects):
             return frozenset()
-        key = (fed_options(context).namespace, configuration_name(context.node))
-        row = tables.of(FRR_CONFIGURATION).get(snapshot, key)
-        return frozenset() if row is None else frozenset({ref_to(FRR_CONFIGURATION, row)})
+        # A node that is assumed for a check has the label alone.
+        label = self._labels(snapshot, context.node).get(HOSTNAME)
+        namespace = fed_options(context).namespace
+        keys = {(namespace, configuration_name(one)) for one in (context.node, label) if one}
+        found = (tables.of(FRR_CONFIGURATION).get(snapshot, key) for key in keys)
+        return frozenset(ref_to(FRR_CONFIGURATION, row) for row in found if row is not None)
 
     def group(self, snapshot: Snapshot, node: str) -> Hashable:
         """Return the objects that concern a node, and whether it advertises Services."""

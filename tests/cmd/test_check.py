@@ -45,7 +45,9 @@ def test_a_problem_is_one_line_with_the_nodes_that_have_it(
 ) -> None:
     assert check("-f", manifests) == 1
     out, err = capsys.readouterr()
-    assert out == ("Claim/one, Claim/two: spec.value: port: 1 and 2 (on a0, a1, a2 and 2 more)\n")
+    assert out == (
+        "Claim/one, Claim/two: spec.value: port: 1 and 2 (nodes a0, a1, a2 and 2 more)\n"
+    )
     assert err == "1 problem on 6 nodes\n"
 
 
@@ -103,7 +105,7 @@ def test_objects_that_select_no_node_are_checked_with_all_that_they_could_meet(
     assert check("-f", path) == 1
     out, err = capsys.readouterr()
     assert out == (
-        "Claim/one, Claim/two: spec.value: port: 1 and 2 (on with rack=a,zone=z, none yet)\n"
+        "Claim/one, Claim/two: spec.value: port: 1 and 2 (node with rack=a,zone=z, none yet)\n"
     )
     assert "assumed: " in err
     assert "rack=a,zone=z" in err

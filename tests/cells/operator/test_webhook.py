@@ -168,7 +168,7 @@ def test_an_object_is_reviewed_over_tls() -> None:
                     "status": {
                         "code": 403,
                         "reason": "Forbidden",
-                        "message": "Claim/one, Claim/two: spec.value: port: 1 and 2 (node a0, b0)",
+                        "message": "Claim/one, Claim/two: spec.value: port: 1 and 2 (nodes a0, b0)",
                     },
                 },
             }

@@ -194,7 +194,7 @@ def check_kubectl(server: ApiServer) -> None:
         message = kubectl_apply(frr_configuration("y", 64951))
         assert "denied the request" in message
         assert "FRRConfiguration/frr-k8s-system/x, FRRConfiguration/frr-k8s-system/y" in message
-        assert "(node n1, n2)" in message
+        assert "(nodes n1, n2)" in message
 
     eventually(refused, within=30)
     assert "/y created" in kubectl_apply(frr_configuration("y", 64950))
@@ -294,7 +294,7 @@ def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
     def both_see_it() -> None:
         ok, message = apply(server, claim("two", 2))
         assert not ok
-        assert "Claim/one, Claim/two: spec.value: port: 1 and 2 (node n1, n2)" in message
+        assert "Claim/one, Claim/two: spec.value: port: 1 and 2 (nodes n1, n2)" in message
 
     eventually(both_see_it, within=30)
     stored(server, claim("two", 1))

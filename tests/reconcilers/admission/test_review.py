@@ -61,7 +61,7 @@ def test_a_conflict_is_denied_with_both_objects_the_field_and_the_nodes() -> Non
     verdict = Place(claim("one", 1, labels=A), nodes_per_rack=5).review(claim("two", 2))
     assert not verdict.allowed
     assert verdict.message == (
-        "Claim/one, Claim/two: spec.value: port: 1 and 2 (node a0, a1, a2 and 2 more)"
+        "Claim/one, Claim/two: spec.value: port: 1 and 2 (nodes a0, a1, a2 and 2 more)"
     )
 
 
@@ -143,7 +143,7 @@ def test_what_is_not_there_yet_is_let_in_with_a_warning() -> None:
     verdict = Place().review(claim("one", 1, refersTo="a Secret"))
     assert verdict == Verdict(
         allowed=True,
-        warnings=("Claim/one: spec.refersTo: a Secret is not there (node a0, b0)",),
+        warnings=("Claim/one: spec.refersTo: a Secret is not there (nodes a0, b0)",),
     )
 
 

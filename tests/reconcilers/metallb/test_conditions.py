@@ -11,7 +11,7 @@ import pytest
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.offline import OfflineIntent, OfflineSettings, kinds_of
+from reconcilers.offline import OfflineIntent, OfflineSettings, check, kinds_of
 from resources.manifests import load
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, wrong_peer
@@ -117,3 +117,17 @@ def test_what_metallbs_own_speaker_has_written_for_a_node_contradicts_nothing(
     stale = frr_configuration("metallb-n1", {"asn": 64951})
     found = conditions(tmp_path, node("n1"), peer("a"), stale)
     assert found["BGPPeer/a"] == {}
+    assert found["FRRConfiguration/metallb-n1"] == {"PartiallyApplied": ("True", "LeftOut")}
+
+
+def test_what_metallbs_speaker_has_written_for_a_node_that_is_gone_contradicts_nothing(
+    tmp_path: Path,
+) -> None:
+    stale = frr_configuration("metallb-n9", {"asn": 64951})
+    stale["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": "n9"}}
+    path = tmp_path / "objects.json"
+    objects = [node("n1"), peer("a"), stale]
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    (problem,) = check([str(path)], DIALECTS, OfflineSettings(""))["problems"]
+    assert problem["category"] == "unsupported"
+    assert problem["nodes"] == ["with kubernetes.io/hostname=n9, none yet"]
