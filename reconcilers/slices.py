@@ -27,6 +27,10 @@ class Pieces:
         self.slices = 0
         """The number of full slices."""
 
+    def begin(self) -> None:
+        """Begin a slice, at the start of a run."""
+        self._left = self._size
+
     def fill_slice(self, pieces: int = 1) -> bool:
         """Count pieces that are done; True if the slice is full, and another one begins."""
         self._left -= pieces

@@ -35,6 +35,8 @@ class Queue:
         self.written: dict[ObjectKey, ReconcileStatus | None] = {}
         """Changes of statuses that have not been written to the table; None is a deletion."""
         self._rng = rng
+        self.changed_parts = 0
+        """The number of parts of the last changes, where it is known."""
         self.listed = False
         """Whether the objects have ever been listed."""
         self.current = False
@@ -51,6 +53,7 @@ class Queue:
         has failed, or has succeeded again.
         """
         known, self.current = self.current, False
+        self.changed_parts = 0
         try:
             changes = self.reconciler.changes(snapshot)
             if not known:
@@ -61,6 +64,7 @@ class Queue:
             self.listing_failed(error, now)
             return True
         self.add(changes)
+        self.changed_parts = sum(len(parts) for parts in changes.values() if parts is not None)
         self.listed = self.current = True
         self._listing_retry = None
         if self.failing.pop(LISTING, None) is None:

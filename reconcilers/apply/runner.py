@@ -139,11 +139,16 @@ class Runner:
         changed = False
         for queue in self.queues:
             changed |= queue.take(snapshot, now)
+        self._pieces.begin()
+        long = self._pieces.fill_slice(sum(queue.changed_parts for queue in self.queues))
+        if long:
+            self.applied = None
+            yield
         due = [(queue, queue.due(now)) for queue in self._ready_queues()]
         if any(keys for _, keys in due):
             self.applied = None
             with _span("apply.round", parent):
-                changed |= yield from self._reconcile(snapshot, due, now)
+                changed |= yield from self._reconcile(snapshot, due, now, long=long)
         self.applied = snapshot
         self.write_statuses()
         complete = all(queue.listed for queue in self.queues)
@@ -207,7 +212,12 @@ class Runner:
     # The steps of a round
 
     def _reconcile(
-        self, snapshot: Snapshot, due: list[tuple[Queue, list[ObjectKey]]], now: float
+        self,
+        snapshot: Snapshot,
+        due: list[tuple[Queue, list[ObjectKey]]],
+        now: float,
+        *,
+        long: bool,
     ) -> Slices[bool]:
         work = [_Work(queue, snapshot, keys, now) for queue, keys in due if keys]
         for one in reversed(work):
@@ -218,6 +228,8 @@ class Runner:
             if one.wanted:
                 with one.measured():
                     one.wanted = yield from self._update(snapshot, one.queue, one.wanted, now)
+                if long:
+                    yield
         for one in reversed(work):
             if one.unwanted:
                 one.unwanted = self._delete(one.queue, one.unwanted, now)

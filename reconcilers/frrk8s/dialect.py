@@ -66,7 +66,7 @@ from reconcilers.model import (
     SecretRef,
     ref_to,
 )
-from reconcilers.slices import Slices
+from reconcilers.slices import Pieces, Slices
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s import condition_types
@@ -188,11 +188,12 @@ class Frrk8sDialect(Dialect):
             rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
         else:
             rows = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).rows
+        pieces = Pieces()
         before, self._prepared = self._prepared, {}
         for row in rows:
             self._prepared[row.key] = row
             if before.get(row.key) is not row:
-                yield from self._merger.prepare(Unit(ref_to(FRR_CONFIGURATION, row), row))
+                yield from self._merger.prepare(Unit(ref_to(FRR_CONFIGURATION, row), row), pieces)
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""

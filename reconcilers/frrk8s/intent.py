@@ -63,7 +63,7 @@ class _OfRouter:
 
     def __init__(self) -> None:
         self._given: list[frozenset[Prefix]] = []
-        self._objects: Counter[Prefix] = Counter()
+        self._objects: dict[Prefix, int] = {}
         """The number of objects with each prefix."""
         self._families: dict[Family, _Sorted] = {IPV4_UNICAST: _Sorted(), IPV6_UNICAST: _Sorted()}
         self._texts: tuple[str, ...] = ()
@@ -83,13 +83,12 @@ class _OfRouter:
         return self._texts
 
     def _add(self, prefixes: frozenset[Prefix], objects: int) -> None:
+        known = self._objects
         for one in prefixes:
-            before = self._objects[one]
+            before = known.pop(one, 0)
             after = before + objects
             if after:
-                self._objects[one] = after
-            else:
-                del self._objects[one]
+                known[one] = after
             if not before or not after:
                 self._families[one[0]].change(one, present=bool(after))
 

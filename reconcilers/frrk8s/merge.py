@@ -208,7 +208,6 @@ class Merger:
         """The last compilations of each object; several of one that is fed in parts."""
         self._used: set[ObjectRef] = set()
         """Objects that were merged since the last call of `forget_unused`."""
-        self._pieces = Pieces()
         self._settings: dict[NeighborSettings, NeighborSettings] = {}
         self._last: dict[str, _LastMerge] = {}
         """By node, the last one at the end."""
@@ -264,14 +263,14 @@ class Merger:
         """Take units in from the oldest to the youngest; `relations` are a feeding dialect's."""
         return isolated(units, self._compile, resolve, relations)
 
-    def prepare(self, unit: Unit) -> Slices[None]:
+    def prepare(self, unit: Unit, pieces: Pieces) -> Slices[None]:
         """Compile a unit in slices before it is merged, unless it depends on other units."""
         if imported_elsewhere(unit):
             return
         for row, before, _ in self._compiled.get(unit.ref, ()):
             if (row is unit.row or row == unit.row) and not before:
                 return
-        yield from self._compile_anew(unit, {})
+        yield from self._compile_anew(unit, {}, pieces)
 
     def forget_unused(self) -> None:
         """Forget the objects that were not merged since the last call, unless they are few."""
@@ -293,14 +292,16 @@ class Merger:
         for row, before, compiled in known:
             if (row is unit.row or row == unit.row) and before == needed:
                 return compiled
-        return finish(self._compile_anew(unit, needed))
+        return finish(self._compile_anew(unit, needed, Pieces()))
 
-    def _compile_anew(self, unit: Unit, needed: dict[str, frozenset[Prefix]]) -> Slices[Compiled]:
-        found = self._shared((yield from compile_unit(unit, needed, self._pieces)))
+    def _compile_anew(
+        self, unit: Unit, needed: dict[str, frozenset[Prefix]], pieces: Pieces
+    ) -> Slices[Compiled]:
+        found = self._shared((yield from compile_unit(unit, needed, pieces)))
         claims = []
         for claim in claims_of(unit, found):
             claims.append(claim)
-            if self._pieces.fill_slice():
+            if pieces.fill_slice():
                 yield
         found = found._replace(claims=tuple(claims))
         known = self._compiled.setdefault(unit.ref, [])

@@ -198,6 +198,7 @@ class IntentCompiler:
 
     def _run(self, snapshot: Snapshot) -> Slices[Summary]:
         context = replace(self._context, host=self._host(snapshot))
+        self._pieces.begin()
         full = self._pieces.slices
         compiled = yield from self._compile(snapshot, context)
         for name in compiled:

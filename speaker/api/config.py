@@ -141,21 +141,25 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
             check_next_hop("route", "", "next_hop", self.next_hop)
 
 
-_valid_prefixes: Final[set[str]] = set()
-"""Prefixes that were checked: of the many of an instance few change at a time."""
-MAX_VALID_PREFIXES: Final = 1 << 17
+_prefixes: Final[dict[str, tuple[Family, bytes]]] = {}
+"""Prefixes that were parsed: of the many of an instance few change at a time."""
+MAX_PREFIXES: Final = 1 << 17
 
 
 def _check_prefixes(texts: Sequence[str]) -> None:
     """Check prefixes. Raises ValueError."""
-    if _valid_prefixes.issuperset(texts):
+    if all(map(_prefixes.__contains__, texts)):
         return
-    if len(_valid_prefixes) > MAX_VALID_PREFIXES:
-        _valid_prefixes.clear()
+    if len(_prefixes) > MAX_PREFIXES:
+        _prefixes.clear()
     for text in texts:
-        if text not in _valid_prefixes:
-            prefix_to_wire(text)
-            _valid_prefixes.add(text)
+        if text not in _prefixes:
+            _prefixes[text] = prefix_to_wire(text)
+
+
+def originated_prefix(text: str) -> tuple[Family, bytes]:
+    """Return the wire form of a prefix of a configuration, which was checked with it."""
+    return _prefixes.get(text) or prefix_to_wire(text)
 
 
 class InstanceImport(msgspec.Struct, frozen=True):

@@ -83,9 +83,10 @@ def test_all_slices_at_one_go() -> None:
 
 
 def test_a_small_change_is_one_slice(agent: AgentInMemory) -> None:
-    agent.write([large(100)])
-    assert list(agent.compiler.slices()) == []
-    assert list(agent.runner.slices(agent.network.now)) == []
+    for number in range(40):
+        agent.write([large(100 * (number % 5))])
+        assert list(agent.compiler.slices()) == []
+        assert list(agent.runner.slices(agent.network.now)) == []
 
 
 def test_an_object_with_many_prefixes_is_compiled_in_slices(

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
+from speaker.api.config import originated_prefix
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
 from speaker.message import RefreshKind, RouteRefresh
-from speaker.nlri import Family, prefix_to_text, prefix_to_wire
+from speaker.nlri import Family, prefix_to_text
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.export import ExportRules
 from speaker.rib.loc_rib import Change
@@ -103,7 +104,7 @@ class OutboundUpdates:
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         for texts, attributes in ((gone, None), (new, RouteAttributes())):
             for text in sorted(texts):
-                family, nlri = prefix_to_wire(text)
+                family, nlri = originated_prefix(text)
                 changes.setdefault(family, {})[nlri] = attributes
         self.update_routes(None, changes)
 
