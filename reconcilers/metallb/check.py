@@ -36,6 +36,8 @@ from resources.passwords import password_error
 PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
 PASSWORD_KEY: Final = "password"  # noqa: S105
 DEFAULT_VRF: Final = "default"
+PREFERENCE: Final = "spec.localPref"
+"""The field of two local preferences for one pool."""
 MAX_LISTED_OBJECTS: Final = 8
 """Objects that a message names; of the others it has the number."""
 
@@ -344,7 +346,7 @@ def preferences_collide(
 def _two_preferences(first: BGPAdvertisement, second: BGPAdvertisement, pool: str) -> Finding:
     values = {ref_to(BGP_ADVERTISEMENT, row): row.spec.local_pref for row in (first, second)}
     text = f"localPref differs for pool {pool}: {_listed(values)}"
-    return finding(values, "spec.localPref", text, "conflict")
+    return finding(values, PREFERENCE, text, "conflict")
 
 
 def _echo(objects: Objects) -> Iterator[Finding]:

@@ -129,7 +129,7 @@ class _Isolation:
                     table.setdefault(subject, []).append(claim)
             rest = [one for one in waiting if one.ref not in taken]
             values = {subject: claims[0].value for subject, claims in table.items()}
-            beside = self._beside(taken, rest)
+            beside = self._beside(taken, ())
             waiting = [one for one in rest if not self._contradicts(one, values, beside)]
         left_out = {one.ref: one for one in self._objects if one.ref not in taken}
         return Isolated(

@@ -8,15 +8,11 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from reconcilers.age import Age, age_by_name
-from reconcilers.metallb.check import (
-    Secrets,
-    alias_findings,
-    findings,
-    is_literal,
-)
+from reconcilers.metallb.check import PREFERENCE, Secrets, alias_findings, findings, is_literal
 from reconcilers.metallb.isolation.disagreements import Facts, ObjectsBeside
-from reconcilers.metallb.objects import Finding, Objects
+from reconcilers.metallb.objects import Finding, Objects, finding
 from reconcilers.model import ObjectRef
+from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
@@ -98,6 +94,12 @@ class MetalLBRelations:
         rows = self._facts.rows
         objects = Objects.of((one, rows[one]) for one in {ref, *others})
         found = findings(objects, self._secrets, self._namespace)
+        if ref.kind == kinds.IP_ADDRESS_POOL.name:
+            # Two preferences concern advertisements, which are taken here; the pool makes way.
+            found = [
+                finding((*one.objects, ref), *one[1:]) if one.field == PREFERENCE else one
+                for one in found
+            ]
         return [one for one in found if ref in one.objects]
 
 

@@ -164,6 +164,7 @@ class TestMetalLBAlone:
         ]
         # z stands in the way of q, so that x and y have no pool in common; y stands in the way of z.
         assert out(*objects) == ["q", "z"]
+        assert ("conflict", ["x", "y", "q"]) in reported(*objects)
 
     def test_pools_with_one_address_in_common_overlap(self) -> None:
         first = pool("p", "198.18.30.0-198.18.30.10", created=at(1))
