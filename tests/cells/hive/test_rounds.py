@@ -1,13 +1,15 @@
-"""Rounds that are done in slices."""
+"""Rounds that are done in slices, and the time between rounds."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
+from itertools import pairwise
 
 import pytest
 
-from cells.hive.rounds import in_slices
+from cells.hive.rounds import in_slices, run_rounds
+from cells.hive.signal import Signal
 from tests.support import looptime
 
 
@@ -52,3 +54,24 @@ def test_work_that_is_cancelled_is_closed() -> None:
 
     looptime.run(scenario())
     assert done == ["slice 0", "closed"]
+
+
+@pytest.mark.parametrize(("took", "period"), [(0.0, 0.1), (0.005, 0.105), (0.1, 1.0), (5.0, 7.0)])
+def test_rounds_that_take_long_are_rarer(took: float, period: float) -> None:
+    begins: list[float] = []
+
+    async def scenario() -> None:
+        signal = Signal()
+
+        async def run(_: float | None) -> None:
+            begins.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(took)
+            signal.raise_flag()
+
+        task = asyncio.create_task(run_rounds(signal, run, interval=0.1))
+        await asyncio.sleep(30)
+        task.cancel()
+
+    looptime.run(scenario())
+    pauses = {round(later - before, 6) for before, later in pairwise(begins)}
+    assert pauses == {period}
