@@ -55,7 +55,7 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
     ignored: bool = False
     """True for a field that is not known: it has no effect, and the rest of the object counts."""
     lost: bool = False
-    """True if no version of the object, or nothing of the file, counts."""
+    """True if no version of the object, or no complete version of the file, counts."""
 
     @property
     def where(self) -> str:

@@ -37,6 +37,8 @@ class Catalog:
         """Objects that more than one file holds."""
         self._problems: dict[str, tuple[SourceProblem, ...]] = {}
         """By file."""
+        self._complete: set[str] = set()
+        """Files of which a version was parsed to its end, in this run or before it."""
 
     def __contains__(self, path: str) -> bool:
         """True if a file is in the catalog."""
@@ -45,6 +47,10 @@ class Catalog:
     def __iter__(self) -> Iterator[str]:
         """Iterate over the paths of the files."""
         return iter(self._files.keys() | self._problems.keys())
+
+    def was_complete(self, path: str) -> bool:
+        """Return whether a version of a file was parsed to its end, in this run or before it."""
+        return path in self._complete
 
     def objects(self, path: str) -> Mapping[Identity, Resource]:
         """Return the objects of a file that count."""
@@ -56,6 +62,7 @@ class Catalog:
         self._files[path] = {
             (kind, row.key): Item((kind, row.key), row, 0, 0) for kind, row in rows
         }
+        self._complete.add(path)
         for identity in self._files[path]:
             self._update_owners(identity, path, holds=True)
 
@@ -89,6 +96,7 @@ class Catalog:
         after: dict[Identity, Item] = {}
         problems = list(parsed.problems)
         if parsed.whole:
+            self._complete.add(path)
             self._unread.pop(path, None)
             if parsed.unread:
                 self._unread[path] = parsed.unread
@@ -112,13 +120,15 @@ class Catalog:
         if not parsed.whole:
             # The rest of the file may have the other objects.
             after = {**before, **after}
-        found = tuple(_with_effect(problem, after) for problem in problems)
+        complete = path in self._complete
+        found = tuple(_with_effect(problem, after, complete) for problem in problems)
         return self._exchange(path, after, found)
 
     def remove(self, path: str) -> list[tuple[str, Event]]:
         """Remove a file; returns the resulting events."""
         events = self._exchange(path, {}, ())
         self._files.pop(path, None)
+        self._complete.discard(path)
         self._problems.pop(path, None)
         self._unread.pop(path, None)
         return events
@@ -210,13 +220,15 @@ class Catalog:
         return tuple(sorted(found, key=_order))
 
 
-def _with_effect(problem: SourceProblem, held: Mapping[Identity, Item]) -> SourceProblem:
-    """Record in a problem whether anything of the object, or of the file, counts."""
+def _with_effect(
+    problem: SourceProblem, held: Mapping[Identity, Item], complete: bool
+) -> SourceProblem:
+    """Record in a problem whether the object, or all of the file, has a version that counts."""
     if problem.object is not None:
         name = problem.object
         lost = (name.kind, (name.namespace, name.name)) not in held
     else:
-        lost = bool(problem.document) or not held
+        lost = bool(problem.document) or not held or not complete
     return replace(problem, lost=lost) if lost else problem
 
 

@@ -159,10 +159,11 @@ class ManifestsSource:
                 self._catalog.restore(path, rows)
 
     def kept(self) -> dict[str, list[tuple[str, Resource]]]:
-        """Return each file's objects that count, with their kinds."""
+        """Return the objects that count of each file of which a version was complete."""
         return {
             path: [(kind, row) for (kind, _), row in self._catalog.objects(path).items()]
             for path in sorted(self._catalog)
+            if self._catalog.was_complete(path)
         }
 
     def read_all(self) -> None:

@@ -106,6 +106,31 @@ def test_f58_a_restart_with_a_broken_file_is_not_ready_until_it_is_repaired(tmp_
     agent.run(scenario)
 
 
+def test_f58_a_file_whose_end_is_broken_is_not_ready_though_its_peers_are_there(
+    tmp_path: Path,
+) -> None:
+    agent = Agent(tmp_path)
+    agent.bgp.write_text(agent.content + "---\nbroken: [")
+    text = f"a usable configuration: a file cannot be used: {agent.bgp}:"
+
+    async def broken(hive: Hive) -> None:
+        await until(lambda: waiting(hive).startswith(text))
+        assert peers(hive) == 1
+
+    async def scenario(hive: Hive) -> None:
+        await broken(hive)
+        first = waiting(hive)
+        # Read again, it has still had no version that was complete.
+        agent.bgp.write_text(agent.content + "---\n\nbroken: [")
+        await until(lambda: waiting(hive).startswith(text) and waiting(hive) != first)
+        agent.bgp.write_text(agent.content)
+        await ready(hive)
+
+    agent.run(broken)
+    # Nor is the part that was read one of the last valid versions of a restart.
+    agent.run(scenario)
+
+
 def test_f58_an_invalid_object_without_a_valid_version_is_not_ready_where_no_peer_is(
     tmp_path: Path,
 ) -> None:
