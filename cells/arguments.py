@@ -95,9 +95,15 @@ def _unknown(argument: str, known: Sequence[str]) -> str:
     return f"unknown flag {word}" + (f" (did you mean --{close[0]}?)" if close else "")
 
 
+_NUMBERS = {"int": "whole number", "float": "number"}
+
+
 def _plain(message: str) -> str:
     """Turn argparse's wording into ours."""
     choice = re.fullmatch(r"argument (\S+): invalid choice: (.+) \(choose from (.*)\)", message)
+    number = re.fullmatch(r"argument (\S+): invalid (int|float) value: (.+)", message)
+    if number is not None:
+        return f"{number[1]}: {number[3]} is not a {_NUMBERS[number[2]]}"
     if choice is None:
         return message.removeprefix("argument ")
     what, given, choices = choice[1], choice[2].strip("'"), re.sub("'", "", choice[3])

@@ -23,7 +23,10 @@ def canonical_address(text: str, *, zone: bool = False) -> str:
     """Return the canonical text of an address (RFC 5952). Raises `ValueError` naming the rule."""
     if not text.isascii():
         raise ValueError(f"{text!r} is not an IP address")
-    address = ipaddress.ip_address(text)
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not an IP address") from None
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None and not (zone and address.is_link_local):
             raise ValueError(f"{text!r} has a zone, which only a link-local peer may have")
@@ -42,6 +45,8 @@ def canonical_prefix(text: str) -> str:
     if not length.isdigit() or (len(length) > 1 and length[0] == "0"):
         raise ValueError(f"{text!r}: {length!r} is not a prefix length")
     address = ipaddress.ip_address(canonical_address(base))
+    if int(length) > address.max_prefixlen:
+        raise ValueError(f"{text!r}: {length!r} is not a prefix length")
     network = ipaddress.ip_network((address, int(length)), strict=False)
     if network.network_address != address:
         raise ValueError(f"{text!r} has host bits set; the prefix is {network}")

@@ -85,7 +85,12 @@ class CiliumOptions(RouterIdOptions, frozen=True):
             try:
                 ipaddress.ip_network(text)
             except ValueError as error:
-                raise InvalidOption("--node-address", str(error)) from None
+                rule = (
+                    str(error)
+                    if "host bits" in str(error)
+                    else f"{text!r} is neither an IP address nor a prefix"
+                )
+                raise InvalidOption("--node-address", rule) from None
 
     @property
     def translates(self) -> bool:

@@ -272,6 +272,8 @@ def _reason(error: BaseException) -> str:
         mark = error.problem_mark
         where = f" in line {mark.line + 1}" if mark is not None else ""
         return f"it is not YAML{where}: {error.problem}"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
     text = " ".join(str(error).split())
     if isinstance(error, binascii.Error):
         return f"a value that ends in -data is not base64: {text}"

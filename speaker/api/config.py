@@ -330,7 +330,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
             ("next_hop_ipv6", self.next_hop_ipv6, 6),
         ):
             if address is not None and check_next_hop(kind, self.name, field, address) != version:
-                raise InvalidConfig(kind, self.name, field, f"an IPv{version} address")
+                raise InvalidConfig(
+                    kind, self.name, field, f"{address} is not an IPv{version} address"
+                )
 
 
 class PeerConfig(PeerSettings, frozen=True, kw_only=True):

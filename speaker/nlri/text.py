@@ -36,7 +36,12 @@ def prefix_to_wire(text: str) -> tuple[Family, bytes]:
             return family, bytes((length,)) + wire
     if "/" not in text or "%" in text:
         raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
-    network = ipaddress.ip_network(text)
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        if "host bits" in str(error):
+            raise
+        raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24") from None
     family = IPV4_UNICAST if network.version == 4 else IPV6_UNICAST
     length = network.prefixlen
     octets = network.network_address.packed[: (length + 7) >> 3]

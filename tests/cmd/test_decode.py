@@ -251,7 +251,7 @@ def test_a_cut_capture_ends_where_it_is_cut_and_another_file_is_refused(
     capsys.readouterr()
     path.write_bytes(b"no capture at all, but text")
     assert main(["decode", "--pcap", str(path)]) == 2
-    assert "neither a pcap nor a pcapng file" in capsys.readouterr().err
+    assert f"waggle decode: {path}: neither a pcap nor a pcapng file" in capsys.readouterr().err
 
 
 def test_an_invalid_hex_text_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

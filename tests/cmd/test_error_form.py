@@ -16,6 +16,7 @@ pytestmark = pytest.mark.program
 
 PYTHON_TEXT = re.compile(
     r"Traceback|Errno|fromhex|Expected|`|\b(int|str|float|NoneType|KeyError|ValueError)\b"
+    r"|does not appear|codec|[a-z]+_[a-z]+:"
 )
 
 
@@ -38,6 +39,8 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle router check wrong.yaml", 2),
         ("waggle router", 2),
         ("waggle router announce 10.0.0.0/8", 2),
+        ("waggle router announce 10.0.0.0/8 --med x", 2),
+        ("waggle router check field.yaml", 2),
         ("waggle router peers --socket none", 1),
         ("waggle replay none", 2),
         ("waggle replay bad.yaml", 2),
@@ -53,6 +56,9 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle-agent --node-name n --ready-timeout-seconds soon", 2),
         ("waggle-agent --node-name n --ready-timeout-seconds -5", 2),
         ("waggle-agent --enable-cell nothing", 2),
+        ("waggle-agent --advertise-allow 1/33", 2),
+        ("waggle-agent --advertise-deny 10.0.0.0/33", 2),
+        ("waggle-agent --node-address x", 2),
         ("waggle-operator --config none", 2),
         ("waggle-operator --enable-cell nothing", 2),
         ("waggle-operator", 2),
@@ -64,6 +70,8 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
 def test_an_error_is_the_program_and_a_sentence(command: str, status: int, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("a: [\n")
     (tmp_path / "wrong.yaml").write_text("asn: 99999999999\nrouterID: 192.0.2.1\n")
+    field = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 192.0.2.9, holdTime: 2}]\n"
+    (tmp_path / "field.yaml").write_text(field)
     words = command.split()
     done = run(words, tmp_path)
     assert done.returncode == status

@@ -166,12 +166,20 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
         (MINIMAL + "neighbors: [{address: 10.0.0.1, prefix: 10.0.0.0/8}]", "prefix excludes address"),
         (MINIMAL + "neighbors: [{address: router1}]", "neighbors[0]: peer 'router1': address"),
         (MINIMAL + "neighbors: [{address: 0.0.0.0}]", "neighbors[0]: peer '0.0.0.0': address"),
+        (MINIMAL + "neighbors: [{address: 'fe80::1'}]",
+         "neighbors[0]: interface: fe80::1 is a link-local address"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, nextHopIPv4: 'fe80::1'}]",
+         "neighbors[0]: peer '10.0.0.1': nextHopIPv4: fe80::1 is not an IPv4 address"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, enforceFirstAS: 1}]",
+         "neighbors[0].enforceFirstAS: expected"),
+        (MINIMAL + "originate: [10.0.0.0/33]",
+         "originate[0]: '10.0.0.0/33' is not a prefix such as 10.0.0.0/24"),
         (MINIMAL + "neighbors: [{address: 224.0.0.5}]", "neighbors[0]: peer '224.0.0.5': address"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, asn: 23456}]",
-         "neighbors[0]: peer '10.0.0.1': peer_asn: 23456 is AS_TRANS"),
+         "neighbors[0]: peer '10.0.0.1': asn: 23456 is AS_TRANS"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, nextHopIPv4: 0.0.0.0}]",
-         "neighbors[0]: peer '10.0.0.1': next_hop_ipv4: 0.0.0.0 is not the address of a host"),
-        (MINIMAL.replace("asn: 65000", "asn: 23456"), "instance 'router': local_asn: 23456 is AS_T"),
+         "neighbors[0]: peer '10.0.0.1': nextHopIPv4: 0.0.0.0 is not the address of a host"),
+        (MINIMAL.replace("asn: 65000", "asn: 23456"), "asn: 23456 is AS_T"),
         (MINIMAL + "policies: {p: {terms: [{set: {prepend: [0]}}]}}",
          "policies.p.terms[0]: route: prepend: 0: an AS number is 1 to 4294967295"),
         (MINIMAL + "policies: {p: {terms: [{set: {nextHop: 224.0.0.1}}]}}",
@@ -180,17 +188,17 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
         (MINIMAL + "originate: [10.0.0.0/8, 'ff00::/8']", "originate[1]: ff00::/8: a multicast"),
         (MINIMAL + "originate: [127.0.0.0/8]", "originate[0]: 127.0.0.0/8: addresses of one host"),
         (MINIMAL + "originate: ['fe80::/64']", "originate[0]: fe80::/64: addresses of one host"),
-        (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "hold_time"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "holdTime: 0, or at least 3"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv9]}]", "'ipv9'"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]",
          "neighbors[1]: duplicate name 10.0.0.1"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, gracefulRestart: {restartTime: 4096}}]",
-         "graceful_restart.restart_time: 4096"),
+         "gracefulRestart.restartTime: 4096"),
         (MINIMAL + "originate: [10.0.0.1/24]", "originate[0]: 10.0.0.1/24 has host bits set"),
         (MINIMAL + "listen: [{address: 127.0.0.1, port: 70000}]", "listen[0].port"),
         ("asn: 65000", 'the key "routerID" is missing'),
         ("asn: x\nrouterID: 192.0.2.1", "asn"),
-        ("asn: 65000\nrouterID: 0.0.0.0", "router_id"),
+        ("asn: 65000\nrouterID: 0.0.0.0", "routerID: an IPv4 address"),
         ("asn: [", "line"),
         ("", "expected a mapping, not nothing"),
     ],
@@ -385,7 +393,7 @@ def test_check_reads_a_file_and_starts_nothing(
     path = write(tmp_path, MINIMAL + "neighbors: [{address: 10.0.0.1}]\noriginate: [10.1.0.0/16]")
     assert command("check", str(path)) == 0
     assert capsys.readouterr().out == (
-        f"{path}: valid: AS 65000 (192.0.2.1), 1 neighbors, 1 prefixes to originate\n"
+        f"{path}: valid: AS 65000 (192.0.2.1), 1 neighbor, 1 prefix to originate\n"
     )
     assert command("check", str(write(tmp_path, MINIMAL + "neighbors: [{address: '::'}]"))) == 2
     assert "neighbors[0]" in capsys.readouterr().err

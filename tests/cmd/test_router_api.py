@@ -70,11 +70,11 @@ def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"med": 2**32}, "route: med: 4294967296 is not within 0 to 4294967295"),
-        ({"med": -1}, "route: med: -1 is not within 0 to 4294967295"),
-        ({"localPreference": 2**32}, "route: local_preference: 4294967296 is not within"),
-        ({"nextHop": "0.0.0.0"}, "route: next_hop: 0.0.0.0 is not the address of a host"),
-        ({"nextHop": "224.0.0.1"}, "route: next_hop: 224.0.0.1 is not the address of a host"),
+        ({"med": 2**32}, "med: 4294967296 is not within 0 to 4294967295"),
+        ({"med": -1}, "med: -1 is not within 0 to 4294967295"),
+        ({"localPreference": 2**32}, "localPreference: 4294967296 is not within"),
+        ({"nextHop": "0.0.0.0"}, "nextHop: 0.0.0.0 is not the address of a host"),
+        ({"nextHop": "224.0.0.1"}, "nextHop: 224.0.0.1 is not the address of a host"),
         ({"nextHop": "fe80::1"}, "nextHop: fe80::1 is a link-local address"),
         ({"prefixes": ["10.8.0.0/16", "224.0.0.0/4"]}, "224.0.0.0/4: a multicast or reserved"),
     ],

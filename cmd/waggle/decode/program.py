@@ -131,7 +131,8 @@ def main(args: argparse.Namespace) -> int:
             found = (part for text in texts for part in _cut(_octets(text)))
             _print(decode_message(octets, session) for octets in found)
     except (ValueError, OSError, NotACapture) as error:
-        complain("waggle decode", f"{_why(error)}; see waggle decode --help")
+        where = f"{args.pcap}: " if isinstance(error, NotACapture) else ""
+        complain("waggle decode", f"{where}{_why(error)}; see waggle decode --help")
         return EXIT_USAGE
     return 0
 

@@ -197,7 +197,11 @@ def _check(path: Path) -> int:
         config = load(path)
     except ConfigError as error:
         return _invalid(error)
-    counts = f"{len(config.neighbors)} neighbors, {len(config.originate)} prefixes to originate"
+    neighbors, prefixes = len(config.neighbors), len(config.originate)
+    counts = (
+        f"{neighbors} neighbor{'s' * (neighbors != 1)}, "
+        f"{prefixes} prefix{'es' * (prefixes != 1)} to originate"
+    )
     print(f"{path}: valid: AS {config.asn} ({config.router_id}), {counts}")
     return EXIT_OK
 

@@ -92,6 +92,7 @@ async def _silent_server(
         (None, "No such file or directory"),
         ("{", "it is not YAML in line 2: expected the node content, but found '<stream end>'"),
         ("kind: Config", "Invalid kube-config file. "),
+        ("\udcff\udcfe", "it is not UTF-8 text"),
     ],
 )
 def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
@@ -99,7 +100,7 @@ def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
 ) -> None:
     path = tmp_path / "kubeconfig"
     if text is not None:
-        path.write_text(text + "\n")
+        path.write_bytes(f"{text}\n".encode(errors="surrogateescape"))
 
     async def scenario() -> None:
         connection = Connection(Access(str(path)))

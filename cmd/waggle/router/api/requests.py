@@ -7,9 +7,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from speaker.api import RouteAttributes
+from speaker.api import InvalidConfig, RouteAttributes
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
+from waggle.router.config.values import with_key
 
 
 class Request(
@@ -58,13 +59,16 @@ def check_next_hop_of(family: Family, next_hop: str | None) -> None:
 
 def attributes(request: Request) -> RouteAttributes:
     """Return the attributes of announced prefixes. Raises ValueError naming the text."""
-    return RouteAttributes(
-        next_hop=request.next_hop,
-        med=request.med,
-        local_preference=request.local_preference,
-        communities=tuple(map(_community, request.communities)),
-        large_communities=tuple(map(_large, request.large_communities)),
-    )
+    try:
+        return RouteAttributes(
+            next_hop=request.next_hop,
+            med=request.med,
+            local_preference=request.local_preference,
+            communities=tuple(map(_community, request.communities)),
+            large_communities=tuple(map(_large, request.large_communities)),
+        )
+    except InvalidConfig as error:
+        raise ValueError(with_key(error)) from None
 
 
 def _numbers(text: str, count: int, limit: int) -> list[int]:

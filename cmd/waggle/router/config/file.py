@@ -18,7 +18,7 @@ from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import compile_export
 from waggle.router.config.bmp import Bmp
 from waggle.router.config.neighbor import EXPORTS, Neighbor
-from waggle.router.config.values import Asn, ConfigError, Port, Value
+from waggle.router.config.values import Asn, ConfigError, Port, Value, with_key
 from waggle.router.policies import PolicyFile, PrefixList
 
 INSTANCE = "router"
@@ -80,7 +80,9 @@ class Config(Value, frozen=True):
         for place, neighbor in enumerate(self.neighbors):
             try:
                 peer = neighbor.settings(policies)
-            except (InvalidConfig, InvalidSecret, ValueError) as error:
+            except InvalidConfig as error:
+                raise ConfigError(f"neighbors[{place}]: {with_key(error)}") from None
+            except (InvalidSecret, ValueError) as error:
                 raise ConfigError(f"neighbors[{place}]: {error}") from None
             if peer.name in peers:
                 raise ConfigError(f"neighbors[{place}]: duplicate name {peer.name}")

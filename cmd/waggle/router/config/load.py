@@ -11,7 +11,7 @@ import yaml
 from cells.text import plain_reason
 from speaker.api import InvalidConfig
 from waggle.router.config.file import Config
-from waggle.router.config.values import ConfigError
+from waggle.router.config.values import ConfigError, with_key
 
 MAX_FILE = 64 * 1024 * 1024
 """Octets."""
@@ -39,7 +39,9 @@ def load(path: Path) -> Config:
         config.collectors()
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {_sentence(str(error))}") from None
-    except (ConfigError, InvalidConfig) as error:
+    except InvalidConfig as error:
+        raise ConfigError(f"{path}: {with_key(error)}") from None
+    except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return config
 

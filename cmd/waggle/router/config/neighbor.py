@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -105,6 +106,11 @@ class Neighbor(Value, frozen=True):
             raise ValueError("one of address, prefix and interface is required")
         if self.prefix is not None and (self.address or self.interface):
             raise ValueError("prefix excludes address and interface")
+        if self.interface is None and _needs_interface(self.address):
+            raise ValueError(
+                f"interface: {self.address} is a link-local address: the key interface, or the "
+                "address with %INTERFACE, is required"
+            )
         families = tuple(Family.parse(text) for text in self.families)
         keepalive = self.keepalive_time
         if keepalive is None:
@@ -158,6 +164,15 @@ class Neighbor(Value, frozen=True):
 _IMPORTS = ("all", "none")
 EXPORTS = ("all", "local", "none")
 """The words that no policy may have as its name."""
+
+
+def _needs_interface(text: str | None) -> bool:
+    """True for a link-local IPv6 address without a zone; other errors are the speaker's to find."""
+    try:
+        address = ipaddress.IPv6Address(text or "::")
+    except ValueError:
+        return False
+    return address.is_link_local and address.scope_id is None
 
 
 def _choice(
