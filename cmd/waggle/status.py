@@ -103,7 +103,13 @@ def conditions(item: dict[str, Any]) -> list[list[str]]:
     ]
     others = [(_name(one), one) for one in item.get("conditions", [])]
     return [
-        [name, one["type"], one["status"], one.get("message") or output.NONE]
+        # A message of several lines has a reason in each.
+        [
+            name,
+            one["type"],
+            one["status"],
+            one.get("message", "").replace("\n", "; ") or output.NONE,
+        ]
         for name, one in own + others
     ]
 

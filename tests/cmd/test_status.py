@@ -51,7 +51,7 @@ STATUS: dict[str, Any] = {
             "type": "cilium.io/BGPReconcileError",
             "status": "True",
             "reason": "BGPReconcileError",
-            "message": "rack0: no AS \x1b[31mnumber",
+            "message": "no \x1b[31mAS\nno ID",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
     ],
@@ -95,7 +95,7 @@ def test_a_degraded_agent_is_status_1_with_the_reasons(
         "- tor-2 (192.0.2.2): Active",
         "",
         "OBJECT CONDITION STATUS MESSAGE",
-        r"CiliumBGPNodeConfig/worker-1 cilium.io/BGPReconcileError True rack0: no AS \x1b[31mnumber",
+        r"CiliumBGPNodeConfig/worker-1 cilium.io/BGPReconcileError True no \x1b[31mAS; no ID",
         "CiliumBGPClusterConfig/c cilium.io/NoMatchingNode False -",
     ]
 
