@@ -69,6 +69,9 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """False while an earlier state is in effect in place of what feeding dialects have fed."""
     replaced: frozenset[ObjectRef] = frozenset()
     """Objects of the dialect that this one feeds which equal ``fed``: they do not count."""
+    taken: frozenset[ObjectRef] | None = None
+    """The objects of this dialect and of the one that it feeds that count, where they are isolated
+    together; None where the other one decides."""
     recompiled: Mapping[str, frozenset[Key]] = {}
     """By route source: objects whose contributions the compilation has changed."""
 
@@ -92,6 +95,9 @@ class NodeContext(msgspec.Struct, frozen=True):
     """Those of the last good state of an earlier process (`NodeIntent.fed_last_good`)."""
     replaced: frozenset[ObjectRef] = frozenset()
     """Own objects that do not count, as dialects that feed this one have equal ones."""
+    taken: frozenset[ObjectRef] | None = None
+    """The objects that count, of this dialect and of one that feeds it, where that one has isolated
+    them together."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
     for_operator: bool = False

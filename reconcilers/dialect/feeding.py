@@ -83,6 +83,7 @@ class Feeding:
                 for row in (intent.fed if intent.fed_last_good is None else intent.fed_last_good)
             ),
             replaced=frozenset(ref for intent in found for ref in intent.replaced),
+            taken=next((intent.taken for intent in found if intent.taken is not None), None),
             fed_options=None if fed is None else fed.options,
         )
 

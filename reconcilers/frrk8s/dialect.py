@@ -201,7 +201,7 @@ class Frrk8sDialect(Dialect):
         found = self._selected(snapshot, node)
         units = _units(found.rows, context.fed, context.replaced)
         resolve = self._resolver(snapshot)
-        merged = self._merged(units, resolve, context.node)
+        merged = self._merged(units, resolve, context.node, context.taken)
         configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
         problems = (
             *found.problems,
@@ -256,13 +256,11 @@ class Frrk8sDialect(Dialect):
         labels = node.metadata.labels if node is not None else {}
         return self._selections.of(snapshot, self.options.namespace).of(labels)
 
-    def merged_for(
-        self, snapshot: Snapshot, node: str, fed: Iterable[Fed], replaced: frozenset[ObjectRef]
-    ) -> Merge:
+    def merged_for(self, snapshot: Snapshot, node: str, given: NodeIntent) -> Merge:
         """Merge what a feeding dialect has for a node with the FRRConfigurations that select it."""
         found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
-        units = _units(found.rows, fed, replaced)
-        return self._merged(units, self._resolver(snapshot), node)
+        units = _units(found.rows, given.fed, given.replaced)
+        return self._merged(units, self._resolver(snapshot), node, given.taken)
 
     def isolated_for(
         self,
@@ -277,9 +275,16 @@ class Frrk8sDialect(Dialect):
         units = _units(found.rows, fed, replaced)
         return self._merger.isolated(units, self._resolver(snapshot), relations)
 
-    def _merged(self, units: Sequence[Unit], resolve: Resolve, node: str) -> Merge:
-        isolate = self.options.on_conflict == "isolate"
-        return (self._merger.isolate if isolate else self._merger.merge)(units, resolve, node)
+    def _merged(
+        self,
+        units: Sequence[Unit],
+        resolve: Resolve,
+        node: str,
+        taken: frozenset[ObjectRef] | None,
+    ) -> Merge:
+        if self.options.on_conflict == "isolate":
+            return self._merger.isolate(units, resolve, node, taken)
+        return self._merger.merge(units, resolve, node)
 
     def forget_unused(self) -> None:
         """Forget what was compiled for `merged_for`, but for what was used since the last call."""
@@ -354,7 +359,7 @@ class Frrk8sDialect(Dialect):
             selected = self._selected(snapshot, nodes[0]).rows
             units = _units(selected, first.fed, first.replaced)
             names = tuple(sorted(node.metadata.name for node in nodes))
-            merge = self._merged(units, resolve, first.node)
+            merge = self._merged(units, resolve, first.node, first.taken)
             merges.append(_of_nodes(names, units, merge, selected, first.replaced))
         self._merger.forget_unused()
         isolate = self.options.on_conflict == "isolate"

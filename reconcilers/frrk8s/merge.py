@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
 from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
-from reconcilers.frrk8s.isolation import NO_RELATIONS, Isolated, Relations, isolated
+from reconcilers.frrk8s.isolation import Isolated, Relations, isolated
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import (
     Compiled,
@@ -246,20 +246,28 @@ class Merger:
             last.units, last.compiled, last.rules = ordered, compiled, rules
         return Merge(last.routers, notes, tuple(ordered), partial)
 
-    def isolate(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
-        """Merge the units that go together, from the oldest to the youngest (``isolate``)."""
-        whole = self.merge(units, resolve, node)
-        if whole.routers is not None:
-            return whole
-        found = self.isolated(units, resolve)
-        taken, compiled = found.taken, self._compile_all(found.taken)
-        notes = unsupported(taken, compiled)
-        reported = (*sorted(dict.fromkeys(found.problems)), *notes)
-        return Merge(united(taken, compiled), reported, tuple(taken), _partial(taken, compiled))
+    def isolate(
+        self,
+        units: Sequence[Unit],
+        resolve: Resolve,
+        node: str = "",
+        taken: frozenset[ObjectRef] | None = None,
+    ) -> Merge:
+        """Merge the units that go together, from the oldest to the youngest (``isolate``).
 
-    def isolated(
-        self, units: Iterable[Unit], resolve: Resolve, relations: Relations = NO_RELATIONS
-    ) -> Isolated:
+        ``taken`` are these objects, where a feeding dialect has isolated them with its own.
+        """
+        if taken is None or all(unit.ref in taken for unit in units):
+            whole = self.merge(units, resolve, node)
+            if whole.routers is not None:
+                return whole
+        found = isolated(units, self._compile, resolve, taken=taken)
+        kept, compiled = found.taken, self._compile_all(found.taken)
+        notes = unsupported(kept, compiled)
+        reported = (*sorted(dict.fromkeys(found.problems)), *notes)
+        return Merge(united(kept, compiled), reported, tuple(kept), _partial(kept, compiled))
+
+    def isolated(self, units: Iterable[Unit], resolve: Resolve, relations: Relations) -> Isolated:
         """Take units in from the oldest to the youngest; `relations` are a feeding dialect's."""
         return isolated(units, self._compile, resolve, relations)
 

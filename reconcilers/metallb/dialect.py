@@ -188,6 +188,7 @@ class MetalLBDialect(Dialect):
             fed=(*state.fed, *found.disagreeing),
             fed_last_good=fed_last_good,
             replaced=replaced,
+            taken=found.taken,
             problems=tuple(problems),
         )
 
@@ -261,7 +262,7 @@ class MetalLBDialect(Dialect):
             compiled = self._compiled(snapshot, of_node, found)
             merge = None
             if found.usable:
-                merge = frrk8s.merged_for(snapshot, names[0], compiled.fed, compiled.replaced)
+                merge = frrk8s.merged_for(snapshot, names[0], compiled)
             merges.append(cluster.nodes_merge(names, found, compiled.fed, merge))
         frrk8s.forget_unused()
         reported = tuple(cluster.conditions_of(rows, self.options.namespace, merges, isolate))

@@ -49,6 +49,8 @@ class NodeObjects(NamedTuple):
     left_out: frozenset[ObjectRef] = frozenset()
     usable: bool = True
     """False where the findings stand in the way of everything (``keep``, ``clear``)."""
+    taken: frozenset[ObjectRef] | None = None
+    """What isolation takes, FRRConfigurations included; None without one."""
     disagreeing: tuple[Fed, ...] = ()
     """Of what isolation leaves out: the objects that disagree with an older FRRConfiguration. The merge
     of FRR-k8s leaves them out as well, and reports it."""
@@ -89,6 +91,7 @@ def isolated(
         taken,
         tuple(found),
         frozenset(rows.keys() - result.refs),
+        taken=result.refs,
         disagreeing=tuple(one for one in (*translated, *preferred) if one.origin in disagreeing),
     )
 

@@ -14,6 +14,7 @@ as other references and other conflicts, is a `Relations`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from reconcilers.frrk8s.claims import (
@@ -72,9 +73,14 @@ def isolated(
     compile_unit: Compile,
     resolve: Resolve,
     relations: Relations = NO_RELATIONS,
+    taken: AbstractSet[ObjectRef] | None = None,
 ) -> Isolated:
-    """Take units in from the oldest to the youngest, those of one object together."""
-    return _Isolation(units, compile_unit, resolve, relations).result()
+    """Take units in from the oldest to the youngest, those of one object together.
+
+    ``taken`` is the result where it is known already: with objects that are not given here.
+    """
+    isolation = _Isolation(units, compile_unit, resolve, relations)
+    return isolation.result() if taken is None else isolation.result_of(taken)
 
 
 class _Accepted(NamedTuple):
@@ -120,21 +126,29 @@ class _Isolation:
     def result(self) -> Isolated:
         """Take in objects until none of the others goes with those that are taken."""
         taken: dict[ObjectRef, IsolatedObject] = {}
-        table: dict[Subject, list[Claim]] = {}
+        values: dict[Subject, Any] = {}
         waiting = [one for one in self._objects if one.ref not in self._wrong]
         while found := self._together(waiting, taken):
             taken |= found
             for ref in found:
-                for subject, claim in self._claims[ref]:
-                    table.setdefault(subject, []).append(claim)
+                values.update((subject, claim.value) for subject, claim in self._claims[ref])
             rest = [one for one in waiting if one.ref not in taken]
-            values = {subject: claims[0].value for subject, claims in table.items()}
             beside = self._beside(taken, ())
             waiting = [one for one in rest if not self._contradicts(one, values, beside)]
+        return self.result_of(taken.keys())
+
+    def result_of(self, taken: AbstractSet[ObjectRef]) -> Isolated:
+        """Return the result where these are taken."""
+        taken = taken - self._wrong.keys()
+        table: dict[Subject, list[Claim]] = {}
+        for one in self._objects:
+            if one.ref in taken:
+                for subject, claim in self._claims[one.ref]:
+                    table.setdefault(subject, []).append(claim)
         left_out = {one.ref: one for one in self._objects if one.ref not in taken}
         return Isolated(
             [unit for one in self._objects if one.ref in taken for unit in one.units],
-            frozenset(taken),
+            frozenset(one.ref for one in self._objects if one.ref in taken),
             {ref: self._reasons(one, table, left_out) for ref, one in left_out.items()},
         )
 

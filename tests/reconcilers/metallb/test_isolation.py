@@ -251,6 +251,25 @@ class TestBoth:
         wrong = peer("a", vrf="red", myASN=0, created=at(3))
         assert out(importing, wrong) == ["a", "x"]
 
+    def test_a_node_follows_the_order_of_both_where_a_vrf_depends_on_it(self) -> None:
+        importing = configuration(
+            "x", {"bgp": {"routers": [router(imports=[{"vrf": "red"}])]}}, at(1)
+        )
+        objects = [
+            importing,
+            peer("a", OTHER, myASN=64901, created=at(2)),
+            peer("b", OTHER, routerID="192.0.2.1", created=at(3)),
+            peer("c", "203.0.113.11", vrf="red", created=at(4)),
+        ]
+        # With x a is left out, so that b is taken, and with b c is left out, which x refers to.
+        assert out(*objects) == ["b", "x"]
+        found = MetalLBNode("isolate")
+        found.put(node(), *objects)
+        assert sorted(found.routes()) == [OTHER, "203.0.113.11"]
+        problems = found.problems()
+        assert ("conflict", ["a", "b"]) in problems
+        assert ("conflict", ["a", "x"]) in problems
+
 
 # Random objects
 
