@@ -19,8 +19,11 @@ _ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
 _BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
 
 
-def canonical_address(text: str, *, zone: bool = False) -> str:
-    """Return the canonical text of an address (RFC 5952). Raises `ValueError` naming the rule."""
+def canonical_address(text: str, *, zone: bool = False, mapped: bool = False) -> str:
+    """Return the canonical text of an address (RFC 5952). Raises `ValueError` naming the rule.
+
+    ``zone`` admits that of a link-local address, ``mapped`` an IPv4-mapped IPv6 address.
+    """
     if not text.isascii():
         raise ValueError(f"{text!r} is not an IP address")
     try:
@@ -32,7 +35,7 @@ def canonical_address(text: str, *, zone: bool = False) -> str:
             raise ValueError(f"{text!r} has a zone, which only a link-local peer may have")
         if address.scope_id is not None and not _ZONE.fullmatch(address.scope_id):
             raise ValueError(f"{text!r} has a zone that cannot be an interface's name")
-        if address.ipv4_mapped is not None:
+        if address.ipv4_mapped is not None and not mapped:
             raise ValueError(f"{text!r} is an IPv4-mapped address; write the IPv4 address")
     return str(address)
 
@@ -63,13 +66,18 @@ def _is_dotted_quad(text: str) -> bool:
 
 
 def address_errors(
-    text: str | None, path: str, *, zone: bool = False, unicast: bool = False
+    text: str | None,
+    path: str,
+    *,
+    zone: bool = False,
+    mapped: bool = False,
+    unicast: bool = False,
 ) -> Iterator[FieldError]:
     """Yield an error when a text is not an address; ``unicast``: or not one that a host can have."""
     if text is None or (_is_dotted_quad(text) and not unicast):
         return
     try:
-        address = ipaddress.ip_address(canonical_address(text, zone=zone))
+        address = ipaddress.ip_address(canonical_address(text, zone=zone, mapped=mapped))
     except ValueError as error:
         yield FieldError(path, _message(text, error, "an IP address"))
         return

@@ -238,7 +238,7 @@ def _sorted(items: list[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str
 
 
 def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the sessions of the peers that are asked for; none without an answer."""
+    """Return the sessions of the peers of a question; none without an answer."""
     query = {"peer": args.peer, "instance": args.instance}
     answer = ask_agent.read("routes", "PeerList", args, "/v1/peers", query)
     return [] if answer is None else list(answer["items"])

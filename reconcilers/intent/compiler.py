@@ -154,7 +154,7 @@ class IntentCompiler:
     def slices(self) -> Slices[Summary]:
         """Compile what is due in slices; the rows change at the end, all at once.
 
-        Nobody else writes to the tables of the intent meanwhile, but for `reconcile_statuses` and
+        Nothing else writes to the tables of the intent meanwhile, but for `reconcile_statuses` and
         `session_addresses`.
         """
         snapshot = self._db.snapshot()

@@ -113,8 +113,8 @@ def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]
             for service in services:
                 prefixes[service].add(prefix)
     for service in sorted(prefixes):
-        told = set[str]().union(*(peers[prefix] for prefix in prefixes[service]))
-        yield service_status(node, namespace, service, told)
+        advertised_to = set[str]().union(*(peers[prefix] for prefix in prefixes[service]))
+        yield service_status(node, namespace, service, advertised_to)
 
 
 def service_status(node: str, namespace: str, service: ObjectRef, peers: Iterable[str]) -> Json:

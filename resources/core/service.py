@@ -76,7 +76,9 @@ def service_errors(service: Service) -> Iterator[FieldError]:
         if address != HEADLESS:
             yield from address_errors(address, f"spec.clusterIPs[{i}]")
     for i, address in enumerate(spec.external_ips):
-        yield from address_errors(address, f"spec.externalIPs[{i}]")
+        yield from address_errors(address, f"spec.externalIPs[{i}]", mapped=True)
     for i, ingress in enumerate(service.status.load_balancer.ingress):
         if ingress.ip:
-            yield from address_errors(ingress.ip, f"status.loadBalancer.ingress[{i}].ip")
+            yield from address_errors(
+                ingress.ip, f"status.loadBalancer.ingress[{i}].ip", mapped=True
+            )

@@ -146,6 +146,16 @@ def test_h53_an_address_is_parsed_strictly(address: str) -> None:
     ]
 
 
+def test_an_ipv4_mapped_address_of_a_service_leaves_its_other_addresses_alone() -> None:
+    mapped = "::ffff:192.0.2.1"
+    row = kinds.SERVICE.decode(
+        _object({"externalIPs": [mapped, "192.0.2.2"]})
+        | {"status": {"loadBalancer": {"ingress": [{"ip": mapped}]}}}
+    )
+    assert row.spec.external_ips == (mapped, "192.0.2.2")  # The intent rejects the address.
+    assert list(_errors(kinds.SERVICE, {"clusterIP": mapped})) == ["spec.clusterIP"]
+
+
 def test_a_link_local_peer_may_have_a_zone() -> None:
     kinds.CLUSTER_CONFIG.decode(_object(_cluster(peerAddress="fe80::1%eth0", peerASN=1)))
 
