@@ -95,7 +95,7 @@ class MetalLBRelations:
         objects = Objects.of((one, rows[one]) for one in {ref, *others})
         found = findings(objects, self._secrets, self._namespace)
         if ref.kind == kinds.IP_ADDRESS_POOL.name:
-            # Two preferences concern advertisements, which are taken here; the pool makes way.
+            # Two preferences concern advertisements, which are taken here; the pool is left out.
             found = [
                 finding((*one.objects, ref), *one[1:]) if one.field == PREFERENCE else one
                 for one in found
