@@ -62,6 +62,22 @@ def test_many_readers_do_the_work_of_one_in_a_turn_and_each_gets_its_turn() -> N
     asyncio.run(main())
 
 
+def test_after_a_long_slice_the_loop_is_left_for_as_long() -> None:
+    async def main() -> None:
+        work = Work(10 * SLICE_SECONDS)
+        pauses: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            await asyncio.sleep(0)
+
+        reader = SlicedReader(work.clock, pause)
+        assert [some async for some in reader.read(work.slices(1))] == [[0]]
+        assert pauses[:2] == [0, pytest.approx(8 * SLICE_SECONDS)]
+
+    asyncio.run(main())
+
+
 def test_nothing_is_read_in_advance_nor_after_the_end_of_the_reader() -> None:
     async def main() -> None:
         work = Work(SLICE_SECONDS)
