@@ -33,7 +33,8 @@ class SlicedReader:
     async def read(self, slices: Iterator[Sequence[T]]) -> AsyncGenerator[Sequence[T]]:
         """Yield the items of ``slices``, each of which is less than `SLICE_SECONDS` of work.
 
-        After one that is more, the loop is left for as long. Never an empty sequence. An exception of ``slices`` is raised.
+        After one that is more, the loop is left for as long. Never an empty sequence. An exception of
+        ``slices`` is raised.
         """
         ended = False
         while not ended:
