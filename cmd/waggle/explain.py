@@ -16,8 +16,7 @@ from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.output import NONE
-from waggle.tables import Column
+from waggle.tables import NONE, Column
 
 if TYPE_CHECKING:
     from cells.api.model import ExplainItem, ReceivedExplainItem
@@ -28,12 +27,12 @@ COLUMNS = (
     Column("INSTANCE", wide=True),
     Column("PEER"),
     Column("PREFIX"),
-    Column("OBJECT", minor=2),
-    Column("TYPE", minor=1),
+    Column("OBJECT", minor=4, beneath=True),
+    Column("TYPE", minor=3, beneath=True),
     Column("ADVERTISED", style=lambda text: "yellow" if text == "no" else "green"),
     Column("REASON"),
-    Column("RULE", wide=True),
-    Column("WHY"),
+    Column("RULE", wide=True, minor=2, beneath=True),
+    Column("WHY", minor=1, beneath=True),
 )
 
 
@@ -41,12 +40,12 @@ RECEIVED = (
     Column("INSTANCE", wide=True),
     Column("PEER"),
     Column("PREFIX"),
-    Column("RECEIVED", minor=1),
+    Column("RECEIVED", minor=4, beneath=True),
     Column("ACCEPTED", style=lambda text: "yellow" if text == "no" else "green"),
     Column("REASON"),
-    Column("FILTER"),
-    Column("OBJECT"),
-    Column("WHY"),
+    Column("FILTER", minor=3, beneath=True),
+    Column("OBJECT", minor=2, beneath=True),
+    Column("WHY", minor=1, beneath=True),
 )
 
 

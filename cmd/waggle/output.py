@@ -19,7 +19,7 @@ from itertools import chain, islice
 from typing import Any, TextIO
 
 from cells.text import escape
-from waggle.tables import Column, Layout, fitted, plain
+from waggle.tables import NONE, Column, Layout, fitted, plain, text_width, wrap
 
 EXIT_OK = 0
 EXIT_ERROR = 1
@@ -37,8 +37,6 @@ FORMATS = ("table", "wide", "json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
 GROUP_ROWS = 500
 """Rows of a table that are printed together, with one width for each column: some screenfuls."""
-NONE = "-"
-"""The cell of an absent value."""
 
 
 def positive(text: str) -> int:
@@ -75,18 +73,34 @@ def table(
     head = [columns[index] for index in shown]
     cells = ([escape(row[index]) or NONE for index in shown] for row in rows)
     layout = Layout(color=use_color(args.color, stream), headers=not args.no_headers)
-    if stream.isatty() and os.environ.get("TERM") != "dumb":
+    if (width := terminal_width(stream)) is not None:
         if not (stream.encoding or "ascii").lower().startswith("utf"):
             cells = (
                 [text.encode("ascii", "backslashreplace").decode() for text in row] for row in cells
             )
-        width = shutil.get_terminal_size().columns
         groups = fitted(head, _groups(cells), layout, width=width, complete=wide)
     else:
         groups = plain(head, _groups(cells), layout)
     for lines in groups:
         stream.write("".join(f"{line}\n" for line in lines))
         stream.flush()
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Return the width of a terminal in columns; None for anything else."""
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def line(text: str, indent: int, stream: TextIO | None = None) -> None:
+    """Print a line of text; on a terminal it is broken at spaces, and goes on behind ``indent``."""
+    stream = stream or sys.stdout
+    text, width = escape(text), terminal_width(stream)
+    if width is not None and text_width(text) > width > 2 * indent:
+        parts = wrap(text[indent:], width - indent)
+        text = text[:indent] + f"\n{' ' * indent}".join(parts)
+    stream.write(text + "\n")
 
 
 def _groups(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:

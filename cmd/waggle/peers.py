@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.output import NONE
-from waggle.tables import Column
+from waggle.tables import NONE, Column
 
 ESTABLISHED = "Established"
 
@@ -22,14 +21,14 @@ def state_style(state: str) -> str:
 
 
 COLUMNS = (
-    Column("NODE", minor=1),
+    Column("NODE", minor=3),
     Column("PEER"),
     Column("ADDRESS"),
-    Column("LOCAL-AS", right=True, minor=3),
+    Column("LOCAL-AS", right=True, minor=5),
     Column("PEER-AS", right=True),
     Column("STATE", style=state_style),
     Column("SINCE", right=True),
-    Column("FAMILIES", minor=2),
+    Column("FAMILIES", minor=4),
     Column("RECV", right=True),
     Column("SENT", right=True),
     Column("INSTANCE", wide=True),
@@ -40,9 +39,9 @@ COLUMNS = (
     Column("AUTH", wide=True),
     Column("GR", wide=True),
     Column("NEXT-RETRY", wide=True, right=True),
-    Column("LAST-ERROR", wide=True),
-    Column("REASON"),
-    Column("LIKELY-CAUSE", wide=True),
+    Column("LAST-ERROR", wide=True, minor=2, beneath=True),
+    Column("REASON", minor=2, beneath=True),
+    Column("LIKELY-CAUSE", wide=True, minor=1, beneath=True),
 )
 
 

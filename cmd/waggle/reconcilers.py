@@ -7,21 +7,20 @@ from datetime import datetime
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.output import NONE
-from waggle.tables import Column
+from waggle.tables import NONE, Column
 
 COLUMNS = (
     Column("ORDER", right=True, minor=3),
     Column("RECONCILER"),
     Column("TARGET", minor=2),
-    Column("NEEDS"),
+    Column("NEEDS", minor=4),
     Column("OBJECTS", right=True),
     Column("ERRORS", right=True, style=lambda text: "green" if text == "0" else "red"),
     Column("WAITING", right=True),
     Column("DRIFTED", right=True),
     Column("LAST-RUN", right=True),
     Column("DURATION", right=True, minor=1),
-    Column("SUMMARY", wide=True),
+    Column("SUMMARY", wide=True, minor=5, beneath=True),
 )
 
 

@@ -13,15 +13,15 @@ from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, NONE, exit_statuses
-from waggle.tables import Column
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.tables import NONE, Column
 
 NAME = "render"
 
 PEERS = (
     Column("PEER"),
-    Column("ADDRESS"),
-    Column("LOCAL-AS", right=True),
+    Column("ADDRESS", minor=3, beneath=True),
+    Column("LOCAL-AS", right=True, minor=2),
     Column("PEER-AS", right=True),
     Column("ROUTER-ID", minor=1),
     Column("FAMILIES"),
@@ -35,10 +35,10 @@ PEERS = (
 ROUTES = (
     Column("PEER"),
     Column("PREFIX"),
-    Column("NEXT-HOP"),
-    Column("COMMUNITIES"),
-    Column("LP", right=True, minor=1),
-    Column("ORIGIN-OBJECT"),
+    Column("NEXT-HOP", minor=4, beneath=True),
+    Column("COMMUNITIES", minor=3, beneath=True),
+    Column("LP", right=True, minor=2, beneath=True),
+    Column("ORIGIN-OBJECT", minor=1, beneath=True),
     Column("ORIGIN", wide=True),
 )
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from cells.api.streamed_list import StreamedList
 from waggle import ask_agent, output, peers
-from waggle.output import NONE
-from waggle.tables import Column
+from waggle.tables import NONE, Column
 
 TABLES = ("available", "advertised", "received")
 SORTED_ROUTES = 2_000
@@ -46,11 +45,11 @@ ADVERTISED = (
     Column("NODE", minor=1),
     Column("PEER"),
     Column("PREFIX"),
-    Column("NEXT-HOP"),
-    Column("ORIGIN-OBJECT"),
-    Column("COMMUNITIES"),
-    Column("LP/MED", minor=2),
-    Column("AGE", right=True, minor=3),
+    Column("NEXT-HOP", minor=6, beneath=True),
+    Column("ORIGIN-OBJECT", minor=5, beneath=True),
+    Column("COMMUNITIES", minor=4, beneath=True),
+    Column("LP/MED", minor=3, beneath=True),
+    Column("AGE", right=True, minor=2),
     Column("INSTANCE", wide=True),
     Column("AS-PATH", wide=True),
     Column("LARGE", wide=True),
@@ -59,21 +58,21 @@ RECEIVED = (
     Column("NODE", minor=1),
     Column("PEER"),
     Column("PREFIX"),
-    Column("NEXT-HOP"),
-    Column("AS-PATH", minor=2),
-    Column("STATUS"),
-    Column("FILTER", minor=1),
-    Column("OBJECT", minor=1),
+    Column("NEXT-HOP", minor=5, beneath=True),
+    Column("AS-PATH", minor=4, beneath=True),
+    Column("STATUS", minor=6, beneath=True),
+    Column("FILTER", minor=3, beneath=True),
+    Column("OBJECT", minor=2, beneath=True),
     *_DETAILS,
 )
 AVAILABLE = (
     Column("NODE", minor=1),
     Column("PREFIX"),
-    Column("NEXT-HOP", minor=3),
+    Column("NEXT-HOP", minor=4, beneath=True),
     Column("FROM"),
     Column("BEST"),
-    Column("AS-PATH", minor=2),
-    Column("STATUS"),
+    Column("AS-PATH", minor=3, beneath=True),
+    Column("STATUS", minor=2, beneath=True),
     *_DETAILS,
 )
 

@@ -8,17 +8,19 @@ from datetime import datetime
 from typing import Any
 
 from cells.api.model import problem_text
-from cells.text import escape
 from waggle import ask_agent, output
 from waggle.peers import ESTABLISHED, reason
-from waggle.tables import Column
+from waggle.tables import NONE, Column
 
 CONDITIONS = (
     Column("OBJECT"),
-    Column("CONDITION"),
-    Column("STATUS"),
-    Column("MESSAGE"),
+    Column("CONDITION", minor=3, beneath=True),
+    Column("STATUS", minor=2, beneath=True),
+    Column("MESSAGE", minor=1, beneath=True),
 )
+ENTRY = "  - "
+ENTRY_INDENT, VALUE_INDENT = len(ENTRY), len("instance   ")
+"""Columns before the text of an entry of a list, and before a value."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         output.dump(answer, args.output)
     else:
         for line in lines(item, output.read_time(answer["generatedAt"])):
-            sys.stdout.write(escape(line) + "\n")
+            output.line(line, ENTRY_INDENT if line.startswith(ENTRY) else VALUE_INDENT)
         reported = conditions(item)
         if reported:
             sys.stdout.write("\n")
@@ -67,7 +69,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         f"health     {item['health']}",
     ]
     found += [
-        f"  - {part['path']}: {part['message']} "
+        f"{ENTRY}{part['path']}: {part['message']} "
         f"(for {output.age(output.read_time(part['sinceTime']), now)})"
         for part in _causes(item.get("degraded", []))
     ]
@@ -79,7 +81,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         if peer["instance"] != instance:
             instance = peer["instance"]
             found.append(f"instance   {instance}, AS {peer.get('localASN', '-')}")
-        found.append(f"  - {_peer(peer, now)}")
+        found.append(f"{ENTRY}{_peer(peer, now)}")
     return found
 
 
@@ -108,7 +110,7 @@ def conditions(item: dict[str, Any]) -> list[list[str]]:
             name,
             one["type"],
             one["status"],
-            one.get("message", "").replace("\n", "; ") or output.NONE,
+            one.get("message", "").replace("\n", "; ") or NONE,
         ]
         for name, one in own + others
     ]

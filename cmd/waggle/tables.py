@@ -1,8 +1,10 @@
 """The layout of tables: plain aligned columns, or, on a terminal, columns that fit its width.
 
-On a terminal long texts are wrapped within their column. Where that is not enough, the columns that
-declare it are left out, and a last line names them; where that is not enough either, and always with
-``wide``, each row is a block of lines, one for each column. Elsewhere every column has its full width.
+On a terminal long texts are wrapped within their column, at spaces and behind commas: a name is never
+broken. Where that is not enough, columns that declare it (``minor``) make room one after the other:
+they move to lines of their own beneath the row, or are left out, and a last line names them. Where
+that is not enough either, each row is a block of lines, one for each column. With ``wide`` no column
+is left out. Elsewhere every column has its full width.
 
 Rows come in groups, and the lines of a group are returned before the next one is read: a table of a
 million rows begins at once. The first group decides on the layout. In a later one a column that is
@@ -11,17 +13,23 @@ not limited by a terminal grows where a text is longer.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-MIN_WIDTH = 16
-"""A column is not made narrower than its longest word, or this width where the word is longer."""
+MIN_WIDTH = 12
+"""A text in a line of its own is not made narrower."""
+TEXT_WIDTH = 30
+"""A text that may stand beneath its row is not made narrower beside it, or than its longest word."""
 GAP = "  "
+NONE = "-"
+"""The cell of an absent value."""
 _ANSI = {"green": "32", "yellow": "33", "red": "31", "dim": "2"}
-_BREAKS = "/,-.:"
-"""A word that is longer than its column is broken after one of these."""
+_BREAKS = "/-.:"
+"""A word that is longer than a line is broken after one of these."""
+_WORDS = re.compile(r"[^ ,]*,|[^ ,]+")
 
 
 class Column(NamedTuple):
@@ -32,7 +40,9 @@ class Column(NamedTuple):
     right: bool = False
     style: Callable[[str], str] | None = None
     minor: int = 0
-    """Other than 0: left out of a terminal that is too narrow; 1 first, then 2 ..."""
+    """Other than 0: makes room on a terminal that is too narrow; 1 first, then 2 ..."""
+    beneath: bool = False
+    """Makes room by lines of its own beneath the row; otherwise by being left out."""
 
 
 Rows: TypeAlias = Sequence[Sequence[str]]
@@ -44,7 +54,9 @@ def plain(columns: Sequence[Column], groups: Iterable[Rows], layout: Layout) -> 
     for rows in groups:
         natural = _natural(columns, rows, layout)
         widths = [max(pair) for pair in zip(widths, natural, strict=True)]
-        yield _aligned(columns, rows, widths, layout)
+        yield _header(columns, widths, layout) + [
+            line for row in rows for line in _lines(columns, row, widths, layout)
+        ]
         layout = layout._replace(headers=False)
 
 
@@ -67,21 +79,27 @@ def fitted(
         for rows in chain([first], others):
             yield _blocks(columns, rows, layout, width, apart=rows is not first)
         return
-    chosen = [columns[at] for at in fit.shown]
+    chosen = [columns[at] for at in fit.beside]
     for rows in chain([first], others):
-        yield _aligned(chosen, [[row[at] for at in fit.shown] for row in rows], fit.widths, layout)
+        lines = _header(chosen, fit.widths, layout)
+        for row in rows:
+            lines += _lines(chosen, [row[at] for at in fit.beside], fit.widths, layout)
+            lines += _beneath(columns, row, fit.beneath, layout, width)
+        yield lines
         layout = layout._replace(headers=False)
-    missing = [column.title for at, column in enumerate(columns) if at not in fit.shown]
-    if missing:
-        note = f"({', '.join(missing)}: not shown at this width; -o wide shows all columns)"
+    if fit.left_out:
+        titles = ", ".join(columns[at].title for at in fit.left_out)
+        note = f"({titles}: not shown at this width; -o wide shows all columns)"
         yield [_styled(line, "dim", layout) for line in wrap(note, width)]
 
 
 class Fit(NamedTuple):
-    """The columns that are shown, and their widths."""
+    """The columns of a row and their widths, those beneath it, and those that are left out."""
 
-    shown: list[int]
+    beside: list[int]
     widths: list[int]
+    beneath: list[int]
+    left_out: list[int]
 
 
 def _fit(
@@ -93,15 +111,21 @@ def _fit(
         _least(column, [row[at] for row in rows], natural[at], layout)
         for at, column in enumerate(columns)
     ]
-    shown = list(range(len(columns)))
-    minor = [] if complete else sorted(at for at in shown if columns[at].minor)
-    for at in sorted(minor, key=lambda at: columns[at].minor):
-        if _total(least[at] for at in shown) <= width:
-            break
-        shown.remove(at)
-    if _total(least[at] for at in shown) > width:
+    beside = list(range(len(columns)))
+    minor = [at for at in beside if columns[at].minor and (columns[at].beneath or not complete)]
+    minor.sort(key=lambda at: -columns[at].minor)
+    while minor and _total(least[at] for at in beside) > width:
+        beside.remove(minor.pop())
+    if _total(least[at] for at in beside) > width:
         return None
-    return Fit(shown, _shrink([natural[at] for at in shown], [least[at] for at in shown], width))
+    widths = _shrink([natural[at] for at in beside], [least[at] for at in beside], width)
+    others = [at for at in range(len(columns)) if at not in beside]
+    return Fit(
+        beside,
+        widths,
+        [at for at in others if columns[at].beneath],
+        [at for at in others if not columns[at].beneath],
+    )
 
 
 class Layout(NamedTuple):
@@ -122,7 +146,10 @@ def text_width(text: str) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most ``width`` columns: at spaces, else within a word."""
+    """Break a text into lines of at most ``width`` columns: at spaces and behind commas.
+
+    Only a word that is longer than a line is broken elsewhere.
+    """
     lines, line = [], ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
@@ -144,6 +171,8 @@ def _cut(word: str, width: int) -> int:
     most = max(1, width)
     while most > 1 and text_width(word[:most]) > width:
         most -= 1
+    if comma := word[:most].rfind(",") + 1:
+        return comma
     best = max(word[:most].rfind(char) for char in _BREAKS) + 1
     return best if best > most // 2 else most
 
@@ -156,11 +185,14 @@ def _natural(columns: Sequence[Column], rows: Rows, layout: Layout) -> list[int]
 
 
 def _least(column: Column, values: Iterable[str], natural: int, layout: Layout) -> int:
-    """Return the smallest width of a column: numbers and states are never broken."""
-    if column.right or column.style is not None:
-        return min(natural, 2 * MIN_WIDTH)
-    longest = max((text_width(word) for value in values for word in value.split(" ")), default=1)
-    return max(min(longest, MIN_WIDTH), len(column.title) * layout.headers)
+    """Return the smallest width of a column, in which no word, number or state is broken."""
+    if column.right:
+        return natural
+    longest = max(
+        (text_width(word) for value in values for word in _WORDS.findall(value)), default=1
+    )
+    readable = TEXT_WIDTH if column.beneath or column.style is not None else 1
+    return max(longest, min(natural, readable), len(column.title) * layout.headers)
 
 
 def _total(widths: Iterable[int]) -> int:
@@ -180,23 +212,41 @@ def _shrink(widths: list[int], least: Sequence[int], width: int) -> list[int]:
     return widths
 
 
-def _aligned(
-    columns: Sequence[Column],
-    rows: Rows,
-    widths: Sequence[int],
-    layout: Layout,
+def _header(columns: Sequence[Column], widths: Sequence[int], layout: Layout) -> list[str]:
+    """Return the line of titles, if there is to be one."""
+    titles = [[column.title] for column in columns]
+    return _row(columns, titles, widths, [""] * len(columns), layout) if layout.headers else []
+
+
+def _lines(
+    columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], layout: Layout
 ) -> list[str]:
+    """Return the lines of a row."""
+    cells = [wrap(value, width) for value, width in zip(row, widths, strict=True)]
+    styles = [
+        column.style(value) if column.style else ""
+        for column, value in zip(columns, row, strict=True)
+    ]
+    return _row(columns, cells, widths, styles, layout)
+
+
+def _beneath(
+    columns: Sequence[Column],
+    row: Sequence[str],
+    beneath: Iterable[int],
+    layout: Layout,
+    width: int,
+) -> list[str]:
+    """Return the lines beneath a row: a column each, with its title; none for absent values."""
+    present = [at for at in beneath if row[at] not in ("", NONE)]
+    head = max((len(columns[at].title) for at in present), default=0)
     lines = []
-    if layout.headers:
-        titles = [[column.title] for column in columns]
-        lines += _row(columns, titles, widths, [""] * len(columns), layout)
-    for row in rows:
-        cells = [wrap(value, width) for value, width in zip(row, widths, strict=True)]
-        styles = [
-            column.style(value) if column.style else ""
-            for column, value in zip(columns, row, strict=True)
-        ]
-        lines += _row(columns, cells, widths, styles, layout)
+    for at in present:
+        style = columns[at].style
+        for number, part in enumerate(wrap(row[at], max(MIN_WIDTH, width - head - 2 * len(GAP)))):
+            title = "" if number else columns[at].title
+            text = _styled(part, style(row[at]) if style else "", layout)
+            lines.append(f"{GAP}{title:<{head}}{GAP}{text}")
     return lines
 
 

@@ -6,17 +6,16 @@ import argparse
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.output import NONE
-from waggle.tables import Column
+from waggle.tables import NONE, Column
 
 COLUMNS = (
     Column("RECONCILER"),
-    Column("OBJECT"),
+    Column("OBJECT", minor=2, beneath=True),
     Column("MISSING", right=True),
     Column("UNEXPECTED", right=True),
     Column("DIFFERENT", right=True),
     Column("REPAIRED", style=lambda text: "green" if text == "yes" else "red"),
-    Column("DETAILS"),
+    Column("DETAILS", minor=1, beneath=True),
 )
 
 

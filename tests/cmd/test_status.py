@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from cells.api.model import (
     PeerItem,
     StatusItem,
 )
+from tests.cmd.terminal import Terminal
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
@@ -117,3 +119,28 @@ def test_without_an_agent_there_is_one_sentence(
 ) -> None:
     assert main(["status", "--socket", str(tmp_path / "none")]) == 1
     assert "no agent runs here" in capsys.readouterr().err
+
+
+def test_a_long_line_is_broken_at_spaces_on_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with serving(tmp_path / "s", MadeUp(status=ILL)):
+        assert main(["status", "--socket", str(tmp_path / "s"), "--color", "never"]) == 1
+    shown = terminal.getvalue().splitlines()
+    assert shown[6:9] == [
+        "  - tor-1 (192.0.2.1, AS 65010): Established for 3d5h;",
+        "    ipv4-unicast 3 received, 12 advertised",
+        "  - tor-2 (192.0.2.2): Active",
+    ]
+    assert shown[10:] == [
+        "OBJECT                        CONDITION",
+        "CiliumBGPNodeConfig/worker-1  cilium.io/BGPReconcileError",
+        "  STATUS   True",
+        r"  MESSAGE  no \x1b[31mAS; no ID",
+        "CiliumBGPClusterConfig/c      cilium.io/NoMatchingNode",
+        "  STATUS  False",
+    ]

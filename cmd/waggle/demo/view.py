@@ -13,9 +13,8 @@ import msgspec
 from rich.text import Text
 
 from cells.text import escape
-from waggle.output import NONE
 from waggle.peers import state_style
-from waggle.tables import Column, Layout, fitted, wrap
+from waggle.tables import NONE, Column, Layout, fitted, wrap
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -52,14 +51,14 @@ SESSIONS: Final = (
     Column("PEER"),
     Column("AS", right=True),
     Column("STATE", style=state_style),
-    Column("REASON"),
+    Column("REASON", minor=1, beneath=True),
 )
 ROUTES: Final = (
     Column("PREFIX"),
-    Column("NEXT-HOP"),
+    Column("NEXT-HOP", minor=3, beneath=True),
     Column("AS-PATH"),
-    Column("COMMUNITIES"),
-    Column("ORIGIN-OBJECT"),
+    Column("COMMUNITIES", minor=2, beneath=True),
+    Column("ORIGIN-OBJECT", minor=1, beneath=True),
 )
 
 

@@ -24,10 +24,10 @@ Json = dict[str, Any]
 ACTIONS = (
     Column("SEQ", right=True),
     Column("TIME", right=True),
-    Column("INPUT"),
+    Column("INPUT", minor=3, beneath=True),
     Column("PEER"),
     Column("ACTION"),
-    Column("DETAIL"),
+    Column("DETAIL", minor=1, beneath=True),
 )
 _MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH")
 
