@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
@@ -143,7 +144,7 @@ def row(item: dict[str, Any], now: datetime) -> list[str]:
         _text(item.get("flaps")),
         _text(item.get("authentication"), "none"),
         NONE if restart is None else f"{restart}s",
-        NONE if retry is None else output.duration(retry),
+        NONE if retry is None else _countdown(retry) or "now",
         _text(item.get("lastError")),
         reason(item),
         _text(item.get("likelyCause")),
@@ -155,7 +156,15 @@ def reason(item: dict[str, Any]) -> str:
     if item["state"] == ESTABLISHED:
         return ""
     text, retry = item.get("reason") or "unknown", item.get("retrySeconds")
-    return text if retry is None else f"{text} (retry in {output.duration(retry)})"
+    if retry is None:
+        return text
+    countdown = _countdown(retry)
+    return f"{text} ({f'retry in {countdown}' if countdown else 'retry now'})"
+
+
+def _countdown(seconds: float) -> str:
+    """Return the time to an attempt, begun seconds as whole ones; empty if it is due."""
+    return output.duration(math.ceil(seconds)) if seconds > 0 else ""
 
 
 def _text(value: object, missing: str = NONE) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from cells.api.model import FamilyCount, PeerItem
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
+from waggle.peers import COLUMNS, row
 
 
 def counts(ipv4: int, ipv6: int) -> list[FamilyCount]:
@@ -79,6 +81,23 @@ def test_the_table_has_the_documented_columns(
         "node-a tor-1 192.0.2.1 65000 65001 Established 3d5h v4,v6 3,0 12,1 -",
         "node-a tor-2 192.0.2.2 65000 65002 Active - v4 - - connection refused (retry in 12s)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason", "column"),
+    [
+        (75.2, "connection refused (retry in 1m16s)", "1m16s"),
+        (0.1, "connection refused (retry in 1s)", "1s"),
+        (0.0, "connection refused (retry now)", "now"),
+        (None, "connection refused", "-"),
+    ],
+)
+def test_a_countdown_does_not_stand_at_0(seconds: float | None, reason: str, column: str) -> None:
+    item = msgspec.to_builtins(replace(DOWN, retry_seconds=seconds))
+    cells = row(item, datetime.now(UTC))
+    titles = [each.title for each in COLUMNS]
+    assert cells[titles.index("REASON")] == reason
+    assert cells[titles.index("NEXT-RETRY")] == column
 
 
 def test_wide_adds_columns_and_escapes_texts_of_peers(
