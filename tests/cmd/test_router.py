@@ -159,9 +159,9 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
         (MINIMAL + "policies: {p: {terms: [{match: {prefixList: x}}]}}",
          "policies.p.terms[0].match.prefixList: no prefix list 'x'"),
         (MINIMAL + "policies: {p: {terms: [{match: {comunities: []}}]}}",
-         'policies[...].terms[0].match: unknown key "comunities"'),
+         'policies.p.terms[0].match: unknown key "comunities"'),
         (MINIMAL + "policies: {p: {terms: [{set: {addCommunities: [x]}}]}}",
-         "policies.p.terms[0]: 'x' is not a community"),
+         "policies.p.terms[0].set.addCommunities: 'x' is not a community"),
         (MINIMAL + "policies: {all: {}}", "policies.all: all is a reserved word"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, prefix: 10.0.0.0/8}]", "prefix excludes address"),
         (MINIMAL + "neighbors: [{address: router1}]", "neighbors[0]: peer 'router1': address"),
@@ -181,9 +181,20 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
          "neighbors[0]: peer '10.0.0.1': nextHopIPv4: 0.0.0.0 is not the address of a host"),
         (MINIMAL.replace("asn: 65000", "asn: 23456"), "asn: 23456 is AS_T"),
         (MINIMAL + "policies: {p: {terms: [{set: {prepend: [0]}}]}}",
-         "policies.p.terms[0]: route: prepend: 0: an AS number is 1 to 4294967295"),
+         "policies.p.terms[0].set.prepend: 0: an AS number is 1 to 4294967295"),
         (MINIMAL + "policies: {p: {terms: [{set: {nextHop: 224.0.0.1}}]}}",
-         "policies.p.terms[0]: route: next_hop: 224.0.0.1 is not the address of a host"),
+         "policies.p.terms[0].set.nextHop: 224.0.0.1 is not the address of a host"),
+        (MINIMAL + "policies: {p: {terms: [{}, {name: n, match: {asPath: x}}]}}",
+         "policies.p.terms[1].match.asPath: AS path"),
+        (MINIMAL + "policies: {p: {terms: [{match: {families: [ipv9]}}]}}",
+         "policies.p.terms[0].match.families: "),
+        (MINIMAL + "policies: {p: {}, q: {default: maybe}}", "policies.q.default: 'maybe' is not"),
+        (MINIMAL + "policies: {p: {terms: [{match: {prefixes: [10.0.0.0/8, x]}}]}}",
+         "policies.p.terms[0].match.prefixes: 'x' is not a prefix"),
+        (MINIMAL + "prefixLists: {a: [], b: [10.0.0.0/8, {prefix: 10.0.0.0/8, ge: 4}]}",
+         "prefixLists.b[1]: 10.0.0.0/8: lengths 4 to 32 are not within it"),
+        (MINIMAL + "prefixLists: {a: [{prefix: 10.0.0.0/8, lt: 4}]}",
+         'prefixLists.a[0]: unknown key "lt"'),
         (MINIMAL + "originate: [224.0.0.0/4]", "originate[0]: 224.0.0.0/4: a multicast or reserved"),
         (MINIMAL + "originate: [10.0.0.0/8, 'ff00::/8']", "originate[1]: ff00::/8: a multicast"),
         (MINIMAL + "originate: [127.0.0.0/8]", "originate[0]: 127.0.0.0/8: addresses of one host"),
@@ -214,6 +225,23 @@ def test_an_invalid_file_is_one_sentence_with_the_key(
     assert message.endswith("; docs/router.md describes the file\n")
     assert not re.search(r"`|Expected|int\b|str\b", message.removeprefix(f"waggle router: {path}"))
     assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "program"),
+    [
+        (("check", "{path}"), "waggle router check"),
+        (("announce", "10.0.0.0/8", "-c", "{path}"), "waggle router announce"),
+        (("peers", "-c", "{path}"), "waggle router peers"),
+        (("-c", "{path}"), "waggle router"),
+    ],
+)
+def test_an_error_of_the_file_begins_with_the_command(
+    tmp_path: Path, words: tuple[str, ...], program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "asn: [")
+    assert command(*(word.format(path=path) for word in words)) == 2
+    assert capsys.readouterr().err.startswith(f"{program}: {path}: line")
 
 
 def test_a_password_is_never_in_an_error(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         config = load(args.config) if args.config is not None else None
     except ConfigError as error:
-        return _invalid(error)
+        return _invalid(error, "" if action == "run" else action)
     if action == "run":
         if config is None:
             return _usage("-c FILE is missing")
@@ -196,7 +196,7 @@ def _check(path: Path) -> int:
     try:
         config = load(path)
     except ConfigError as error:
-        return _invalid(error)
+        return _invalid(error, "check")
     neighbors, prefixes = len(config.neighbors), len(config.originate)
     counts = (
         f"{neighbors} neighbor{'s' * (neighbors != 1)}, "
@@ -206,11 +206,15 @@ def _check(path: Path) -> int:
     return EXIT_OK
 
 
-def _invalid(error: Exception) -> int:
-    complain("waggle router", f"{error}; docs/router.md describes the file")
+def _invalid(error: Exception, action: str) -> int:
+    complain(_command(action), f"{error}; docs/router.md describes the file")
     return EXIT_USAGE
 
 
 def _usage(sentence: str, action: str = "") -> int:
-    complain(f"waggle router {action}".rstrip(), f"{sentence}; see waggle router --help")
+    complain(_command(action), f"{sentence}; see {_command(action)} --help")
     return EXIT_USAGE
+
+
+def _command(action: str) -> str:
+    return f"waggle router {action}".rstrip()

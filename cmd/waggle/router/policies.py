@@ -12,6 +12,7 @@ import msgspec
 
 from speaker.api import Match, Policy, PrefixRule, Set, Term
 from speaker.nlri import Family
+from speaker.rib.policy import PrefixList as CompiledPrefixes
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 _ORIGINS = {"igp": 0, "egp": 1, "incomplete": 2}
@@ -80,7 +81,7 @@ class PolicyFile(_Value, frozen=True):
     default: Literal["accept", "reject"] = "reject"
 
     def policy(self, name: str, lists: Mapping[str, PrefixList]) -> Policy:
-        """Return the policy for the speaker. Raises ValueError naming the term."""
+        """Return the policy for the speaker. Raises ValueError naming the key."""
         return Policy(
             name=name,
             terms=tuple(
@@ -100,11 +101,15 @@ def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
         prefixes = lists.get(match.prefix_list)
         if prefixes is None:
             raise ValueError(f"{where}.match.prefixList: no prefix list {match.prefix_list!r}")
+    try:
+        families = tuple(map(Family.parse, match.families))
+    except ValueError as error:
+        raise ValueError(f"{where}.match.families: {error}") from None
     return Term(
         name=term.name or where,
         match=Match(
             prefixes=None if prefixes is None else tuple(map(_rule, prefixes)),
-            families=tuple(map(Family.parse, match.families)),
+            families=families,
             communities=tuple(match.communities),
             all_communities=tuple(match.all_communities),
             as_path=match.as_path,
@@ -127,6 +132,15 @@ def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
         ),
         action=term.action,
     )
+
+
+def check_prefixes(where: str, prefixes: PrefixList) -> None:
+    """Check the prefixes of a list. Raises ValueError naming the invalid one."""
+    for place, item in enumerate(prefixes):
+        try:
+            CompiledPrefixes((_rule(item),))
+        except ValueError as error:
+            raise ValueError(f"{where}[{place}]: {error}") from None
 
 
 def _rule(item: str | PrefixRange) -> PrefixRule:

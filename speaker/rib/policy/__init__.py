@@ -5,11 +5,24 @@
 * `compiled`: terms in order; the result is cached per path
 * `difference`: the prefixes that a changed policy may decide differently
 
-Text is parsed when a policy is compiled; an error there is `speaker.api.InvalidConfig`.
+Text is parsed when a policy is compiled; an error there is `InvalidTerm`, which
+is a `speaker.api.InvalidConfig`.
 """
 
-from speaker.rib.policy.compiled import CompiledPolicy, compile_export, compile_import
+from speaker.rib.policy.compiled import (
+    CompiledPolicy,
+    InvalidTerm,
+    compile_export,
+    compile_import,
+)
 from speaker.rib.policy.difference import changed_prefixes
 from speaker.rib.policy.prefixes import PrefixList
 
-__all__ = ["CompiledPolicy", "PrefixList", "changed_prefixes", "compile_export", "compile_import"]
+__all__ = [
+    "CompiledPolicy",
+    "InvalidTerm",
+    "PrefixList",
+    "changed_prefixes",
+    "compile_export",
+    "compile_import",
+]

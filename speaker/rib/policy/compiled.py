@@ -8,7 +8,8 @@ or the same path if the policy does not change it.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, final
 from weakref import WeakKeyDictionary
 
@@ -65,9 +66,41 @@ def compile_export(peer: str, policy: Policy | None) -> CompiledPolicy | None:
     return None if policy is None else CompiledPolicy(policy, peer, "export_policy")
 
 
+class InvalidTerm(InvalidConfig):
+    """An invalid term of a policy: its number, the field within it (``set.prepend``), and the rule."""
+
+    def __init__(
+        self, peer: str, field: str, number: int, term: Term, place: str, fault: str
+    ) -> None:
+        super().__init__("peer", peer, field, f"{term.name or f'term {number}'}: {place}: {fault}")
+        self.number = number
+        self.place = place
+        self.fault = fault
+
+
+class _InvalidField(Exception):  # noqa: N818  named after the fault
+    """A field of a term, as a path, and the rule that it breaks."""
+
+    def __init__(self, place: str, fault: str) -> None:
+        super().__init__(f"{place}: {fault}")
+        self.place = place
+        self.fault = fault
+
+
+@contextmanager
+def _place(place: str) -> Iterator[None]:
+    """Give errors of a value the field that has it."""
+    try:
+        yield
+    except InvalidConfig as error:
+        raise _InvalidField(place, error.rule) from None
+    except ValueError as error:
+        raise _InvalidField(place, str(error)) from None
+
+
 @final
 class CompiledPolicy:
-    """A policy ready to be applied. Raises `InvalidConfig` with the term and its error."""
+    """A policy ready to be applied. Raises `InvalidTerm`."""
 
     __slots__ = ("_default", "_lists", "_results", "_terms", "accepts_nothing", "policy")
 
@@ -90,15 +123,15 @@ class CompiledPolicy:
         for index, term in enumerate(policy.terms):
             try:
                 self._terms.append(self._compile(term))
-            except ValueError as error:
-                where = term.name or f"term {index}"
-                raise InvalidConfig("peer", peer, field, f"{where}: {error}") from None
+            except _InvalidField as error:
+                raise InvalidTerm(peer, field, index, term, error.place, error.fault) from None
 
     def _compile(self, term: Term) -> _CompiledTerm:
         bit = 0
         compiled: PrefixList | None = None
         if term.match.prefixes is not None:
-            compiled = prefix_list(term.match.prefixes)
+            with _place("match.prefixes"):
+                compiled = prefix_list(term.match.prefixes)
             if compiled not in self._lists:
                 self._lists.append(compiled)
             bit = 1 << self._lists.index(compiled)
@@ -218,13 +251,16 @@ def _tests(match: Match) -> Iterable[Test]:
         origins = frozenset(match.origin)
         yield lambda _, attributes, __: attributes.origin in origins
     if match.communities:
-        some = [pattern(text) for text in match.communities]
+        with _place("match.communities"):
+            some = [pattern(text) for text in match.communities]
         yield lambda _, attributes, __: any(one.found_in(attributes) for one in some)
     if match.all_communities:
-        every = [pattern(text) for text in match.all_communities]
+        with _place("match.all_communities"):
+            every = [pattern(text) for text in match.all_communities]
         yield lambda _, attributes, __: all(one.found_in(attributes) for one in every)
     if match.as_path is not None:
-        compiled = AsPathPattern(match.as_path)
+        with _place("match.as_path"):
+            compiled = AsPathPattern(match.as_path)
         yield lambda _, attributes, __: compiled.matches(attributes.as_path)
     if match.as_path_min is not None or match.as_path_max is not None:
         low = match.as_path_min or 0
@@ -234,12 +270,12 @@ def _tests(match: Match) -> Iterable[Test]:
 
 def _changes(changes: Set) -> Iterable[Change]:
     if changes.local_preference is not None:
-        preference = _within(changes.local_preference, "local preference")
+        preference = _within(changes.local_preference, "set.local_preference")
         yield lambda attributes: replace(attributes, local_preference=preference)
     if changes.remove_med:
         yield lambda attributes: replace(attributes, med=None)
     if changes.med is not None:
-        med = _within(changes.med, "MED")
+        med = _within(changes.med, "set.med")
         yield lambda attributes: replace(attributes, med=med)
     if changes.add_med:
         more = changes.add_med
@@ -247,32 +283,37 @@ def _changes(changes: Set) -> Iterable[Change]:
             attributes, med=min(max((attributes.med or 0) + more, 0), _LARGEST)
         )
     if changes.communities is not None:
-        instead = exact(changes.communities)
+        with _place("set.communities"):
+            instead = exact(changes.communities)
         yield lambda attributes: _with_communities(attributes, instead)
     if changes.remove_communities:
-        gone = [pattern(text) for text in changes.remove_communities]
+        with _place("set.remove_communities"):
+            gone = [pattern(text) for text in changes.remove_communities]
         yield lambda attributes: _with_communities(
             attributes, without(communities_of(attributes), gone)
         )
     if changes.add_communities:
-        added = exact(changes.add_communities)
+        with _place("set.add_communities"):
+            added = exact(changes.add_communities)
         yield lambda attributes: _with_communities(
             attributes, joined(communities_of(attributes), added)
         )
     if changes.prepend:
-        for asn in changes.prepend:
-            check_asn("route", "", "prepend", asn)
+        with _place("set.prepend"):
+            for asn in changes.prepend:
+                check_asn("route", "", "prepend", asn)
         asns = tuple(reversed(changes.prepend))
         yield lambda attributes: _prepended(attributes, asns)
     if changes.next_hop is not None and changes.next_hop not in ("self", "unchanged"):
-        check_next_hop("route", "", "next_hop", changes.next_hop)
+        with _place("set.next_hop"):
+            check_next_hop("route", "", "next_hop", changes.next_hop)
         octets = ipaddress.ip_address(changes.next_hop).packed
         yield lambda attributes: replace(attributes, next_hop=octets)
 
 
-def _within(value: int, what: str) -> int:
+def _within(value: int, place: str) -> int:
     if not 0 <= value <= _LARGEST:
-        raise ValueError(f"{what} {value} is not within 0 to {_LARGEST}")
+        raise _InvalidField(place, f"{value} is not within 0 to {_LARGEST}")
     return value
 
 

@@ -15,11 +15,11 @@ from speaker.api import (
     Policy,
 )
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
-from speaker.rib.policy import compile_export
+from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.router.config.bmp import Bmp
 from waggle.router.config.neighbor import EXPORTS, Neighbor
-from waggle.router.config.values import Asn, ConfigError, Port, Value, with_key
-from waggle.router.policies import PolicyFile, PrefixList
+from waggle.router.config.values import Asn, ConfigError, Port, Value, key_of, with_key
+from waggle.router.policies import PolicyFile, PrefixList, check_prefixes
 
 INSTANCE = "router"
 
@@ -100,14 +100,22 @@ class Config(Value, frozen=True):
                 raise ConfigError(f"policies.{name}: {name} is a reserved word")
             try:
                 found[name] = policy.policy(name, self.prefix_lists)
-            except ValueError as error:
-                raise ConfigError(str(error)) from None
-            try:
                 # Compiled here as well, so that an invalid policy is an error of the file.
                 compile_export(name, found[name])
-            except InvalidConfig as error:
-                raise ConfigError(error.rule) from None
+            except InvalidTerm as error:
+                place = f"policies.{name}.terms[{error.number}].{key_of(error.place)}"
+                raise ConfigError(f"{place}: {error.fault}") from None
+            except ValueError as error:
+                raise ConfigError(str(error)) from None
         return found
+
+    def check_prefix_lists(self) -> None:
+        """Check the prefix lists, used ones and others. Raises `ConfigError` naming the prefix."""
+        for name, rules in self.prefix_lists.items():
+            try:
+                check_prefixes(f"prefixLists.{name}", rules)
+            except ValueError as error:
+                raise ConfigError(str(error)) from None
 
     def originated(self) -> list[tuple[Family, bytes]]:
         """Return the originated prefixes. Raises `ConfigError` naming the invalid one."""

@@ -12,6 +12,7 @@ from cells.text import plain_reason
 from speaker.api import InvalidConfig
 from waggle.router.config.file import Config
 from waggle.router.config.values import ConfigError, with_key
+from waggle.router.policies import PolicyFile, PrefixList
 
 MAX_FILE = 64 * 1024 * 1024
 """Octets."""
@@ -33,12 +34,13 @@ def load(path: Path) -> Config:
         raise ConfigError(f"{path}: {_one_line(error)}") from None
     try:
         config = msgspec.convert(data, Config)
+        config.check_prefix_lists()
         config.instance()
         config.peers()
         config.originated()
         config.collectors()
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {_sentence(str(error))}") from None
+        raise ConfigError(f"{path}: {_entry_sentence(data) or _sentence(str(error))}") from None
     except InvalidConfig as error:
         raise ConfigError(f"{path}: {with_key(error)}") from None
     except ConfigError as error:
@@ -55,10 +57,28 @@ def _one_line(error: yaml.YAMLError) -> str:
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
 
 
-def _sentence(text: str) -> str:
-    """Rewrite the message of msgspec as ``neighbors[0]: unknown key "holdtime"``."""
+def _entry_sentence(data: object) -> str:
+    """Return the sentence for an invalid list or policy; empty without one.
+
+    msgspec has no names in the place of an error, but ``[...]``.
+    """
+    for key, kind in (("prefixLists", PrefixList), ("policies", PolicyFile)):
+        entries = data.get(key) if isinstance(data, dict) else None
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            try:
+                msgspec.convert(entry, kind)
+            except msgspec.ValidationError as error:
+                return _sentence(str(error), f"{key}.{name}")
+    return ""
+
+
+def _sentence(text: str, entry: str = "") -> str:
+    """Rewrite the message of msgspec as ``neighbors[0]: unknown key "holdtime"``.
+
+    ``entry`` is the place of the converted value.
+    """
     message, _, place = text.partition(" - at `$")
-    place = place.rstrip("`").lstrip(".")
+    place = f"{entry}{place.rstrip('`')}".lstrip(".")
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
     missing = re.fullmatch(r"Object missing required field `(.*)`", message)
     if unknown:

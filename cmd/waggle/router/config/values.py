@@ -28,11 +28,12 @@ def with_key(error: InvalidConfig) -> str:
     """
     if error.kind == "instance" and error.field == "local_asn":
         return f"asn: {error.rule}"
-    sentence = f"{_key_of(error.field)}: {error.rule}"
+    sentence = f"{key_of(error.field)}: {error.rule}"
     return f"{error.kind} {error.name!r}: {sentence}" if error.kind == "peer" else sentence
 
 
-def _key_of(field: str) -> str:
+def key_of(field: str) -> str:
+    """Return the key of the file for a field of the speaker, or a path of fields."""
     if field in _KEYS:
         return _KEYS[field]
     key = re.sub(r"_([a-z])", lambda match: match[1].upper(), field.rstrip("_"))

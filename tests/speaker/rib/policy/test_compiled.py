@@ -204,12 +204,16 @@ def test_grouped_prefixes_get_the_result_of_each_prefix_alone(
 @pytest.mark.parametrize(
     ("term", "words"),
     [
-        (Term(match=Match(communities=("x",)), name="first"), "first: 'x' is not a community"),
-        (Term(match=Match(as_path="x")), "term 0: AS path"),
-        (Term(match=Match(prefixes=(PrefixRule("x"),))), "'x' is not a prefix"),
-        (Term(set=Set(next_hop="x")), "'x'"),
-        (Term(set=Set(med=-1)), "MED -1"),
-        (Term(set=Set(add_communities=("1:*",))), "wildcard"),
+        (
+            Term(match=Match(communities=("x",)), name="first"),
+            "first: match.communities: 'x' is not a community",
+        ),
+        (Term(match=Match(as_path="x")), "term 0: match.as_path: AS path"),
+        (Term(match=Match(prefixes=(PrefixRule("x"),))), "match.prefixes: 'x' is not a prefix"),
+        (Term(set=Set(next_hop="x")), "set.next_hop: "),
+        (Term(set=Set(prepend=(0,))), "set.prepend: 0: an AS number is"),
+        (Term(set=Set(med=-1)), "set.med: -1 is not within"),
+        (Term(set=Set(add_communities=("1:*",))), "set.add_communities: "),
     ],
 )
 def test_an_error_names_the_term_and_the_value(term: Term, words: str) -> None:
