@@ -21,6 +21,7 @@ from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.translation import neighbor_of, profile_of
 from reconcilers.model import Attributes, Contribution, ObjectRef, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
+from resources.empty_parts import without_empty
 from resources.frrk8s.frrconfiguration import BgpConfig, FRRConfigurationSpec, Router
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.frrk8s.neighbor import (
@@ -185,18 +186,8 @@ def configuration(
         "apiVersion": FRR_CONFIGURATION.api_versions[0],
         "kind": FRR_CONFIGURATION.name,
         "metadata": metadata,
-        "spec": _without_empty(msgspec.to_builtins(spec, enc_hook=_revealed)),
+        "spec": without_empty(msgspec.to_builtins(spec, enc_hook=_revealed)),
     }
-
-
-def _without_empty(value: Any) -> Any:  # noqa: ANN401  JSON
-    """Remove members that are empty objects; encoding omits only other defaults."""
-    if isinstance(value, list | tuple):
-        return [_without_empty(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    kept = {name: _without_empty(item) for name, item in value.items()}
-    return {name: item for name, item in kept.items() if item != {}}
 
 
 def _session_name(peer: BGPPeer) -> tuple[str, str, str]:

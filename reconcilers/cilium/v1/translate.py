@@ -39,6 +39,7 @@ from resources.cilium.nodeconfigoverride import InstanceOverride, NodeConfigOver
 from resources.cilium.peerconfig import PeerConfigSpec, PeerFamily, Timers, Transport
 from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter
 from resources.core import Node
+from resources.empty_parts import without_empty
 from resources.labels import LabelSelector
 from resources.meta import ObjectMeta, Resource
 
@@ -119,18 +120,8 @@ def object_ref(row: Resource) -> ObjectRef:
 
 def as_object(row: Resource) -> dict[str, Any]:
     """Return a row as a JSON object of the API."""
-    content: dict[str, Any] = _without_empty(msgspec.to_builtins(row))
+    content: dict[str, Any] = without_empty(msgspec.to_builtins(row), _OMITTED_IF_EMPTY)
     return {"apiVersion": "cilium.io/v2", "kind": type(row).__name__, **content}
-
-
-def _without_empty(value: Any) -> Any:  # noqa: ANN401  JSON
-    """Remove empty parts; an empty selector has a meaning and is kept."""
-    if isinstance(value, list | tuple):
-        return [_without_empty(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    kept = {name: _without_empty(item) for name, item in value.items()}
-    return {name: item for name, item in kept.items() if item or name not in _OMITTED_IF_EMPTY}
 
 
 def _selects(selector: LabelSelector | None, node: Node) -> bool:
