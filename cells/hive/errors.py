@@ -18,7 +18,10 @@ class HiveError(Exception):
 
 
 class SettingError(HiveError):
-    """One setting is unknown or wrong: ``key`` as written, ``source`` (flag, variable, file)."""
+    """One setting is unknown or wrong: ``key`` as written; the ``source`` of a key is its file.
+
+    A flag and a variable need none: ``--log-level``, ``WAGGLE_LOG_LEVEL``.
+    """
 
     def __init__(self, source: str, key: str, message: str) -> None:
         super().__init__(f"{source}: {key}: {message}" if source else f"{key}: {message}")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from cells.hive.cell import Cell, check_names
 from cells.hive.composition import Composition
+from cells.hive.errors import SettingError
 from cells.hive.graph import Graph
 from cells.hive.health import Health, HealthTree, Readiness
 from cells.hive.jobs import Jobs, Supervisor
@@ -38,8 +39,9 @@ class Shutdown:
 class Hive:
     """One program: the enabled cells, constructed, with their lifecycle, jobs and health.
 
-    Raises `CompositionError` for cells that do not fit. ``clock`` is wall time in seconds, for
-    people's eyes only; delays are taken from the loop's clock.
+    Raises `CompositionError` for cells that do not fit, and `SettingError` for an option that a cell
+    rejects. ``clock`` is wall time in seconds, for people's eyes only; delays are taken from the
+    loop's clock.
     """
 
     def __init__(
@@ -64,7 +66,10 @@ class Hive:
         self._stop: asyncio.Event | None = None
         self._stop_requested = False
         self._graph = Graph(self.cells, settings.enabled, self._given)
-        self._graph.construct()
+        try:
+            self._graph.construct()
+        except SettingError as error:
+            raise settings.located(error) from None
 
     def get(self, kind: type[T]) -> T:
         """Return what an enabled cell provides or invokes by this type: for programs and tests.

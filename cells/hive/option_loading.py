@@ -39,6 +39,13 @@ class Settings(msgspec.Struct, frozen=True):
     enabled: dict[str, bool]
     reasons: dict[str, str]
     """Why a cell is off: the switch, the missing option, or the cell beside it."""
+    origins: dict[str, tuple[str, str]] = {}
+    """The source and the key of each option that is given otherwise than by its flag, by this flag."""
+
+    def located(self, error: SettingError) -> SettingError:
+        """Return the error of an option with the variable or key that is given in place of its flag."""
+        source, key = self.origins.get(error.key, ("", error.key))
+        return SettingError(source, key, error.message)
 
 
 def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
@@ -102,20 +109,20 @@ def load(
     others = [item for cell in foreign for item in describe(cell.name, cell.options)]
     _check_env([*(item for found in settings.values() for item in found), *others], env)
     options: dict[str, msgspec.Struct] = {}
+    origins: dict[str, tuple[str, str]] = {}
     for cell in cells:
         values: dict[str, Any] = {}
         for item in settings[cell.name]:
             found = _find(item, flags, env, sections[cell.name], file_name)
             if found is not None:
                 values[item.field] = found[0]
+                origins[item.flag] = _origin(item, flags, env, file_name)
         try:
             options[cell.name] = cell.options(**values)
         except InvalidOption as error:
-            broken = [item for item in settings[cell.name] if item.flag == error.flag]
-            source, key = _origin(broken[0], flags, env, file_name) if broken else ("", error.flag)
-            raise SettingError(source, key, error.message) from None
+            raise SettingError(*origins.get(error.flag, ("", error.flag)), error.message) from None
     enabled, reasons = _switches(cells, options, flags, env, sections, file_name)
-    return Settings(options, enabled, reasons)
+    return Settings(options, enabled, reasons, origins)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -181,7 +188,7 @@ def _check_env(settings: Sequence[Setting], env: Mapping[str, str]) -> None:
     known = [item.env for item in settings] + [CONFIG_ENV, ENABLE_ENV, DISABLE_ENV]
     for name in env:
         if name.startswith(ENV_PREFIX) and name not in known and not _SERVICE_LINK.match(name):
-            raise SettingError("environment", name, "unknown variable" + suggestion(name, known))
+            raise SettingError("", name, "unknown variable" + suggestion(name, known))
 
 
 def _find(
@@ -213,9 +220,9 @@ def _origin(
 ) -> tuple[str, str]:
     """Return the source of a given value and its key there, for messages."""
     if flags.get(item.flag) is not None:
-        return "flag", item.flag
+        return "", item.flag
     if item.env in env:
-        return "environment", item.env
+        return "", item.env
     return file_name, f"cells.{item.cell}.{item.key}"
 
 
@@ -247,14 +254,12 @@ def _switches(
         list_items(*(flags.get("enable_cell") or ())),
         list_items(*(flags.get("disable_cell") or ())),
         names,
-        "flag",
         (ENABLE, DISABLE),
     )
     by_env = _named(
         list_items(env.get(ENABLE_ENV, "")),
         list_items(env.get(DISABLE_ENV, "")),
         names,
-        "environment",
         (ENABLE_ENV, DISABLE_ENV),
     )
     enabled: dict[str, bool] = {}
@@ -293,14 +298,14 @@ def _switches(
 
 
 def _named(
-    on: Iterable[str], off: Iterable[str], names: Sequence[str], source: str, keys: tuple[str, str]
+    on: Iterable[str], off: Iterable[str], names: Sequence[str], keys: tuple[str, str]
 ) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for key, state, given in ((keys[0], True, on), (keys[1], False, off)):
         for name in given:
             if name not in names:
-                raise SettingError(source, key, f"unknown cell {name}" + suggestion(name, names))
+                raise SettingError("", key, f"unknown cell {name}" + suggestion(name, names))
             if found.get(name, state) is not state:
-                raise SettingError(source, key, f"cell {name} is both enabled and disabled")
+                raise SettingError("", key, f"cell {name} is both enabled and disabled")
             found[name] = state
     return found

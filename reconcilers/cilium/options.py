@@ -28,7 +28,13 @@ class RouterIdOptions(Options, frozen=True):
         try:
             _ = self.router_id_pool
         except ValueError as error:
-            raise InvalidOption("--router-id-allocation-ip-pool", str(error)) from None
+            text = self.router_id_allocation_ip_pool
+            rule = (
+                str(error)
+                if "host bits" in str(error)
+                else f"{text!r} is not an IPv4 prefix such as 10.0.0.0/24"
+            )
+            raise InvalidOption("--router-id-allocation-ip-pool", rule) from None
 
     @property
     def router_id_pool(self) -> ipaddress.IPv4Network | None:

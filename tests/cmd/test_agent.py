@@ -36,7 +36,7 @@ def test_an_unknown_flag_is_named_with_the_closest_known_one(
 
 def test_a_flag_of_the_wrong_type_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert failing(capsys, "--otlp-interval-seconds", "soon") == (
-        "waggle-agent: flag: --otlp-interval-seconds: expected a number, not a text: 'soon'"
+        "waggle-agent: --otlp-interval-seconds: expected a number, not a text: 'soon'"
     )
     assert failing(capsys, "--http-address", "nonsense") == (
         "waggle-agent: --http-address: is not [HOST:]PORT: 'nonsense'"
@@ -49,21 +49,23 @@ def test_a_flag_of_the_wrong_type_is_named(capsys: pytest.CaptureFixture[str]) -
         (
             "--router-id-allocation-ip-pool",
             "cells.cilium.routerIdAllocationIpPool",
-            "Expected 4 octets in 'nonsense'",
+            "'nonsense' is not an IPv4 prefix such as 10.0.0.0/24",
         ),
         (
             "--advertise-allow",
             "cells.intent.advertiseAllow",
             "'nonsense' is not a prefix such as 10.0.0.0/24",
         ),
+        ("--http-address", "cells.http.address", "is not [HOST:]PORT: 'nonsense'"),
+        ("--keep-received", "cells.apply.keepReceived", "is neither a number nor all: 'nonsense'"),
     ],
 )
 def test_an_option_that_breaks_a_rule_is_named_with_its_source(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, key: str, reason: str
 ) -> None:
-    assert failing(capsys, flag, "nonsense") == f"waggle-agent: flag: {flag}: {reason}"
+    assert failing(capsys, flag, "nonsense") == f"waggle-agent: {flag}: {reason}"
     variable = "WAGGLE" + flag.removeprefix("-").upper().replace("-", "_")
-    expected = f"waggle-agent: environment: {variable}: {reason}"
+    expected = f"waggle-agent: {variable}: {reason}"
     assert failing(capsys, env={variable: "nonsense"}) == expected
     path = tmp_path / "waggle.yaml"
     _, cell, name = key.split(".")
@@ -84,8 +86,7 @@ def test_an_unknown_key_and_its_file_are_named(
 
 def test_an_unknown_variable_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert failing(capsys, env={"WAGGLE_LOGLEVEL": "debug"}) == (
-        "waggle-agent: environment: WAGGLE_LOGLEVEL: unknown variable "
-        "(did you mean WAGGLE_LOG_LEVEL?)"
+        "waggle-agent: WAGGLE_LOGLEVEL: unknown variable (did you mean WAGGLE_LOG_LEVEL?)"
     )
 
 

@@ -130,23 +130,23 @@ def test_every_type_from_every_source() -> None:
         ),
         (
             {"env": {"WAGGLE_WEB_MAX_CLIENTS": "many"}},
-            "environment: WAGGLE_WEB_MAX_CLIENTS: expected a whole number, not a text: 'many'",
+            "WAGGLE_WEB_MAX_CLIENTS: expected a whole number, not a text: 'many'",
         ),
         (
             {"env": {"WAGGLE_WEB_ADRESS": "::1"}},
-            "environment: WAGGLE_WEB_ADRESS: unknown variable (did you mean WAGGLE_WEB_ADDRESS?)",
+            "WAGGLE_WEB_ADRESS: unknown variable (did you mean WAGGLE_WEB_ADDRESS?)",
         ),
         (
             {"flags": {"--web-style": "xml"}},
-            "flag: --web-style: is none of json, text: 'xml'",
+            "--web-style: is none of json, text: 'xml'",
         ),
         (
             {"flags": {"disable_cell": ["stor"]}},
-            "flag: --disable-cell: unknown cell stor (did you mean store?)",
+            "--disable-cell: unknown cell stor (did you mean store?)",
         ),
         (
             {"flags": {"disable_cell": ["store"], "enable_cell": ["store"]}},
-            "flag: --disable-cell: cell store is both enabled and disabled",
+            "--disable-cell: cell store is both enabled and disabled",
         ),
         (
             {"flags": {"enable_cell": ["web"]}},
