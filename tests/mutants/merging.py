@@ -12,7 +12,9 @@ _REFERENCES: Final = "reconcilers/frrk8s/isolation/references.py"
 _ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
-_SINGLE: Final = "reconcilers/frrk8s/single.py"
+_ROUTERS: Final = "reconcilers/frrk8s/single/routers.py"
+_VRFS: Final = "reconcilers/frrk8s/single/vrfs.py"
+_FILTERS: Final = "reconcilers/frrk8s/single/filters.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/intent.py"
 _CHECK: Final = "reconcilers/metallb/check.py"
@@ -103,8 +105,8 @@ _CHANGES: Final = (
     ),
     (
         "frrk8s",
-        _SINGLE,
-        "        if self._errors:\n            return Compiled(",
+        _ROUTERS,
+        "        if findings.errors:\n            return Compiled(",
         "        if False:\n            return Compiled(",
     ),
     # What is united
@@ -135,15 +137,15 @@ _CHANGES: Final = (
     ),
     (
         "frrk8s",
-        _SINGLE,
+        _VRFS,
         "return self._elsewhere.get(vrf, frozenset())",
         "return frozenset()",
     ),
     (
         "frrk8s",
-        _SINGLE,
-        "elif name not in self._routed and name not in self._elsewhere:",
-        "elif name not in self._routed:",
+        _VRFS,
+        "return vrf in self._routed or vrf in self._elsewhere",
+        "return vrf in self._routed",
     ),
     # Isolation
     (
@@ -246,21 +248,21 @@ _CHANGES: Final = (
     ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
     (
         "frrk8s",
-        _SINGLE,
-        '        if allowed.mode == "all":\n            return None',
-        "        if False:\n            return None",
+        _FILTERS,
+        '    if allowed.mode == "all":\n        return None',
+        "    if False:\n        return None",
     ),
     (
         "frrk8s",
-        _SINGLE,
+        _FILTERS,
         "if length is not None and not nlri[0] <= length <= longest:",
         "if length is not None and not nlri[0] <= length <= 128:",
     ),
     (
         "frrk8s",
-        _SINGLE,
-        "        if ge is not None and le is not None and ge > le:",
-        "        if False:",
+        _FILTERS,
+        "    if ge is not None and le is not None and ge > le:",
+        "    if False:",
     ),
     (
         "frrk8s",
