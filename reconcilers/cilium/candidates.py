@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
     local: bool = False
     """Traffic policy Local: not aggregated."""
     reachable: bool = True
-    """False for a Service without an active endpoint."""
+    """False for a Service without an active endpoint of the family."""
     service_field: str | None = None
     """The field of a Service that names the address."""
 
@@ -54,7 +54,7 @@ def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
             service.labels,
             group.withheld,
             group.local,
-            service.reachable,
+            not service.reachable.isdisjoint(group.nlri),
             group.field,
         )
         if not group.nlri:

@@ -136,6 +136,9 @@ def _neutral_instance(ref: ObjectRef, instance: NodeInstance, context: Context) 
     """Return an instance with its AS number and router ID. Raises `InvalidNodeConfigError`."""
     if instance.local_asn is None:
         raise InvalidNodeConfigError("localASN", "has no AS number of its own")
+    invalid = sessions.invalid_asn(instance.local_asn)
+    if invalid is not None:
+        raise InvalidNodeConfigError("localASN", f"is left out: {invalid}")
     router_id = instance.router_id
     if router_id is None:
         if not context.router_id_of_node:
@@ -160,6 +163,9 @@ def _checked_peer(
 ) -> Peer:
     """Return a peer. Raises `InvalidNodeConfigError`."""
     end = peer_end(peer, context.host)
+    invalid = sessions.invalid_asn(peer.peer_asn)
+    if invalid is not None:
+        raise InvalidNodeConfigError("peerASN", invalid)
     config = _DEFAULTS
     if peer.peer_config_ref is not None:
         _check_reference(peer.peer_config_ref)

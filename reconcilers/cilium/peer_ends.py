@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
+from reconcilers.cilium.sessions import invalid_host
 from reconcilers.model import ObjectRef, ProblemCategory
 from resources.addresses import canonical_address
 from resources.cilium import CiliumBGPPeerConfig
@@ -75,6 +76,9 @@ def _configured_end(peer: NodePeer, text: str) -> PeerEnds:
     elif not (zone or interface):
         reason = f"{text} is link-local and needs its interface: {text}%eth0, or peerInterface"
         raise InvalidNodeConfigError("peerAddress", reason)
+    invalid = invalid_host(base)
+    if invalid is not None:
+        raise InvalidNodeConfigError("peerAddress", invalid)
     return PeerEnds(canonical_address(base), zone or interface)
 
 
@@ -90,6 +94,9 @@ def local_address(
         local = canonical_address(peer.local_address)
         if ipaddress.ip_address(local).version != version:
             raise ValueError(f"its localAddress {local} is no IPv{version} address")
+        invalid = invalid_host(local)
+        if invalid is not None:
+            raise ValueError(invalid)
         return local
     interface = config.spec.transport.source_interface
     if interface is None or end.address is None:

@@ -7,8 +7,8 @@ computed once per Service (`service_addresses`) and matched with every entry of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -19,8 +19,9 @@ from reconcilers.intent.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
 from resources.core import EndpointSlice, Service
+from resources.core.endpointslice import Endpoint
 from resources.core.service import EXTERNAL_IPS, HEADLESS, INGRESS
-from speaker.nlri import Family
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 ADVERTISEMENT_TYPE = "Service"
 NAME_KEY = "io.kubernetes.service.name"
@@ -46,10 +47,11 @@ class ServiceOptions(msgspec.Struct, frozen=True):
 
 
 class AddressGroup(NamedTuple):
-    """The addresses of one type, and the reason if they are not advertised."""
+    """The addresses of one type and family, and the reason if they are not advertised."""
 
     type: str
     nlri: dict[Family, tuple[bytes, ...]]
+    """Of one family; empty if the Service has no address of the type."""
     local: bool
     """Traffic policy Local: the addresses are not aggregated."""
     withheld: tuple[str, str] | None
@@ -66,25 +68,63 @@ class ServiceAddresses(NamedTuple):
     ref: ObjectRef
     labels: Mapping[str, str]
     groups: tuple[AddressGroup, ...]
-    reachable: bool
-    """True if it has an active endpoint on some node."""
+    reachable: frozenset[Family]
+    """The families of its addresses in which it has an active endpoint on some node."""
 
 
 NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
+_ADDRESS_TYPES: Final = {"IPv4": IPV4_UNICAST, "IPv6": IPV6_UNICAST}
+"""The families of the address types of EndpointSlices. ``FQDN`` has none."""
+_Reason: TypeAlias = tuple[str, str] | None
 
 
-def _endpoint_reason(
-    policy: str, slices: Iterable[EndpointSlice], node: str, options: ServiceOptions
-) -> tuple[str, str] | None:
-    if policy == "Local":
-        if any(
-            endpoint.active and endpoint.node_name == node
-            for piece in slices
-            for endpoint in piece.endpoints
-        ):
+class _Endpoints(NamedTuple):
+    """The EndpointSlices of one Service, as a node looks at them."""
+
+    slices: Sequence[EndpointSlice]
+    node: str
+    routable: bool
+    """True to advertise Services with traffic policy Cluster without any endpoint."""
+
+    def reason(self, policy: str, family: Family) -> _Reason:
+        """Return why addresses of a family are not advertised; None if they are.
+
+        Only endpoints of the family count: a connection to an IPv6 address goes to one of them.
+        """
+        if policy == "Local":
+            if self.active(family, self.node):
+                return None
+            text = f"no ready {self._of_family(family, self.node)}endpoint is here"
+            return ("NoLocalEndpoint", f"its traffic policy is Local and {text}")
+        if self.routable or self.active(family):
             return None
-        return ("NoLocalEndpoint", "its traffic policy is Local and no ready endpoint is here")
-    return None if options.no_service_endpoints_routable or _reachable(slices) else NO_ENDPOINT
+        of_family = self._of_family(family)
+        return ("NoEndpoint", f"it has no ready {of_family}endpoint anywhere")
+
+    def active(self, family: Family, node: str | None = None) -> bool:
+        """True if an endpoint of the family is active, on a node or on any."""
+        return any(
+            endpoint.active
+            and node in (None, endpoint.node_name)
+            and _family_of(piece, endpoint) == family
+            for piece in self.slices
+            for endpoint in piece.endpoints
+        )
+
+    def _of_family(self, family: Family, node: str | None = None) -> str:
+        """Return the family as a word, where there is an endpoint of the other one."""
+        other = IPV6_UNICAST if family == IPV4_UNICAST else IPV4_UNICAST
+        if not self.active(other, node):
+            return ""
+        return "IPv4 " if family == IPV4_UNICAST else "IPv6 "
+
+
+def _family_of(piece: EndpointSlice, endpoint: Endpoint) -> Family | None:
+    """Return the family of an endpoint by its slice, in manifests without a type by its address."""
+    if piece.address_type:
+        return _ADDRESS_TYPES.get(piece.address_type)
+    is_ipv6 = any(":" in address for address in endpoint.addresses)
+    return IPV6_UNICAST if is_ipv6 else IPV4_UNICAST
 
 
 def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:
@@ -96,20 +136,27 @@ def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:
     )
 
 
-def _reachable(slices: Iterable[EndpointSlice]) -> bool:
-    return any(endpoint.active for piece in slices for endpoint in piece.endpoints)
+def _groups(
+    type_: str, texts: Iterable[str], policy: str, withheld: _Reason, endpoints: _Endpoints | None
+) -> Iterator[AddressGroup]:
+    """Yield the addresses of a type by family.
 
-
-def _group(
-    type_: str, texts: Iterable[str], policy: str, withheld: tuple[str, str] | None
-) -> AddressGroup:
+    ``withheld`` is the reason why none is advertised, else ``endpoints`` decide: None if the Service
+    needs none.
+    """
     nlri: dict[Family, tuple[bytes, ...]] = {}
     for text in texts:
         family, route = host_route(text)
         nlri[family] = (*nlri.get(family, ()), route)
-    if not nlri and withheld is None:
-        withheld = ("NoAddress", f"it has no address of type {type_} (yet)")
-    return AddressGroup(type_, nlri, policy == "Local", withheld)
+    local = policy == "Local"
+    for family, routes in nlri.items():
+        reason = withheld
+        if reason is None and endpoints is not None:
+            reason = endpoints.reason(policy, family)
+        yield AddressGroup(type_, {family: routes}, local, reason)
+    if not nlri:
+        missing = ("NoAddress", f"it has no address of type {type_} (yet)")
+        yield AddressGroup(type_, {}, local, withheld or missing)
 
 
 def service_addresses(
@@ -118,14 +165,10 @@ def service_addresses(
     """Return a Service's addresses by type; ``slices`` are its EndpointSlices."""
     meta, spec = service.metadata, service.spec
     pieces = list(slices)
-    outside = _endpoint_reason(spec.external_traffic_policy, pieces, node, options)
-    inside = (
-        outside
-        if spec.internal_traffic_policy == spec.external_traffic_policy
-        else _endpoint_reason(spec.internal_traffic_policy, pieces, node, options)
-    )
-    proxied = spec.type == "LoadBalancer" and _proxied(service, pieces)
-    balancer = None if proxied else outside
+    endpoints = _Endpoints(pieces, node, options.no_service_endpoints_routable)
+    balancer: _Reason = None
+    inside: _Reason = None
+    outside: _Reason = None
     if spec.type != "LoadBalancer":
         balancer = ("NotLoadBalancer", f"it is of type {spec.type}")
     elif spec.load_balancer_class not in (None, LOAD_BALANCER_CLASS):
@@ -134,20 +177,28 @@ def service_addresses(
         inside = ("Headless", "it is headless: it has no cluster IP")
     if spec.type == "ExternalName":
         balancer = inside = outside = ("ExternalName", "it is a name, and nothing forwards to it")
-    ingress = [item.ip for item in service.status.load_balancer.ingress if item.ip]
-    reserved = {NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
-    balanced = _group("LoadBalancerIP", ingress, spec.external_traffic_policy, balancer)
+    proxied = spec.type == "LoadBalancer" and _proxied(service, pieces)
+    external, internal = spec.external_traffic_policy, spec.internal_traffic_policy
+    ingress = service.load_balancer_addresses
+    groups = (
+        *(
+            group._replace(incomplete=options.legacy_origin_attribute, field=INGRESS)
+            for group in _groups(
+                "LoadBalancerIP", ingress, external, balancer, None if proxied else endpoints
+            )
+        ),
+        *_groups("ClusterIP", service.cluster_addresses, internal, inside, endpoints),
+        *(
+            group._replace(field=EXTERNAL_IPS)
+            for group in _groups("ExternalIP", spec.external_ips, external, outside, endpoints)
+        ),
+    )
+    families = {family for group in groups for family in group.nlri}
     return ServiceAddresses(
         ObjectRef("Service", meta.namespace, meta.name),
-        {**meta.labels, **reserved},
-        (
-            balanced._replace(incomplete=options.legacy_origin_attribute, field=INGRESS),
-            _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
-            _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside)._replace(
-                field=EXTERNAL_IPS
-            ),
-        ),
-        _reachable(pieces),
+        {**meta.labels, NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace},
+        groups,
+        frozenset(family for family in families if endpoints.active(family)),
     )
 
 
@@ -159,11 +210,14 @@ def _selects(entry: AdvertisementEntry, service: ServiceAddresses) -> bool:
     )
 
 
-def _advertises(entry: AdvertisementEntry, service: ServiceAddresses, group: AddressGroup) -> bool:
+def _advertises(
+    entry: AdvertisementEntry, service: ServiceAddresses, group: AddressGroup, family: Family
+) -> bool:
     return (
-        group.type in entry.addresses
+        family in group.nlri
+        and group.type in entry.addresses
         and group.withheld is None
-        and (service.reachable or not entry.needs_endpoint)
+        and (not entry.needs_endpoint or family in service.reachable)
     )
 
 
@@ -171,7 +225,7 @@ def _prefixes(
     entry: AdvertisementEntry, group: AddressGroup, family: Family
 ) -> Iterator[tuple[bytes, ServiceAddress | None]]:
     """Yield the advertised prefix of each address, with the address if the Service names it."""
-    for nlri in group.nlri.get(family, ()):
+    for nlri in group.nlri[family]:
         if entry.within is not None and not covered(nlri, entry.within):
             continue
         address = None if group.field is None else ServiceAddress(group.field, nlri)
@@ -191,7 +245,7 @@ def contributions(service: ServiceAddresses, route_set: RouteSet) -> Iterator[Co
             if not _selects(entry, service):
                 continue
             for group in service.groups:
-                if not _advertises(entry, service, group):
+                if not _advertises(entry, service, group, family):
                     continue
                 attributes = entry.attributes
                 if group.incomplete:

@@ -1,19 +1,39 @@
-"""The session parameters that v1 and v2 share: families, password, graceful restart."""
+"""The session parameters that v1 and v2 share: addresses, AS numbers, families, passwords."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from reconcilers.model import GracefulRestart, ObjectRef, Problem, SecretRef
 from resources.cilium import peerconfig
 from resources.core import Secret
+from speaker.iana import AS_TRANS
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 PASSWORD = "password"  # noqa: S105  the key within a Secret
 FAMILIES = {("ipv4", "unicast"): IPV4_UNICAST, ("ipv6", "unicast"): IPV6_UNICAST}
 
 T = TypeVar("T")
+
+
+def invalid_host(text: str) -> str | None:
+    """Return why an address that the API accepts is that of no host, or None.
+
+    RFC 1122 section 3.2.1.3: 0/8 is this host, 224/4 multicast, 240/4 reserved; RFC 4291 section 2.5.2.
+    """
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv4Address):
+        is_host = 0 < address.packed[0] < 224
+    else:
+        is_host = not (address.is_unspecified or address.is_multicast)
+    return None if is_host else f"{text} is not the address of a host"
+
+
+def invalid_asn(asn: int | None) -> str | None:
+    """Return why no router can have an AS number that the API accepts, or None."""
+    return f"{asn} is AS_TRANS, which is reserved (RFC 6793)" if asn == AS_TRANS else None
 
 
 def families(

@@ -174,12 +174,15 @@ def service(name: str, address: str, *, policy: str = "Cluster", **labels: str) 
     }
 
 
-def endpoint_slice(name: str, of: str, on: str = NODE, **conditions: bool) -> dict[str, Any]:
+def endpoint_slice(
+    name: str, of: str, on: str = NODE, *, ipv6: bool = False, **conditions: bool
+) -> dict[str, Any]:
     """Make an EndpointSlice with one endpoint."""
-    endpoint = {"addresses": ["10.244.0.5"], "nodeName": on, "conditions": conditions}
+    address = "fd00:244::5" if ipv6 else "10.244.0.5"
+    endpoint = {"addresses": [address], "nodeName": on, "conditions": conditions}
     return {
         "metadata": {"name": name, "labels": {"kubernetes.io/service-name": of}},
-        "addressType": "IPv4",
+        "addressType": "IPv6" if ipv6 else "IPv4",
         "endpoints": [endpoint],
     }
 

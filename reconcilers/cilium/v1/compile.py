@@ -7,6 +7,7 @@ them without a session reset. An invalid part becomes a `Problem`; all other par
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -83,8 +84,11 @@ def _router(
 ) -> None:
     ref = policy_ref(policy.metadata.name)
     name = str(router.local_asn)
+    invalid = sessions.invalid_asn(router.local_asn)
     if router.local_asn == 0:
-        text = "virtual router is left out: 0 is no AS number (RFC 7607)"
+        invalid = "0 is no AS number (RFC 7607)"
+    if invalid is not None:
+        text = f"virtual router is left out: {invalid}"
         compiled.problems.append(Problem((ref,), f"{path}.localASN", text, (name,)))
         return
     try:
@@ -126,6 +130,13 @@ def _router(
             compiled.problems.append(Problem((ref,), f"{where}.peerAddress", text))
             continue
         seen.add(neighbor.address)
+        invalid_field = _invalid_field(neighbor)
+        if invalid_field is not None:
+            field, reason = invalid_field
+            text = f"{neighbor.address} is left out: {reason}"
+            out = (name, neighbor.address)
+            compiled.problems.append(Problem((ref,), f"{where}.{field}", text, out))
+            continue
         peer = _peer(ref, where, router, neighbor, context, compiled)
         if peer.families:
             compiled.peers.append(peer)
@@ -133,6 +144,22 @@ def _router(
             text = f"{neighbor.address} is left out: none of its families is spoken"
             out = (name, neighbor.address)
             compiled.problems.append(Problem((ref,), f"{where}.families", text, out))
+
+
+def _invalid_field(neighbor: Neighbor) -> tuple[str, str] | None:
+    """Return the field, and the reason, for which no session with a neighbor is possible, or None."""
+    invalid = sessions.invalid_host(neighbor.address)
+    if invalid is None and _is_link_local(neighbor.address):
+        invalid = "it is link-local, and a neighbor has no interface; use CiliumBGPClusterConfig"
+    if invalid is not None:
+        return "peerAddress", invalid
+    invalid = sessions.invalid_asn(neighbor.peer_asn)
+    return None if invalid is None else ("peerASN", invalid)
+
+
+def _is_link_local(text: str) -> bool:
+    address = ipaddress.ip_address(text)
+    return address.version == 6 and address.is_link_local
 
 
 def _peer(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.reconcilers.build import NODE, Cluster, peer_config, usual
+from tests.reconcilers.build import NODE, Cluster, cluster_config, peer_config, usual
 from tests.support import kinds
 
 UNNUMBERED = {"mode": "Unnumbered", "unnumbered": {"interface": "eth1"}}
@@ -57,6 +57,17 @@ def test_a_peer_has_an_address_or_an_interface(
         ({"peerAddress": "fe80::1"}, "peerAddress", "needs its interface: fe80::1%eth0"),
         ({"peerAddress": "192.0.2.1", "peerInterface": "eth1"}, "peerInterface", "is none"),
         ({"peerAddress": "fe80::1%eth1", "peerInterface": "eth2"}, "peerInterface", "differs"),
+        ({"peerAddress": "0.0.0.0"}, "peerAddress", "is not the address of a host"),
+        ({"peerAddress": "224.0.0.5"}, "peerAddress", "is not the address of a host"),
+        ({"peerAddress": "255.255.255.255"}, "peerAddress", "is not the address of a host"),
+        ({"peerAddress": "::"}, "peerAddress", "is not the address of a host"),
+        ({"peerAddress": "ff02::1"}, "peerAddress", "is not the address of a host"),
+        (
+            {"peerAddress": "192.0.2.1", "override": {"localAddress": "224.0.0.5"}},
+            "localAddress",
+            "is not the address of a host",
+        ),
+        ({"peerAddress": "192.0.2.1", "peerASN": 23456}, "peerASN", "is AS_TRANS"),
     ],
 )
 def test_another_one_is_left_out_with_the_field(
@@ -67,6 +78,16 @@ def test_another_one_is_left_out_with_the_field(
     (problem,) = problems
     assert problem["field"] == f"spec.bgpInstances[0].peers[0].{field}"
     assert text in problem["message"]
+
+
+def test_an_instance_with_as_trans_is_left_out_with_the_field() -> None:
+    cluster = usual()
+    config = cluster_config()
+    config["spec"]["bgpInstances"].append({"name": "trans", "localASN": 23456})
+    cluster.put(kinds.CLUSTER_CONFIG, config)
+    cluster.run()
+    assert [instance["name"] for instance in cluster.render()["instances"]] == ["i"]
+    assert cluster.problems() == [(f"CiliumBGPNodeConfig/{NODE}", "spec.bgpInstances[1].localASN")]
 
 
 @pytest.mark.parametrize(

@@ -379,7 +379,8 @@ def _cluster(labels: dict[str, str], annotations: dict[str, str]) -> Cluster:
         }
         value["status"]["loadBalancer"]["ingress"].append({"ip": f"fd00:16::{i + 1}"})
         cluster.put(kinds.SERVICE, value)
-        cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice(f"s{i}", f"s{i}"))
+        for name, ipv6 in ((f"s{i}", False), (f"s{i}-ipv6", True)):
+            cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice(name, f"s{i}", ipv6=ipv6))
     return cluster
 
 
