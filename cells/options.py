@@ -6,11 +6,14 @@ which ``waggle render`` has as well, ``reconcilers/<dialect>/options.py`` those 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from resources.option_declarations import Options, setting
+
+LARGEST_NUMBER_OF_ROUTES: Final = 2**31 - 1
+"""The largest number of routes that an option takes; the speaker counts no further."""
 
 
 class LoggingOptions(Options, frozen=True):
@@ -202,17 +205,17 @@ class ApplyOptions(Options, frozen=True):
         ),
     ] = 300.0
     keep_received: Annotated[
-        str,
+        Annotated[int, msgspec.Meta(ge=0, le=LARGEST_NUMBER_OF_ROUTES)] | Literal["all"],
         setting(
             "received paths to keep of each peer from which nothing is imported, or all; "
             "the others are only counted",
             flag="--keep-received",
             metavar="N|all",
         ),
-    ] = "1000"
+    ] = 1000
     received_limit: Annotated[
         int,
-        msgspec.Meta(ge=0),
+        msgspec.Meta(ge=0, le=LARGEST_NUMBER_OF_ROUTES),
         setting(
             "prefixes of a family that a peer may send: beyond it the session is ended for 10 "
             "minutes, from 75 % on there is a warning; 0: no limit",

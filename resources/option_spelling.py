@@ -31,7 +31,10 @@ class Setting(msgspec.Struct, frozen=True):
     metavar: str
     is_list: bool
     is_bool: bool
+    is_number: bool
+    """A number, or one of `choices`."""
     choices: tuple[str, ...]
+    """The words that are values; empty where any text is."""
 
 
 def list_items(*texts: str) -> list[str]:
@@ -57,9 +60,8 @@ def _described(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
         flag = extra.get("flag") or f"--{cell}-{field.name.replace('_', '-')}"
         variants = kind.types if isinstance(kind, shapes.UnionType) else (kind,)
         shape = next(v for v in variants if not isinstance(v, shapes.NoneType))
-        choices: tuple[str, ...] = ()
-        if isinstance(shape, shapes.LiteralType):
-            choices = tuple(str(value) for value in shape.values)
+        literals = (v.values for v in variants if isinstance(v, shapes.LiteralType))
+        choices = tuple(str(value) for values in literals for value in values)
         yield Setting(
             cell=cell,
             field=field.name,
@@ -72,6 +74,7 @@ def _described(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
             metavar=extra.get("metavar") or _metavar(shape, choices),
             is_list=isinstance(shape, shapes.VarTupleType),
             is_bool=isinstance(shape, shapes.BoolType),
+            is_number=isinstance(shape, shapes.IntType | shapes.FloatType),
             choices=choices,
         )
 

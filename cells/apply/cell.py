@@ -6,7 +6,7 @@ from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
 from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.verification import DriftMetrics, VerificationLoop
-from cells.hive import Group, SettingError, Wiring, provide
+from cells.hive import Group, Wiring, provide
 from cells.metrics import MetricsCollector
 from cells.options import ApplyOptions
 from reconcilers.apply import Reconciler, Runner
@@ -29,17 +29,9 @@ def make_peers(
     options: ApplyOptions,
 ) -> Peers:
     """Return the reconciler of peers."""
-    received = ReceivedRoutes(parse_keep(options.keep_received), options.received_limit)
+    keep = None if options.keep_received == "all" else options.keep_received
+    received = ReceivedRoutes(keep, options.received_limit)
     return Peers(database, intent_tables, tables, speaker, received)
-
-
-def parse_keep(text: str) -> int | None:
-    """Read a number of paths, or ``all`` (None); raises `SettingError`."""
-    if text == "all":
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise SettingError("", "--keep-received", f"is neither a number nor all: {text!r}")
-    return int(text)
 
 
 def make_runner(

@@ -236,6 +236,8 @@ def _from_text(item: Setting, value: object, source: str, key: str) -> object:
 
 
 def _reason(item: Setting, error: msgspec.ValidationError) -> str:
+    if item.choices and item.is_number and ("enum" in str(error) or "str" in str(error)):
+        return f"is neither a number nor {', '.join(item.choices)}"
     if item.choices and "enum" in str(error):
         return f"is none of {', '.join(item.choices)}"
     return plain_reason(str(error))

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 
 from cells.hive import (
@@ -29,6 +30,10 @@ class WebOptions(Options, frozen=True):
     tags: Annotated[tuple[str, ...], setting("labels")] = ()
     shelves: Annotated[tuple[str, ...], setting("where to look")] = ("left", "right")
     pause_seconds: Annotated[float, setting("rest")] = 0.5
+    kept: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=500)] | Literal["all"],
+        setting("what is kept", metavar="N|all"),
+    ] = 100
 
 
 WEB = Cell(name="web", description="Serves.", options=WebOptions, on_with="address")
@@ -158,6 +163,28 @@ def test_an_invalid_setting_is_named_with_its_source(sources: dict[str, Any], me
     with pytest.raises(SettingError) as caught:
         load(CELLS, file_name="waggle.yaml", **sources)
     assert str(caught.value) == message
+
+
+def test_a_number_or_a_word_is_given_as_such_in_a_file() -> None:
+    assert options(file={"cells": {"web": {"kept": 7}}}).kept == 7
+    assert options(file={"cells": {"web": {"kept": "all"}}}).kept == "all"
+    assert options(flags=flags("--web-kept", "0")).kept == 0
+    assert options(env={"WAGGLE_WEB_KEPT": "all"}).kept == "all"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("many", "is neither a number nor all: 'many'"),
+        ("1.5", "is neither a number nor all: '1.5'"),
+        ("501", "expected a whole number of at most 500: '501'"),
+    ],
+)
+def test_what_is_neither_the_word_nor_a_number_in_range_is_an_error(
+    given: str, message: str
+) -> None:
+    with pytest.raises(SettingError, match=message):
+        options(flags=flags("--web-kept", given))
 
 
 def test_variables_that_kubernetes_sets_for_services_are_no_error() -> None:
