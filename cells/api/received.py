@@ -68,7 +68,10 @@ def decided(node: str, peer: Peer, family: Family, nlri: bytes) -> ReceivedExpla
 def not_received(
     node: str, peer: Peer, status: PeerStatus | None, wanted: PrefixFilter
 ) -> ReceivedExplainItem:
-    """Explain a prefix that the peer has not advertised; of an address its longest prefix."""
+    """Explain a prefix that is not among the peer's routes; of an address its longest prefix.
+
+    Whether the peer has advertised it is unknown where routes of the peer are counted only.
+    """
     item = replace(decided(node, peer, wanted.family, wanted.prefixes[0]), received=False)
     if item.reason == "Family":
         return item
@@ -77,10 +80,25 @@ def not_received(
         why = ("NoSession", "the session has not been set up (yet)")
     elif not status.established:
         why = ("SessionDown", f"the session is {status.state}: {status.reason}")
+    elif text := _not_kept(status, wanted.family):
+        item = replace(item, received=None)
+        why = ("NotReceived", text)
     reason, text = why
     if not item.accepted:
         return replace(item, message=f"{text}; {item.message}")
     return replace(item, reason=reason, message=f"{text}; {item.message} if it comes")
+
+
+def _not_kept(status: PeerStatus, family: Family) -> str:
+    """Return how many routes of the family are kept; an empty text where all are."""
+    for one in status.families:
+        if one.family == family and one.not_kept:
+            kept = one.received - one.not_kept
+            return (
+                f"it is not among the {kept} of {one.received} received routes that are kept "
+                "(--keep-received)"
+            )
+    return ""
 
 
 def explain_received_route(node: str, peer: Peer, view: RouteView) -> ReceivedExplainItem:

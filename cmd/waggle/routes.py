@@ -21,6 +21,7 @@ TABLES = ("available", "advertised", "received")
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
+_FAMILY_NAMES = {value: name for name, value in FAMILIES.items()}
 
 TABLE_NOTES = """\
 tables:
@@ -176,11 +177,15 @@ def _notes(
     if missing:
         yield missing[0]["message"]
     elif empty:
-        yield _no_routes(selection, args.peer)
+        counted = []
+        if selection.table == "received":
+            counted = list(_not_kept(_peers(args), selection))
+        yield _no_routes(selection, args.peer, is_kept=not counted)
+        yield from counted
     elif answer.rest.get("truncated"):
         yield f"these are the first {args.limit} routes; there are more"
     elif selection.table == "received" and selection.prefix is None:
-        yield from _not_kept(_peers(args))
+        yield from _not_kept(_peers(args), selection)
     if selection.table == "advertised" and not missing:
         yield from peers.left_out(_peers(args))
 
@@ -243,17 +248,19 @@ def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
     return [] if answer is None else list(answer["items"])
 
 
-def _not_kept(peers: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield a sentence for each peer whose received routes are not all kept."""
+def _not_kept(peers: Iterable[dict[str, Any]], selection: Selection) -> Iterator[str]:
+    """Yield a sentence for each peer of whose routes, of the selected family, not all are kept."""
+    wanted = selection.family or (selection.prefix and _family(selection.prefix))
     for item in peers:
-        families = item.get("received", ())
+        families = [one for one in item.get("received", ()) if wanted in (None, one["family"])]
         counted = sum(family.get("notKept", 0) for family in families)
         if counted:
             total = sum(family["routes"] for family in families)
             kept = total - counted
+            of_family = f"{_FAMILY_NAMES[wanted]} " if wanted else ""
             yield (
-                f"{item['name']}: {kept} of {total} received routes are kept, the others are only "
-                "counted (--keep-received)"
+                f"{item['name']}: {kept} of {total} received {of_family}routes are kept, "
+                "the others are only counted (--keep-received)"
             )
 
 
@@ -300,13 +307,16 @@ def _family(text: str) -> str | None:
     return FAMILIES[f"ipv{version}"]
 
 
-def _no_routes(selection: Selection, peer: str | None) -> str:
-    names = {value: name for name, value in FAMILIES.items()}
-    family = f"{names[selection.family]} " if selection.family else ""
+def _no_routes(selection: Selection, peer: str | None, *, is_kept: bool) -> str:
+    """Return what was not found; ``is_kept`` is False where only some routes of the peers are kept."""
+    family = f"{_FAMILY_NAMES[selection.family]} " if selection.family else ""
     where = f" of peer {peer}" if peer else ""
     if selection.prefix is not None:
         relation = "for" if "/" in selection.prefix else "that contains"
-        return f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
+        found = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
+        return found if is_kept else f"{found} is kept"
+    if not is_kept:
+        return f"no {selection.table} {family}route{where} is kept"
     why = {
         "advertised": "no route is selected for advertisement, or no session is Established; "
         "see waggle peers",

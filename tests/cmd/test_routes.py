@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cells.api.model import OriginItem, PeerItem, RouteItem
+from cells.api.model import FamilyCount, OriginItem, PeerItem, RouteItem
 from tests.support.api import MadeUp, serving
 from waggle import output
 from waggle.__main__ import main
@@ -243,6 +243,39 @@ def test_no_routes_are_one_sentence_with_the_reason(
         assert json.loads(capsys.readouterr().out)["items"] == []
         assert main(["routes", "-o", "jsonl", "--socket", str(path)]) == 0
         assert capsys.readouterr().out == ""
+
+
+def test_a_route_that_is_counted_only_is_not_said_to_be_absent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    counts = [
+        FamilyCount(family="ipv4-unicast", routes=5000, not_kept=4000),
+        FamilyCount(family="ipv6-unicast", routes=7, not_kept=7),
+    ]
+    counted = "routes are kept, the others are only counted (--keep-received)"
+    with serving(path, MadeUp([replace(PEER, received=counts)])):
+
+        def said(*words: str) -> tuple[int, list[str]]:
+            status = main(["routes", "received", *words, "--socket", str(path)])
+            lines = capsys.readouterr().err.splitlines()
+            return status, [line.removeprefix("waggle routes: ") for line in lines]
+
+        assert said("192.0.2.1") == (
+            4,
+            [
+                "no received route that contains 192.0.2.1 is kept",
+                f"tor-1: 1000 of 5000 received ipv4 {counted}",
+            ],
+        )
+        assert said("ipv6") == (
+            0,
+            ["no received ipv6 route is kept", f"tor-1: 0 of 7 received ipv6 {counted}"],
+        )
+        assert said() == (
+            0,
+            ["no received route is kept", f"tor-1: 1000 of 5007 received {counted}"],
+        )
 
 
 def test_a_word_that_is_no_table_family_or_prefix_is_one_sentence_and_exit_2(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from cells.api.model import OriginItem, ReceivedExplainItem
 from cells.api.received import Decisions, decided, explain_received_route, not_received
 from reconcilers.model import ObjectRef, Peer, PrefixRule
@@ -69,6 +71,19 @@ def test_an_explanation_says_whether_the_route_was_received_and_is_used() -> Non
     blocked = not_received("n", PEER, status, parse_prefix("10.96.7.1"))
     assert (blocked.prefix, blocked.reason) == ("10.96.7.1/32", "AlwaysBlock")
     assert blocked.message.startswith("the peer has not advertised it; never accepted: ")
+
+
+def test_of_a_peer_whose_routes_are_counted_only_it_is_unknown_what_it_has_advertised() -> None:
+    (status,) = session().speaker.peers()
+    families = tuple(replace(one, received=40, not_kept=30) for one in status.families[:1])
+    counting = replace(status, families=families)
+    absent = not_received("n", PEER, counting, parse_prefix("10.7.0.0/16"))
+    assert (absent.received, absent.accepted, absent.reason) == (None, True, "NotReceived")
+    blocked = not_received("n", PEER, counting, parse_prefix("10.96.7.1"))
+    assert (blocked.received, blocked.reason) == (None, "AlwaysBlock")
+    assert blocked.message.startswith(
+        "it is not among the 10 of 40 received routes that are kept (--keep-received); never "
+    )
 
 
 def at(peer: Peer, prefix: str) -> ReceivedExplainItem:
