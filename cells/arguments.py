@@ -11,6 +11,7 @@ import difflib
 import re
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 EXIT_USAGE = 2
@@ -57,6 +58,9 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("--") and word.split("=", 1)[0] not in known:
                 commands[-1].error(_unknown(word, known))
         found, unknown = self.parse_known_args(words, namespace)
+        if unknown and not any(word.startswith("-") for word in unknown):
+            # argparse fills optional arguments from the first run of words alone.
+            found, unknown = self.parse_known_args(_flags_first(commands[-1], words), namespace)
         if unknown:
             commands[-1].error(_unknown(unknown[0], known))
         return found
@@ -84,6 +88,28 @@ def _commands(
                 found.append(action.choices[word])
                 break
     return found
+
+
+def _flags_first(command: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """Return the words with the flags of a sub-command before its other arguments.
+
+    Unchanged where a flag may or may not have a value.
+    """
+    start = next((at for at, word in enumerate(words) if command.prog.endswith(f" {word}")), -1) + 1
+    flags: list[str] = []
+    others: list[str] = []
+    rest = iter(words[start:])
+    for word in rest:
+        if word == "--":
+            others += [word, *rest]
+            break
+        action = command._option_string_actions.get(word)  # noqa: SLF001
+        if action is not None and action.nargs not in (None, 0):
+            return list(words)
+        (flags if word.startswith("-") else others).append(word)
+        if action is not None and action.nargs is None:
+            flags.extend(islice(rest, 1))
+    return [*words[:start], *flags, *others]
 
 
 def _unknown(argument: str, known: Sequence[str]) -> str:

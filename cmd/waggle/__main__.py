@@ -8,6 +8,7 @@ name.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -23,6 +24,7 @@ from waggle.output import (
     EXIT_OK,
     EXIT_PIPE,
     EXIT_USAGE,
+    complain,
     exit_statuses,
 )
 
@@ -60,6 +62,9 @@ EPILOG = exit_statuses(
 )
 
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors of a write to a file, without its name."""
+
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - no public name
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -75,11 +80,21 @@ def main(argv: Sequence[str] | None = None, dialects: Dialects = DIALECTS) -> in
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader closed the pipe (`waggle routes | head`): no error. The interpreter flushes once
-        # more at exit and needs an open file.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader closed the pipe (`waggle routes | head`): no error.
+        _discard_output()
         return EXIT_PIPE
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        _discard_output()
+        complain("waggle", f"standard output: {error.strerror}")
+        return EXIT_ERROR
     return status
+
+
+def _discard_output() -> None:
+    """Direct standard output to nowhere: the interpreter flushes once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:

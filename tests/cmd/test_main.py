@@ -79,6 +79,15 @@ def test_a_closed_pipe_of_a_list_is_no_error(tmp_path: Path) -> None:
     assert done.returncode == 141
 
 
+def test_output_that_cannot_be_written_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert main(["router", "check", "examples/router.yaml"]) == 1
+    assert capsys.readouterr().err == "waggle: standard output: No space left on device\n"
+
+
 def test_an_interrupt_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt

@@ -48,6 +48,13 @@ def at(peer: str, *prefixes: str) -> list[tuple[str, str]]:
     return sorted((peer, prefix) for prefix in prefixes)
 
 
+def test_a_peer_is_named_by_its_address_too(api: Api) -> None:
+    for table in ("received", "available", "advertised"):
+        assert ask(api, table=table, peer=TOR_1) == ask(api, table=table, peer="tor-1")
+    unknown = api.answer(b'{"op": "routes", "peer": "192.0.2.13"}')
+    assert unknown == {"ok": False, "error": "there is no peer '192.0.2.13'"}
+
+
 @pytest.mark.parametrize("table", ["received", "available"])
 @pytest.mark.parametrize(("peer", "own"), [("tor-1", "10.1.0.0/16"), ("tor-2", "10.2.0.0/16")])
 def test_a_peers_routes_are_those_that_it_announced(

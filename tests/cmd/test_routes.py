@@ -196,6 +196,13 @@ def test_a_prefix_selects_its_routes(path: Path, capsys: pytest.CaptureFixture[s
         assert [row.split()[2] for row in table(path, capsys, *words)[1:]] == ["fd00:1::/64"]
 
 
+def test_flags_may_stand_between_the_arguments(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("advertised", "--peer", "tor-1", "ipv6", "-o", "wide", "fd00:1::/64")
+    assert [row.split()[2] for row in table(path, capsys, *words)[1:]] == ["fd00:1::/64"]
+
+
 def test_a_prefix_or_address_without_a_route_is_exit_4(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

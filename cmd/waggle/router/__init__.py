@@ -67,7 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ("enable", "enable a neighbour that was shut down"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        action.add_argument("peer", metavar="NEIGHBOR", help="the name of the neighbour")
+        action.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
         if name != "enable":
             action.add_argument(
                 "--message", default="", metavar="TEXT", help="shutdown communication (RFC 9003)"
@@ -78,7 +78,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="send ROUTE-REFRESH to a neighbour (RFC 2918)",
         description="Send ROUTE-REFRESH to a neighbour, which then sends its routes again (RFC 2918).",
     )
-    refresh.add_argument("peer", metavar="NEIGHBOR", help="the name of the neighbour")
+    refresh.add_argument("peer", metavar="NEIGHBOR", help="its name or address")
     refresh.add_argument(
         "--family", metavar="FAMILY", help="only this family, such as ipv4-unicast"
     )
@@ -94,9 +94,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             action.add_argument(
                 "table",
                 nargs="?",
-                default="available",
-                choices=("available", "received", "advertised"),
-                help="the table (default: %(default)s)",
+                metavar="TABLE",
+                help="available (the default), received or advertised",
             )
             action.add_argument(
                 "prefix",
@@ -105,7 +104,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 help="only this prefix, or the longest prefix that contains the address",
             )
             action.add_argument("--family", metavar="FAMILY", help="such as ipv4-unicast")
-            action.add_argument("--peer", metavar="P", help="only this peer")
+            action.add_argument("--peer", metavar="P", help="only this peer, by name or address")
             action.add_argument(
                 "--limit", type=positive, metavar="N", help="only the first N routes of the answer"
             )

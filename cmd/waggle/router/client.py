@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import difflib
 import json
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,32 +17,51 @@ from waggle.output import EXIT_ERROR, EXIT_USAGE, complain
 TIMEOUT = 30.0
 """Seconds without an octet of the answer."""
 RECEIVE_OCTETS: Final = 65536
+TABLES: Final = ("available", "received", "advertised")
+
+
+class RouterError(ConnectionError):
+    """The router cannot be reached, or its answer breaks off; the text is the reason."""
 
 
 def request(path: Path, message: dict[str, Any]) -> dict[str, Any]:
-    """Send one request and return the answer. Raises OSError."""
+    """Send one request and return the answer. Raises `RouterError`."""
     answer: dict[str, Any] = json.loads("".join(_pieces(path, message)))
     return answer
 
 
 def _pieces(path: Path, message: dict[str, Any]) -> Iterator[str]:
-    """Send one request and yield the answer in pieces, as they arrive. Raises OSError."""
+    """Send one request and yield the answer in pieces, as they arrive. Raises `RouterError`.
+
+    An error of the consumer, which prints the answer, is not one of the router.
+    """
     text = codecs.getincrementaldecoder("utf-8")()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(TIMEOUT)
-        sock.connect(str(path))
-        sock.sendall(json.dumps(message).encode() + b"\n")
+        try:
+            sock.connect(str(path))
+        except OSError as error:
+            reason = f"{path}: {error.strerror or error}"
+            raise RouterError(f"{reason}; no router runs here, see --socket") from None
         data = b""
         while not data.endswith(b"\n"):
-            data = sock.recv(RECEIVE_OCTETS)
+            try:
+                if not data:
+                    sock.sendall(json.dumps(message).encode() + b"\n")
+                data = sock.recv(RECEIVE_OCTETS)
+            except TimeoutError:
+                raise RouterError(f"{path}: no answer for {TIMEOUT:g}s") from None
+            except OSError as error:
+                raise RouterError(f"{path}: {error.strerror or error}") from None
             if not data:
-                raise ConnectionError("the router closed the connection")
+                raise RouterError(f"{path}: the router closed the connection")
             yield text.decode(data)
 
 
-def _print_routes(pieces: Iterable[str]) -> dict[str, Any]:
+def _print_routes(path: Path, message: dict[str, Any]) -> dict[str, Any]:
     """Print the routes of an answer as a JSON list, as they arrive; returns the rest of it."""
-    routes = StreamedList(pieces, "routes", ConnectionError("the answer is not a router's"))
+    broken = RouterError(f"{path}: the answer is not a router's")
+    routes = StreamedList(_pieces(path, message), "routes", broken)
     printed = False
     for route in routes:
         print(",\n" if printed else "[\n", _indented(route), sep="", end="")
@@ -55,7 +75,26 @@ def _print_routes(pieces: Iterable[str]) -> dict[str, Any]:
 
 
 def _indented(route: dict[str, Any]) -> str:
-    return "\n".join("  " + line for line in json.dumps(route, indent=2).splitlines())
+    """Encode a route with two levels of indentation; faster than the indentation of `json`."""
+    members = (f"    {json.dumps(name)}: {_member(value)}" for name, value in route.items())
+    return "  {\n" + ",\n".join(members) + "\n  }"
+
+
+def _member(value: object) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value)
+    return "[\n" + ",\n".join(f"      {json.dumps(one)}" for one in value) + "\n    ]"
+
+
+def _table_and_prefix(first: str | None, second: str | None) -> tuple[str, str | None]:
+    """Read the arguments of ``routes``, each of which may be absent. Raises ValueError."""
+    if first is None or first in TABLES:
+        return first or TABLES[0], second
+    if second is None and any(mark in first for mark in ".:/"):
+        return TABLES[0], first
+    close = difflib.get_close_matches(first, TABLES, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(TABLES)}"
+    raise ValueError(f"there is no table {first!r} ({hint})")
 
 
 def run(action: str, path: Path, args: argparse.Namespace) -> int:
@@ -77,14 +116,17 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
         message["family"] = args.family
     try:
         if action == "routes":
-            for key in ("table", "prefix", "family", "peer", "limit"):
+            message["table"], message["prefix"] = _table_and_prefix(args.table, args.prefix)
+            for key in ("family", "peer", "limit"):
                 message[key] = getattr(args, key)
-            answer = _print_routes(_pieces(path, message))
+            answer = _print_routes(path, message)
         else:
             answer = request(path, message)
-    except OSError as error:
-        hint = "no router runs here, see --socket"
-        complain(f"waggle router {action}", f"{path}: {error.strerror or error}; {hint}")
+    except ValueError as error:
+        complain(f"waggle router {action}", f"{error}; see waggle router {action} --help")
+        return EXIT_USAGE
+    except RouterError as error:
+        complain(f"waggle router {action}", str(error))
         return EXIT_ERROR
     if not answer.get("ok"):
         reason = answer.get("error", "the router gave no reason")

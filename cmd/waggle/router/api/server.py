@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import ipaddress
 import socket
 import stat
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from speaker.api import Limited, RouteAttributes, Routes, UnknownName, parse_prefix
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
@@ -93,6 +95,8 @@ class Api:
             return {"ok": False, "error": str(error)}
 
     def _perform(self, request: Request) -> dict[str, Any] | Limited[dict[str, Any]]:
+        if request.peer is not None:
+            request = replace(request, peer=self._name_of(request.peer))
         match request.op:
             case "announce":
                 return self._change(request.prefixes, attributes(request))
@@ -107,6 +111,16 @@ class Api:
                 return {"collectors": found}
             case "routes":
                 return self._routes(request)
+
+    def _name_of(self, peer: str) -> str:
+        """Return the name of the peer of this name or address; an unknown one unchanged."""
+        names = {status.address: status.name for status in self._speaker.peers()}
+        if peer in names.values():
+            return peer
+        try:
+            return names.get(str(ipaddress.ip_address(peer)), peer)
+        except ValueError:
+            return peer
 
     def _change(self, prefixes: list[str], value: RouteAttributes | None) -> dict[str, Any]:
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
