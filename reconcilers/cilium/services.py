@@ -19,7 +19,6 @@ from reconcilers.intent.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
 from resources.core import EndpointSlice, Service
-from resources.core.endpointslice import Endpoint
 from resources.core.service import EXTERNAL_IPS, HEADLESS, INGRESS
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
@@ -73,8 +72,8 @@ class ServiceAddresses(NamedTuple):
 
 
 NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
-_ADDRESS_TYPES: Final = {"IPv4": IPV4_UNICAST, "IPv6": IPV6_UNICAST}
-"""The families of the address types of EndpointSlices. ``FQDN`` has none."""
+_ADDRESS_TYPES: Final = {IPV4_UNICAST: "IPv4", IPV6_UNICAST: "IPv6"}
+"""Of EndpointSlices, by family."""
 _Reason: TypeAlias = tuple[str, str] | None
 
 
@@ -102,12 +101,16 @@ class _Endpoints(NamedTuple):
         return ("NoEndpoint", f"it has no ready {of_family}endpoint anywhere")
 
     def active(self, family: Family, node: str | None = None) -> bool:
-        """True if an endpoint of the family is active, on a node or on any."""
+        """True if an endpoint of the family is active, on a node or on any.
+
+        Kubernetes writes a slice for each family of a Service, an empty one where there is no endpoint.
+        Where the family has none, as in manifests, all endpoints count.
+        """
+        address_type = _ADDRESS_TYPES[family]
+        of_family = [piece for piece in self.slices if piece.address_type == address_type]
         return any(
-            endpoint.active
-            and node in (None, endpoint.node_name)
-            and _family_of(piece, endpoint) == family
-            for piece in self.slices
+            endpoint.active and node in (None, endpoint.node_name)
+            for piece in of_family or self.slices
             for endpoint in piece.endpoints
         )
 
@@ -116,15 +119,7 @@ class _Endpoints(NamedTuple):
         other = IPV6_UNICAST if family == IPV4_UNICAST else IPV4_UNICAST
         if not self.active(other, node):
             return ""
-        return "IPv4 " if family == IPV4_UNICAST else "IPv6 "
-
-
-def _family_of(piece: EndpointSlice, endpoint: Endpoint) -> Family | None:
-    """Return the family of an endpoint by its slice, in manifests without a type by its address."""
-    if piece.address_type:
-        return _ADDRESS_TYPES.get(piece.address_type)
-    is_ipv6 = any(":" in address for address in endpoint.addresses)
-    return IPV6_UNICAST if is_ipv6 else IPV4_UNICAST
+        return f"{_ADDRESS_TYPES[family]} "
 
 
 def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:

@@ -48,14 +48,17 @@ HERE4 = endpoint_slice("e4", "s")
 HERE6 = endpoint_slice("e6", "s", ipv6=True)
 AWAY4 = endpoint_slice("e4", "s", "other")
 AWAY6 = endpoint_slice("e6", "s", "other", ipv6=True)
+NONE4 = {**HERE4, "endpoints": []}
+NONE6 = {**HERE6, "endpoints": []}
 
 
 @pytest.mark.parametrize(
     ("slices", "advertised"),
     [
         ([], []),
-        ([HERE4], IPV4),
-        ([HERE6], IPV6),
+        ([HERE4, NONE6], IPV4),
+        ([NONE4, HERE6], IPV6),
+        ([HERE4], IPV4 + IPV6),
         ([HERE4, HERE6], IPV4 + IPV6),
         ([HERE4, AWAY6], IPV4),
         ([AWAY4, HERE6], IPV6),
@@ -70,7 +73,14 @@ def test_with_policy_local_each_family_requires_an_endpoint_of_its_own(
 
 
 @pytest.mark.parametrize(
-    ("slices", "advertised"), [([], []), ([AWAY4], IPV4), ([AWAY6], IPV6), ([HERE4], IPV4)]
+    ("slices", "advertised"),
+    [
+        ([], []),
+        ([AWAY4, NONE6], IPV4),
+        ([NONE4, AWAY6], IPV6),
+        ([NONE4, NONE6], []),
+        ([AWAY4], IPV4 + IPV6),
+    ],
 )
 def test_where_services_without_endpoints_are_not_routable_it_is_the_same_anywhere(
     slices: list[dict[str, Any]], advertised: list[str]
@@ -80,27 +90,13 @@ def test_where_services_without_endpoints_are_not_routable_it_is_the_same_anywhe
 
 
 def test_an_endpoint_that_comes_and_goes_changes_its_family_only() -> None:
-    cluster = dual_stack(HERE4, policy="Local")
+    cluster = dual_stack(HERE4, NONE6, policy="Local")
     cluster.put(kinds.ENDPOINT_SLICE, HERE6)
     cluster.run()
     assert cluster.prefixes() == IPV4 + IPV6
-    cluster.delete(kinds.ENDPOINT_SLICE, "e4", "default")
+    cluster.put(kinds.ENDPOINT_SLICE, NONE4)
     cluster.run()
     assert cluster.prefixes() == IPV6
-
-
-@pytest.mark.parametrize(("address", "advertised"), [("10.244.0.5", IPV4), ("fd00:244::5", IPV6)])
-def test_an_address_tells_the_family_of_a_slice_without_a_type(
-    address: str, advertised: list[str]
-) -> None:
-    item = {key: value for key, value in HERE4.items() if key != "addressType"}
-    item["endpoints"] = [{**HERE4["endpoints"][0], "addresses": [address]}]
-    assert dual_stack(item, policy="Local").prefixes() == advertised
-
-
-def test_a_slice_of_names_has_no_endpoints() -> None:
-    names = {**HERE4, "addressType": "FQDN"}
-    assert dual_stack(names, policy="Local").prefixes() == []
 
 
 def test_a_service_with_one_family_needs_no_other() -> None:
