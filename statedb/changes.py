@@ -35,12 +35,14 @@ class Change(NamedTuple, Generic[T]):
 
 
 class LogEntry(NamedTuple):
-    """One change of one row."""
+    """One change of one row, by the primary path of the row."""
 
-    revision: int
     path: Path
-    row: Any
-    deleted: bool
+    change: Change[Any]
+
+
+def _revision(entry: LogEntry) -> int:
+    return entry.change.revision
 
 
 class ChangeLog:
@@ -85,8 +87,8 @@ class ChangeLog:
     def between(self, after: int, until: int) -> list[LogEntry]:
         """Return the entries with ``after < revision <= until``."""
         entries = self._entries
-        start = bisect_right(entries, after, key=lambda entry: entry.revision)
-        end = bisect_right(entries, until, lo=start, key=lambda entry: entry.revision)
+        start = bisect_right(entries, after, key=_revision)
+        end = bisect_right(entries, until, lo=start, key=_revision)
         return entries[start:end]
 
     def trim(self) -> None:
@@ -96,15 +98,15 @@ class ChangeLog:
             if seen is None:
                 self._entries = []
             else:
-                start = bisect_right(self._entries, seen, key=lambda entry: entry.revision)
+                start = bisect_right(self._entries, seen, key=_revision)
                 if start:
                     self._entries = self._entries[start:]
 
     def _compact(self) -> None:
         # A slow iterator costs memory for each changed row, not for each change. A reader with an
         # old snapshot then misses an intermediate change, never the last one.
-        last = {entry.path: entry.revision for entry in self._entries}
-        self._entries = [e for e in self._entries if last[e.path] == e.revision]
+        last = dict(self._entries)
+        self._entries = [entry for entry in self._entries if last[entry.path] is entry.change]
         self._compact_at = max(COMPACT_ABOVE, 2 * len(self._entries))
 
 
@@ -144,11 +146,11 @@ class ChangeIterator(Generic[T]):
             return []
         else:
             found = self._log.between(self.seen, state.revision)
-            last = {e.path: e for e in found}
-            if len(last) < len(found):
-                found = sorted(last.values(), key=lambda entry: entry.revision)
+            # Several changes of one row have its path once, and the last of them as value.
+            changes = list(dict(found).values())
+            if len(changes) < len(found):
+                changes.sort(key=lambda change: change.revision)
             self.seen = state.revision
-            changes = [Change(e.row, e.revision, e.deleted) for e in found]
         self._log.trim()
         return changes
 

@@ -18,13 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 from statedb.changes import ChangeIterator, LogEntry
 from statedb.errors import DuplicateTable, TableNotLocked, TransactionClosed
 from statedb.index import Index
-from statedb.state import Path, TableState
+from statedb.state import TableState
 from statedb.table import Table
 
 T = TypeVar("T")
-
-Written: TypeAlias = tuple[int, Path, Any, bool, Any]
-"""Revision, primary path, row (the deleted one for a deletion), deleted, the replaced row."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
@@ -59,7 +56,7 @@ class WriteTxn:
         self._root = list(root)
         self._tables = frozenset(table.slot for table in tables)
         self._touched: set[int] = set()
-        self._written: dict[Table[Any], list[Written]] = {}
+        self._written: dict[Table[Any], list[LogEntry]] = {}
         self._closed = False
 
     def state(self, table: Table[Any]) -> TableState:
@@ -79,7 +76,7 @@ class WriteTxn:
             raise TableNotLocked(table.name)
         return self._root[table.slot]
 
-    def stage(self, table: Table[Any], state: TableState, written: Written | None) -> None:
+    def stage(self, table: Table[Any], state: TableState, written: LogEntry | None) -> None:
         """Replace a table's state; internal to this package."""
         self._root[table.slot] = state
         self._touched.add(table.slot)
@@ -90,7 +87,7 @@ class WriteTxn:
         """Return a snapshot with the writes so far, whether they are committed later or not."""
         return Snapshot(tuple(self._root))
 
-    def close(self) -> tuple[dict[int, TableState], dict[Table[Any], list[Written]]]:
+    def close(self) -> tuple[dict[int, TableState], dict[Table[Any], list[LogEntry]]]:
         """End the transaction; return the new states and the written rows."""
         self._closed = True
         return {slot: self._root[slot] for slot in self._touched}, self._written
@@ -176,14 +173,14 @@ class Database:
         return WriteTxn(self._root, tables)
 
     def _commit(
-        self, states: dict[int, TableState], written: dict[Table[Any], list[Written]]
+        self, states: dict[int, TableState], written: dict[Table[Any], list[LogEntry]]
     ) -> None:
         if not states:
             return
         with self._commit_lock:
             for table, entries in written.items():
                 if table.log.followed:
-                    table.log.append([LogEntry(*entry[:4]) for entry in entries])
+                    table.log.append(entries)
             root = list(self._root)
             for slot, state in states.items():
                 root[slot] = state

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from statedb.changes import ChangeIterator, ChangeLog
+from statedb.changes import Change, ChangeIterator, ChangeLog, LogEntry
 from statedb.errors import UniqueViolation, UnknownIndex
 from statedb.index import Index, Key, as_path
 from statedb.state import (
@@ -96,6 +96,15 @@ class Table(Generic[T]):
     def revision(self, txn: ReadTxn) -> int:
         """Return the table's revision: each insert, update and delete increases it by one."""
         return txn.state(self).revision
+
+    def row_revision(self, txn: ReadTxn, key: Key) -> int | None:
+        """Return the table's revision of the last write of a row, or None without the row."""
+        entry = tree_get(txn.state(self).primary, as_path(key))
+        return entry.revision if isinstance(entry, Entry) else None
+
+    def revisions(self, txn: ReadTxn) -> Iterator[int]:
+        """Iterate over the revisions of all rows, in no particular order."""
+        return (entry.revision for entry in self._entries(txn))
 
     def find(self, txn: ReadTxn, index: str, key: Key) -> Iterator[T]:
         """Iterate over the rows with a whole key in an index. Raises `UnknownIndex`."""
@@ -218,7 +227,7 @@ class Table(Generic[T]):
                 tuple(arities),
                 state.pending,
             ),
-            (revision, path, row, False, old.row if old is not None else None),
+            LogEntry(path, Change(row, revision, False)),
         )
 
     def _erase(self, txn: WriteTxn, state: TableState, path: Path, old: Entry) -> None:
@@ -233,7 +242,7 @@ class Table(Generic[T]):
                 primary=tree_delete(state.primary, path),
                 indexes=tuple(indexes),
             ),
-            (revision, path, old.row, True, None),
+            LogEntry(path, Change(old.row, revision, True)),
         )
 
     def _unindex(self, indexes: list[Any], keys: IndexKeys, path: Path) -> None:

@@ -71,6 +71,18 @@ def test_indexes_follow_a_row_that_changes() -> None:
     assert list(table.find(gone, "color", ("s", "green"))) == []
 
 
+def test_a_row_has_the_revision_of_its_last_write() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A, B, C)
+    put(db, table, A)
+    snapshot = db.snapshot()
+    assert table.row_revision(snapshot, ("s", "a")) == 4
+    assert table.row_revision(snapshot, ("s", "b")) == 2
+    assert table.row_revision(snapshot, ("s", "x")) is None
+    assert sorted(table.revisions(snapshot)) == [2, 3, 4]
+
+
 def test_every_write_and_delete_increases_the_revision() -> None:
     db = Database()
     table = rows_table(db)
