@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from reconcilers.apply.runner import SLICE_PARTS
-from reconcilers.frrk8s import exports, single
+from reconcilers.frrk8s import exports
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from reconcilers.frrk8s.single import routers
 from reconcilers.intent.route_rows import RouteRows
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.slices import SLICE_PIECES, Pieces, Slices, finish
@@ -92,7 +93,7 @@ def test_a_small_change_is_one_slice(agent: AgentInMemory) -> None:
 def test_an_object_with_many_prefixes_is_compiled_in_slices(
     agent: AgentInMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parsed = Largest(monkeypatch, (single, "prefix"), (exports, "prefix"))
+    parsed = Largest(monkeypatch, (routers, "prefix"), (exports, "prefix"))
     written = Largest(monkeypatch, (RouteRows, "_exchange"))
     agent.write([large(COUNT)])
     before = agent.rows()
@@ -174,7 +175,7 @@ def test_the_operators_part_compiles_in_slices(
     planner = Planner(agent.db, [dialect], "kube-system", stored=False)
     operator = LocalOperator(agent.db, agent.intent, planner)
     agent.write([large(COUNT)])
-    parsed = Largest(monkeypatch, (single, "prefix"), (exports, "prefix"))
+    parsed = Largest(monkeypatch, (routers, "prefix"), (exports, "prefix"))
     for _ in operator.slices():
         parsed.look()
     parsed.look()
