@@ -48,11 +48,14 @@ class RouteSets:
         for instance in touched:
             for route_set in self._speaker.route_sets(instance):
                 if not self._has_peer(snapshot, instance, route_set):
-                    found[instance, route_set] = ()
+                    found.setdefault((instance, route_set), ())
         return found
 
     def _changed_routes(self, snapshot: Snapshot) -> Iterator[tuple[ObjectKey, list[RouteKey]]]:
-        """Yield the sets with changed routes in each instance with a peer that gets them."""
+        """Yield the sets with changed routes in each instance with a peer that gets them, or got them.
+
+        The routes of a set that has to go are not compared; their number is that of the work.
+        """
         changed: dict[str, list[RouteKey]] = {}
         for change in self._route_changes.next(snapshot):
             row = change.row
@@ -62,7 +65,9 @@ class RouteSets:
         instances = [row.name for row in self._intent.instances.all(snapshot)]
         for route_set, parts in changed.items():
             for instance in instances:
-                if self._has_peer(snapshot, instance, route_set):
+                if self._has_peer(snapshot, instance, route_set) or (
+                    route_set in self._speaker.route_sets(instance)
+                ):
                     yield (instance, route_set), parts
 
     def _needed_sets(self, snapshot: Snapshot, touched: set[str]) -> Iterator[ObjectKey]:

@@ -223,7 +223,7 @@ class Runner:
         for one in reversed(work):
             if one.unwanted:
                 with one.measured():
-                    one.unwanted = self._delete(one.queue, one.unwanted, now)
+                    one.unwanted = yield from self._delete(one.queue, one.unwanted, now, long=long)
         for one in work:
             if one.wanted:
                 with one.measured():
@@ -232,7 +232,7 @@ class Runner:
                     yield
         for one in reversed(work):
             if one.unwanted:
-                one.unwanted = self._delete(one.queue, one.unwanted, now)
+                one.unwanted = yield from self._delete(one.queue, one.unwanted, now, long=long)
         for one in work:
             if one.wanted:
                 # An object may need one that comes later in the order: it may be there now.
@@ -242,8 +242,10 @@ class Runner:
         left = sum(len(one.wanted) + len(one.unwanted) for one in work)
         return left < sum(len(keys) for _, keys in due)
 
-    def _delete(self, queue: Queue, keys: list[ObjectKey], now: float) -> list[ObjectKey]:
-        """Delete objects; returns those that are still used."""
+    def _delete(
+        self, queue: Queue, keys: list[ObjectKey], now: float, *, long: bool
+    ) -> Slices[list[ObjectKey]]:
+        """Delete objects, each in a slice of a long round; returns those that are still used."""
         reconciler = queue.reconciler
         present = set()
         for key in keys:
@@ -259,8 +261,11 @@ class Runner:
             if is_used:
                 # Its parts are not followed meanwhile.
                 queue.forget(key)
-            elif self._attempt(queue, key, now, functools.partial(reconciler.delete, key)):
+                continue
+            if self._attempt(queue, key, now, functools.partial(reconciler.delete, key)):
                 queue.gone(key)
+            if long:
+                yield
         return sorted(key for key, is_used in used.items() if is_used)
 
     def _update(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from reconcilers.apply.convert import route_attributes
@@ -62,10 +63,10 @@ class RouteRows:
         written = 0
         if not new:
             at = (route_set, object_id(origin[0]))
-            rows = [*i.routes.find(txn, BY_OBJECT, at)]
-            if self._conflicts:
-                rows += i.conflicting_routes.find(txn, BY_OBJECT, at)
-            for row in rows:
+            # Both as they are before the first write.
+            rows = i.routes.find(txn, BY_OBJECT, at)
+            conflicting = i.conflicting_routes.find(txn, BY_OBJECT, at) if self._conflicts else ()
+            for row in chain(rows, conflicting):
                 if (row.family, row.nlri) not in contributions:
                     written += self._exchange(txn, route_set, row.family, row.nlri, origin, [])
                 if self._pieces.fill_slice():

@@ -222,7 +222,7 @@ class RouteSets:
     def _drop(self, txn: WriteTxn, name: str) -> Slices[int]:
         dropped = 0
         for table in (self._intent.routes, self._intent.conflicting_routes):
-            for row in list(table.prefix(txn, KEY, (name,))):
+            for row in table.prefix(txn, KEY, (name,)):
                 table.delete(txn, (name, row.family, row.nlri))
                 self._rows.forget((name, row.family, row.nlri))
                 dropped += 1

@@ -156,6 +156,26 @@ def test_a_peer_is_moved_to_a_new_set_once_it_is_complete(agent: AgentInMemory) 
     assert routes() == [1, 1]
 
 
+def test_an_object_with_many_prefixes_goes_in_slices(agent: AgentInMemory) -> None:
+    agent.write([large(COUNT)])
+    agent.settle()
+    agent.remove(large(0))
+    agent.compiler.run()
+    agent.speaker.take()
+    turns = []
+    slices = agent.runner.slices(agent.network.now)
+    for _ in slices:
+        turns.append([name for name, *_ in agent.speaker.take()])
+        assert agent.runner.applied is None
+    turns.append([name for name, *_ in agent.speaker.take()])
+    # What the instance originates, the peers' sets, the large set: each has a turn of its own.
+    calls = [name for turn in turns for name in turn]
+    assert {"set_instance", "set_peer", "remove_route_set"} <= set(calls)
+    assert all(len(set(turn)) <= 1 for turn in turns), turns
+    agent.network.run(1)
+    assert all(status.established for status in agent.speaker.peers())
+
+
 def test_a_run_that_is_given_up_changes_nothing(agent: AgentInMemory) -> None:
     agent.write([large(COUNT)])
     before = agent.rows()
