@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
@@ -23,8 +23,9 @@ from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
 from reconcilers.render import Json, document
 from reconcilers.tables import IntentTables
-from resources.core import Node
+from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core
+from resources.enumeration import enumerate_some
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
@@ -34,10 +35,18 @@ from resources.source import Replace
 from resources.tables import Tables
 from statedb import Database
 
+SHOWN_NAMES: Final = 10
+"""Nodes of the manifests that are named where there is no such one."""
 UNNAMED_NODE: Final = "node"
 """The name of the node that is checked where manifests have none."""
 ASSUMED_NODES: Final = 100
 """Nodes with labels that no Node of the manifests has, of one check: each is compiled."""
+_ASSUMED_STATUS: Final = NodeStatus(
+    addresses=(NodeAddress("InternalIP", "198.18.0.1"), NodeAddress("InternalIP", "2001:2::1"))
+)
+"""Of a node that is assumed: every node has an address, which is its router ID. Nothing else has one of
+these, which are for benchmarks (RFC 2544, RFC 5180)."""
+_UNNAMED: Final = Node(metadata=ObjectMeta(name=UNNAMED_NODE), status=_ASSUMED_STATUS)
 
 
 class OfflineSettings(msgspec.Struct, frozen=True):
@@ -100,6 +109,15 @@ class OfflineIntent:
         self._operator.run()
         self._compiler.run()
 
+    def unknown_node(self) -> str:
+        """Return a sentence if manifests have Nodes, but not this one; else an empty text."""
+        names = sorted(row.metadata.name for row in self.resources.nodes.all(self.db.snapshot()))
+        if not names or self.settings.node in names:
+            return ""
+        plural = "s" * (len(names) != 1)
+        shown = enumerate_some(names, SHOWN_NAMES)
+        return f"there is no Node {self.settings.node}; the Node{plural} of the manifests: {shown}"
+
     def document(self) -> Json:
         """Return the document of ``waggle render``, without what dialects add to it."""
         return document(self.db.snapshot(), self.settings.node, self.resources, self.intent)
@@ -112,6 +130,11 @@ class OfflineIntent:
             for dialect in self._dialects
             for found in dialect.rendered(snapshot, node, self.intent)
         ]
+
+    def whole_document(self) -> Json:
+        """Return the document of ``waggle render``."""
+        found = self.document()
+        return found | {"generated": [*found["generated"], *self.rendered()]}
 
     def explainer(self) -> Explainer:
         """Return what explains the intent."""
@@ -133,29 +156,34 @@ def check(
     """
     loaded = load(paths, kinds_of(dialects), stdin)
     unnamed: tuple[Node, ...] = ()
-    to_come = _ToCome((), ())
+    to_come: list[_ToCome] = []
     if not nodes:
         present = [row for kind, e in loaded.replacements if kind is core.NODE for row in e.objects]
-        unnamed = () if present else (Node(metadata=ObjectMeta(name=UNNAMED_NODE)),)
-        to_come = _nodes_to_come(loaded, [*present, *unnamed])
+        unnamed = () if present else (_UNNAMED,)
+        of_kinds = (_selects_with_others, _selects_alone)
+        to_come = [_nodes_to_come(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds]
         loaded.replacements.append((core.NODE, Replace(unnamed)))
     found = _Problems({}, [])
     found.add(loaded, dialects, settings, nodes)
-    if to_come.nodes:
-        # Only dialects whose objects select by labels: of such a node nothing but labels is known.
-        selecting = [one for one in dialects if any(map(_selects_by_labels, one.kinds))]
+    for assumed in to_come:
+        if not assumed.nodes:
+            continue
+        # Only dialects whose objects select by labels: of such a node little else is known.
+        selecting = [
+            one for one in dialects if any(map(assumed.of_kind, (*one.kinds, *one.cluster_kinds)))
+        ]
         known = kinds_of(selecting)
         replacements = [of_kind for of_kind in loaded.replacements if of_kind[0] in known]
-        replacements.append((core.NODE, Replace(to_come.nodes)))
-        names = [node.metadata.name for node in to_come.nodes]
+        replacements.append((core.NODE, Replace(assumed.nodes)))
+        names = [node.metadata.name for node in assumed.nodes]
         found.add(loaded._replace(replacements=replacements), selecting, settings, names)
     return {
         "nodes": sorted(found.nodes),
         "assumedNodes": [
             {"name": node.metadata.name, "labels": dict(node.metadata.labels)}
-            for node in (*unnamed, *to_come.nodes)
+            for node in (*unnamed, *(node for of in to_come for node in of.nodes))
         ],
-        "uncheckedObjects": list(map(str, to_come.unchecked)),
+        "uncheckedObjects": [str(ref) for of in to_come for ref in of.unchecked],
         "problems": found.in_order(),
     }
 
@@ -194,11 +222,16 @@ class _ToCome(NamedTuple):
     unchecked: tuple[ObjectRef, ...]
     """The objects that select none of these either: no labels fulfil their selectors, or
     `ASSUMED_NODES` are not enough for them."""
+    of_kind: Callable[[Kind[Any]], bool]
+    """Whether the objects of a kind are such."""
 
 
-def _nodes_to_come(loaded: Loaded, present: Sequence[Node]) -> _ToCome:
-    selecting = sorted(_selecting(loaded), key=lambda one: one[0])
-    others = [selectors for _, selectors in selecting]
+def _nodes_to_come(
+    loaded: Loaded, of_kind: Callable[[Kind[Any]], bool], present: Sequence[Node]
+) -> _ToCome:
+    selecting = sorted(_selecting(loaded, of_kind), key=lambda one: one[0])
+    alone = of_kind is _selects_alone
+    others = [] if alone else [selectors for _, selectors in selecting]
     assumed: list[Node] = []
     unchecked = []
     for ref, selectors in selecting:
@@ -209,18 +242,41 @@ def _nodes_to_come(loaded: Loaded, present: Sequence[Node]) -> _ToCome:
             unchecked.append(ref)
         else:
             assumed += map(node_with, found)
-    return _ToCome(tuple(assumed), tuple(unchecked))
+    return _ToCome(
+        tuple(_completed(node, i if alone else None) for i, node in enumerate(assumed)),
+        tuple(unchecked),
+        of_kind,
+    )
 
 
-def _selects_by_labels(kind: Kind[Any]) -> bool:
+def _completed(node: Node, number: int | None) -> Node:
+    """Return an assumed node with addresses; a number is its name, also that of generated objects."""
+    metadata = node.metadata
+    if number is not None:
+        metadata = msgspec.structs.replace(metadata, name=f"assumed-{number + 1}")
+    return msgspec.structs.replace(node, metadata=metadata, status=_ASSUMED_STATUS)
+
+
+def _selects_with_others(kind: Kind[Any]) -> bool:
+    """True if objects of a kind select nodes by labels, and several are in effect on one."""
     return kind.of_node is not None and kind.of_node.selectors is not None
 
 
-def _selecting(loaded: Loaded) -> Iterator[tuple[ObjectRef, Selectors]]:
+def _selects_alone(kind: Kind[Any]) -> bool:
+    """True if objects of a kind select nodes by labels, and one at most is in effect on each."""
+    return kind.one_selects_node is not None
+
+
+def _selecting(
+    loaded: Loaded, of_kind: Callable[[Kind[Any]], bool]
+) -> Iterator[tuple[ObjectRef, Selectors]]:
     """Yield the objects that select nodes by labels, with their selectors."""
     for kind, event in loaded.replacements:
+        if not of_kind(kind):
+            continue
         for row in event.objects:
-            selectors = node_selectors(kind, row)
+            of_one = kind.one_selects_node
+            selectors = node_selectors(kind, row) if of_one is None else tuple(of_one(row))
             if selectors:
                 yield ref_to(kind, row), selectors
 
@@ -245,14 +301,18 @@ def _node_groups(
     return list(node_groups(used, snapshot, names).values())
 
 
-def render(
+def compile_manifests(
     paths: Iterable[str],
     dialects: Sequence[type[Dialect]],
     settings: OfflineSettings,
     stdin: BinaryIO | None = None,
-) -> Json:
+) -> OfflineIntent:
     """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
-    loaded = load(paths, kinds_of(dialects), stdin)
-    intent = OfflineIntent(loaded, dialects, settings)
-    found = intent.document()
-    return found | {"generated": [*found["generated"], *intent.rendered()]}
+    return OfflineIntent(load(paths, kinds_of(dialects), stdin), dialects, settings)
+
+
+def render(
+    paths: Iterable[str], dialects: Sequence[type[Dialect]], settings: OfflineSettings
+) -> Json:
+    """Return the document of ``waggle render``. Raises as `compile_manifests`."""
+    return compile_manifests(paths, dialects, settings).whole_document()

@@ -108,6 +108,7 @@ class Kind(Generic[T]):
         table: str,
         indexes: tuple[Index[Any], ...] = (),
         of_node: NodeFilter | None = None,
+        one_selects_node: NodeSelectors | None = None,
         errors: Callable[[T], Iterator[FieldError]] | None = None,
         strict: bool = False,
         definition: Definition | None = None,
@@ -126,6 +127,9 @@ class Kind(Generic[T]):
         self.indexes = indexes
         self.of_node = of_node
         """None: an agent stores all objects of the kind."""
+        self.one_selects_node = one_selects_node
+        """The node selectors of a row where one object at most is in effect on a node, and programs
+        store all of them; None for other kinds."""
         self._convert_value = convert
         self._encoded = encoded or row
         self._value_errors = value_errors

@@ -88,10 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _notes(document: dict[str, Any]) -> Iterator[str]:
     """Yield what is assumed beside the manifests, and what is not checked."""
-    labels = [
-        ",".join(f"{key}={value}" for key, value in node["labels"].items()) or "no labels"
-        for node in document["assumedNodes"]
-    ]
+    labels = [_assumed(node["name"], node["labels"]) for node in document["assumedNodes"]]
     if labels:
         plural = "s" * (len(labels) != 1)
         shown = enumerate_some(labels, SHOWN_NODES)
@@ -99,6 +96,14 @@ def _notes(document: dict[str, Any]) -> Iterator[str]:
     if document["uncheckedObjects"]:
         shown = enumerate_some(document["uncheckedObjects"], SHOWN_NODES)
         yield f"not checked, since they select neither a Node nor an assumed one: {shown}"
+
+
+def _assumed(name: str, labels: dict[str, str]) -> str:
+    """Return the labels of an assumed node, with its name where the name does not have them."""
+    text = ",".join(f"{key}={value}" for key, value in labels.items())
+    if not text:
+        return "no labels"
+    return text if text in name else f"{text} ({name})"
 
 
 def _line(problem: dict[str, Any], nodes: int) -> str:

@@ -74,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
                 output.EXIT_OK: "success",
                 output.EXIT_ERROR: output.NO_AGENT,
                 output.EXIT_USAGE: "wrong usage, or unreadable manifests",
-                output.EXIT_NOT_FOUND: "no such target, peer or instance",
+                output.EXIT_NOT_FOUND: "no such target, peer, instance or node",
             },
             TARGETS,
         ),
@@ -186,13 +186,16 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> OfflineIntent:
-    """Compile the manifests. Raises `UnreadablePathError`."""
-    from reconcilers.offline import OfflineIntent, kinds_of
-    from resources.manifests import load
+    """Compile the manifests. Raises `UnreadablePathError`, `NothingFoundError` for an unknown node."""
+    from reconcilers.intent.explain import NothingFoundError
+    from reconcilers.offline import compile_manifests
 
-    paths = manifest_paths(args)
-    loaded = load(paths, kinds_of(dialects), sys.stdin.buffer)
-    return OfflineIntent(loaded, dialects, offline_settings(args, args.dialects))
+    settings = offline_settings(args, args.dialects)
+    compiled = compile_manifests(manifest_paths(args), dialects, settings, sys.stdin.buffer)
+    unknown = compiled.unknown_node()
+    if unknown and not any(compiled.intent.instances.all(compiled.db.snapshot())):
+        raise NothingFoundError(unknown)
+    return compiled
 
 
 def _is_chosen(

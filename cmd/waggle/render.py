@@ -13,7 +13,7 @@ from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, exit_statuses
 from waggle.tables import NONE, Column
 
 NAME = "render"
@@ -57,6 +57,7 @@ def add_parser(
                 EXIT_OK: "success, also with problems",
                 EXIT_ERROR: "problems and --strict",
                 EXIT_USAGE: "wrong usage, or unreadable input",
+                EXIT_NOT_FOUND: "no peers: manifests have Nodes, and not this one",
             }
         ),
     )
@@ -70,7 +71,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     """Compile and print; returns the exit status."""
-    from reconcilers.offline import render
+    from reconcilers.offline import compile_manifests
     from resources.manifests import UnreadablePathError
 
     paths = manifest_paths(args)
@@ -78,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
     gc.disable()
     try:
         settings = offline_settings(args, args.dialects)
-        document = render(paths, args.dialects.load(), settings, sys.stdin.buffer)
+        dialects = args.dialects.load()
+        compiled = compile_manifests(paths, dialects, settings, sys.stdin.buffer)
+        document = compiled.whole_document()
     except (UnreadablePathError, InvalidOption) as error:
         print(f"waggle render: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -93,6 +96,10 @@ def run(args: argparse.Namespace) -> int:
         print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     else:
         _tables(document, args)
+    if unknown_node := compiled.unknown_node():
+        output.complain("waggle render", unknown_node)
+        if not document["instances"]:
+            return EXIT_NOT_FOUND
     return EXIT_ERROR if args.strict and document["problems"] else EXIT_OK
 
 

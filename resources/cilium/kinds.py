@@ -25,8 +25,17 @@ from resources.cilium import (
     peering_policy_errors,
 )
 from resources.kind import NAMED_AFTER_NODE, Kind
+from resources.labels import LabelSelector
 
 _VERSIONS: Final = ("v2", "v2alpha1")
+
+
+def _node_selector(
+    row: CiliumBGPClusterConfig | CiliumBGPPeeringPolicy,
+) -> tuple[LabelSelector, ...]:
+    selector = row.spec.node_selector
+    return () if selector is None else (selector,)
+
 
 CLUSTER_CONFIG = Kind(
     "CiliumBGPClusterConfig",
@@ -38,6 +47,7 @@ CLUSTER_CONFIG = Kind(
     errors=cluster_config_errors,
     strict=True,
     definition=definitions.CLUSTER_CONFIG,
+    one_selects_node=_node_selector,
     table="cilium-cluster-configs",
 )
 PEER_CONFIG = Kind(
@@ -100,6 +110,7 @@ PEERING_POLICY = Kind(
     errors=peering_policy_errors,
     strict=True,
     definition=definitions.PEERING_POLICY,
+    one_selects_node=_node_selector,
     table="cilium-peering-policies",
 )
 CILIUM_NODE = Kind(

@@ -140,6 +140,65 @@ def test_an_assumed_node_is_no_node_of_dialects_that_do_not_select_by_labels(
     )
 
 
+def cluster_config(name: str, selector: object, peer_config: str = "pc") -> dict[str, object]:
+    peer = {"name": "p", "peerASN": 65002, "peerAddress": "192.0.2.9"}
+    peer |= {"peerConfigRef": {"name": peer_config}}
+    instance = {"name": "i", "localASN": 65001, "peers": [peer]}
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumBGPClusterConfig",
+        "metadata": {"name": name},
+        "spec": {"bgpInstances": [instance], "nodeSelector": selector},
+    }
+
+
+PEER_CONFIG = {
+    "apiVersion": "cilium.io/v2", "kind": "CiliumBGPPeerConfig", "metadata": {"name": "pc"}, "spec": {}
+}  # fmt: skip
+PEERING_POLICY = {
+    "apiVersion": "cilium.io/v2alpha1",
+    "kind": "CiliumBGPPeeringPolicy",
+    "metadata": {"name": "v1"},
+    "spec": {
+        "nodeSelector": {"matchLabels": {"rack": "v1"}},
+        "virtualRouters": [
+            {"localASN": 65001, "neighbors": [{"peerAddress": "192.0.2.9/32", "peerASN": 65002}]}
+        ],
+    },
+}
+
+
+def test_objects_of_cilium_need_no_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    rack = {"matchLabels": {"rack": "a"}}
+    for objects in (
+        [cluster_config("c", None), PEER_CONFIG],
+        [cluster_config("c", rack), PEER_CONFIG],
+        [PEERING_POLICY],
+    ):
+        path.write_text(yaml.safe_dump_all(objects))
+        status = main(["check", "-f", str(path)])
+        assert (status, capsys.readouterr().out) == (0, "")
+
+
+def test_each_cluster_config_is_checked_on_a_node_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    rack, gpu = {"matchLabels": {"rack": "a"}}, {"matchLabels": {"gpu": "yes"}}
+    objects = [cluster_config("one", rack, "none"), cluster_config("two", gpu, "nothing")]
+    path.write_text(yaml.safe_dump_all(objects))
+    assert main(["check", "-f", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert [line.split(": ")[-1] for line in out.splitlines()] == [
+        "there is no CiliumBGPPeerConfig 'none' (node assumed-1)",
+        "there is no CiliumBGPPeerConfig 'nothing' (node assumed-2)",
+    ]
+    assert "3 nodes assumed: no labels, rack=a (assumed-1), gpu=yes (assumed-2)\n" in err
+
+
 def test_no_node_is_assumed_beside_selected_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

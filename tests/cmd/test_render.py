@@ -97,6 +97,28 @@ def test_that_no_node_is_selected_is_a_note_and_no_error(
     ]
 
 
+@pytest.mark.parametrize("command", ["render", "explain"])
+def test_a_node_that_the_manifests_do_not_have_is_an_error_with_those_that_they_have(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "-f", "examples/quickstart", "--node", "node-2"]) == 4
+    line = capsys.readouterr().err
+    sentence = "there is no Node node-2; the Node of the manifests: node-1"
+    assert line == f"waggle {command}: {sentence}\n"
+
+
+def test_a_node_needs_no_node_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = tmp_path / "one.json"
+    manifest.write_text(json.dumps(frr_configuration("x", 179)))
+    assert main(["render", "-f", str(manifest), "--node", "n1", "-o", "table"]) == 0
+    assert "waggle render: " not in capsys.readouterr().err
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"}}
+    items = [node, frr_configuration("x", 179)]
+    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert main(["render", "-f", str(manifest), "--node", "n1", "-o", "table"]) == 0
+    assert "waggle render: there is no Node n1; the Node of" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "flags", [["--drain-taint", "a,b"], ["--drain-taint", "a", "--drain-taint", "b"]]
 )
