@@ -118,6 +118,9 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
             if LLGR_STALE in communities and not self.long_lived:
                 # RFC 9494 section 4.3
                 return False
+            if self.transparent:
+                # RFC 7947 section 2.2.4: a route server passes communities on, for its clients.
+                return True
             if NO_ADVERTISE in communities:
                 return False
             if self.ebgp and NO_EXPORT_SUBCONFED in communities:
@@ -131,7 +134,8 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
     """Return the attributes with which a path is advertised, except for the next hop."""
     attributes = path.attributes
     if rules.ebgp and not rules.confederation:
-        # RFC 7947 section 2.2: a route server leaves AS path and MED of received routes unchanged.
+        # RFC 7947 section 2.2: a route server leaves AS path, MED and communities of received routes
+        # unchanged.
         transparent = rules.transparent and not path.source.local
         as_path = without_confederation(attributes.as_path)
         keeps_med = transparent or path.source.local or bool(path.overrides & MED_SET)
@@ -149,7 +153,7 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
             originator_id=None,
             cluster_list=(),
             unknown=_partial(attributes),
-            **_within_the_as(path),
+            **({} if transparent else _within_the_as(path)),
         )
     preference = attributes.local_preference
     if rules.confederation:

@@ -227,6 +227,7 @@ MUTANTS: Final = (
         "as_path=as_path if transparent else prepend(as_path, rules.local_asn),",
         "as_path=prepend(as_path, rules.local_asn),",
     ),
+    Mutant("7947", "speaker/rib/export.py", "if self.transparent:", "if False:"),
     Mutant(
         "7947",
         "speaker/attribute/rules.py",

@@ -56,6 +56,30 @@ def test_rfc7947_2_2_a_route_server_leaves_as_path_next_hop_and_med_unchanged() 
     assert (route.as_path, route.next_hop, route.med) == ("65001", "::ffff:10.0.0.1", 8)
 
 
+NO_EXPORT, NO_ADVERTISE, NO_EXPORT_SUBCONFED = 0xFFFFFF01, 0xFFFFFF02, 0xFFFFFF03
+NON_TRANSITIVE = bytes.fromhex("4002fde900000001")
+
+
+@pytest.mark.parametrize("community", [NO_EXPORT, NO_ADVERTISE, NO_EXPORT_SUBCONFED])
+def test_rfc7947_2_2_4_a_route_server_passes_communities_on(community: int) -> None:
+    network = Network()
+    _, (source, client) = exchange(network, role=Role.ROUTE_SERVER_CLIENT)
+    sent = RouteAttributes(communities=(community,), extended_communities=(NON_TRANSITIVE,))
+    source.routes({"10.9.1.0/24": sent})
+    network.run(1)
+    route = client.available(IPV4_UNICAST)["10.9.1.0/24"]
+    assert len(route.communities) == 1
+    assert route.extended_communities == (NON_TRANSITIVE.hex(),)
+
+
+def test_without_the_role_a_received_no_export_is_not_advertised_to_another_as() -> None:
+    network = Network()
+    _, (source, client) = exchange(network, server=None)
+    source.routes({"10.9.1.0/24": RouteAttributes(communities=(NO_EXPORT,))})
+    network.run(1)
+    assert "10.9.1.0/24" not in client.available(IPV4_UNICAST)
+
+
 def test_the_own_routes_of_a_route_server_have_its_as_and_next_hop() -> None:
     network = Network()
     hub, (_, client) = exchange(network, role=Role.ROUTE_SERVER_CLIENT)
