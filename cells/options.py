@@ -223,6 +223,14 @@ class ApplyOptions(Options, frozen=True):
             metavar="N",
         ),
     ] = 2_000_000
+    enforce_first_as: Annotated[
+        bool,
+        setting(
+            "routes of an eBGP peer whose AS path begins with another AS than the peer's are "
+            "malformed; false: they are not, for peers that are route servers",
+            flag="--enforce-first-as",
+        ),
+    ] = True
 
 
 class ReadinessOptions(Options, frozen=True):

@@ -115,6 +115,14 @@ class AttributeType(IntEnum):
     PREFIX_SID = 40
 
 
+def attribute_name(number: int) -> str:
+    """Return the name of a path attribute: ``AS_PATH``, or ``attribute 99``."""
+    try:
+        return AttributeType(number).name
+    except ValueError:
+        return f"attribute {number}"
+
+
 class Origin(IntEnum):
     """Values of ORIGIN."""
 

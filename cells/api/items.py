@@ -116,6 +116,8 @@ def peer_item(node: str, status: PeerStatus) -> PeerItem:
         likely_cause=status.likely_cause or None,
         messages_received=status.messages_received,
         messages_sent=status.messages_sent,
+        malformed_updates=status.malformed_updates or None,
+        malformed=status.malformed or None,
         flaps=status.flaps,
         last_error=status.last_error,
         authentication=status.authentication,

@@ -106,6 +106,10 @@ class PeerItem(Item, frozen=True, kw_only=True):
     """What to check where the peer does not come up."""
     messages_received: int | None = None
     messages_sent: int | None = None
+    malformed_updates: int | None = None
+    """UPDATEs of this session that cost their routes only (RFC 7606); absent without any."""
+    malformed: str | None = None
+    """What was wrong with the last one that was logged."""
     flaps: int | None = None
     """How often the session has been lost after it was Established."""
     last_error: str | None = None

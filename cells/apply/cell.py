@@ -30,7 +30,8 @@ def make_peers(
 ) -> Peers:
     """Return the reconciler of peers."""
     keep = None if options.keep_received == "all" else options.keep_received
-    received = ReceivedRoutes(keep, options.received_limit)
+    enforced = options.enforce_first_as
+    received = ReceivedRoutes(keep, options.received_limit, enforce_first_as=enforced)
     return Peers(database, intent_tables, tables, speaker, received)
 
 

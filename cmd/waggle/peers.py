@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
     output.table(COLUMNS, rows, args)
-    for sentence in left_out(answer["items"]):
+    for sentence in (*left_out(answer["items"]), *malformed(answer["items"])):
         output.complain("waggle peers", sentence)
     for problem in answer.get("problems", []):
         output.complain("waggle peers", problem)
@@ -118,6 +118,20 @@ def left_out(items: Iterable[dict[str, Any]]) -> Iterator[str]:
                 f"{item['name']}: {count} prefixes are not advertised: they do not fit a message to "
                 "the peer"
             )
+
+
+def malformed(items: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each peer some of whose UPDATEs cannot be used."""
+    for item in items:
+        for text in malformed_updates(item):
+            yield f"{item['name']}: {text}"
+
+
+def malformed_updates(item: dict[str, Any]) -> Iterator[str]:
+    """Yield how many UPDATEs of a session are malformed, and why; nothing without any."""
+    count = item.get("malformedUpdates", 0)
+    if count:
+        yield f"{count} malformed UPDATE{'s' if count > 1 else ''}: {item.get('malformed', '')}"
 
 
 def row(item: dict[str, Any], now: datetime) -> list[str]:

@@ -186,6 +186,8 @@ def _notes(
         yield f"these are the first {args.limit} routes; there are more"
     elif selection.table == "received" and selection.prefix is None:
         yield from _not_kept(_peers(args), selection)
+    if selection.table == "received" and not missing:
+        yield from peers.malformed(_peers(args))
     if selection.table == "advertised" and not missing:
         yield from peers.left_out(_peers(args))
 
@@ -320,7 +322,8 @@ def _no_routes(selection: Selection, peer: str | None, *, is_kept: bool) -> str:
     why = {
         "advertised": "no route is selected for advertisement, or no session is Established; "
         "see waggle peers",
-        "received": "no session is Established, or the peers send no routes; see waggle peers",
+        "received": "no session is Established, or the peers send no valid routes; see waggle "
+        "peers",
         "available": "no route is selected for advertisement and none was received",
     }[selection.table]
     return f"no {selection.table} {family}routes{where}: {why}"

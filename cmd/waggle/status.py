@@ -9,7 +9,7 @@ from typing import Any
 
 from cells.api.model import problem_text
 from waggle import ask_agent, output
-from waggle.peers import ESTABLISHED, reason
+from waggle.peers import ESTABLISHED, malformed_updates, reason
 from waggle.tables import NONE, Column
 
 CONDITIONS = (
@@ -138,4 +138,4 @@ def _peer(peer: dict[str, Any], now: datetime) -> str:
     ]
     asn = f", AS {peer['peerASN']}" if "peerASN" in peer else ""
     where = peer.get("address") or peer.get("interface") or "no address"
-    return "; ".join((f"{peer['name']} ({where}{asn}): {state}", *counts))
+    return "; ".join((f"{peer['name']} ({where}{asn}): {state}", *counts, *malformed_updates(peer)))

@@ -75,6 +75,8 @@ class ReceivedRoutes(NamedTuple):
     """Paths that are kept of a peer from which nothing is imported; None keeps all."""
     limit: int = 0
     """Prefixes of a family beyond which a session is ended; 0 is no limit."""
+    enforce_first_as: bool = True
+    """Whether the AS path of an eBGP peer's routes has to begin with its AS (RFC 4271 section 6.3)."""
 
     def limits(self) -> tuple[MaximumPrefixes, ...]:
         """Return the limits of a peer."""
@@ -134,6 +136,7 @@ def peer_config(
         families=peer.families,
         maximum_prefixes=received.limits(),
         keep_received=received.keep,
+        enforce_first_as=received.enforce_first_as,
         route_set=peer.route_set,
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),

@@ -88,6 +88,10 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What to check where the peer does not come up, as text; empty where nothing is known."""
     failures: int = 0
     """Failed attempts since the session was last Established."""
+    malformed_updates: int = 0
+    """Malformed UPDATEs of this session, which cost their routes only (RFC 7606)."""
+    malformed: str = ""
+    """What was wrong with the last one that was reported, as text (`SessionError`)."""
     initial_table_sent: bool = False
     """Whether the initial table, up to End-of-RIB, was written since Established; the kernel has
     accepted it once `queued_octets` is 0."""

@@ -83,7 +83,8 @@ def _check_external(path: AsPath, session: Negotiated) -> None:
         expected = AS_TRANS
     if first != expected:
         raise MalformedValue(
-            f"the first AS is {first}, the peer's is {session.peer_asn}",
+            f"the first AS is {first}, the peer's is {session.peer_asn}; for a route server switch "
+            "enforce-first-AS off",
             UpdateSubcode.MALFORMED_AS_PATH,
         )
 

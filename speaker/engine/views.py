@@ -84,6 +84,8 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         ),
         dynamic=peer.dynamic is not None,
         route_set=config.route_set,
+        malformed_updates=0 if established is None else established.inbound.faults,
+        malformed="" if established is None else established.inbound.malformed,
         initial_table_sent=established is not None and not _is_pending(established),
     )
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
 from speaker.attribute import AS_CONFED_SET, AS_SET, ErrorHandling, PathAttributes
+from speaker.iana import attribute_name
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.message.update import CACHE_OCTETS
 from speaker.negotiated import Negotiated
@@ -58,6 +59,7 @@ class InboundUpdates:
         "faults",
         "last_end_of_rib",
         "loops",
+        "malformed",
         "path_limit_exceeded",
         "prefixes_treated_as_withdraw",
         "treated_as_withdraw",
@@ -95,6 +97,8 @@ class InboundUpdates:
         """The family of an End-of-RIB marker that the caller has not handled yet."""
         self.faults = 0
         """UPDATEs with a fault."""
+        self.malformed = ""
+        """What was wrong with the last one that was reported, as text."""
         self.path_limit_exceeded = False
         """Whether the last processed UPDATE had more than `MAX_PATHS` paths of a prefix."""
         self.unnegotiated = 0
@@ -221,18 +225,15 @@ class InboundUpdates:
         self.faults += 1
         if self.faults & (self.faults - 1):
             return None
+        number = f"number {self.faults} of this session"
         if not update.faults:
-            return MalformedReport(
-                0,
-                f"UPDATE with more than {MAX_PATHS} paths of a prefix: those beyond were left out"
-                f" (number {self.faults} of this session)",
-            )
+            self.malformed = f"more than {MAX_PATHS} paths of a prefix: those beyond were left out"
+            return MalformedReport(0, f"UPDATE with {self.malformed} ({number})")
         fault = max(update.faults, key=lambda one: one.outcome)
+        cause = f"{attribute_name(fault.attribute)}: {fault.rule}"
+        self.malformed = f"{cause} ({fault.outcome})"
         return MalformedReport(
-            fault.subcode,
-            f"UPDATE with a bad attribute {fault.attribute}: {fault.rule}"
-            f" ({fault.outcome}, number {self.faults} of this session)",
-            fault.data,
+            fault.subcode, f"malformed UPDATE: {cause} ({fault.outcome}, {number})", fault.data
         )
 
     def decode_route_refresh(self, body: bytes) -> RouteRefresh | None:

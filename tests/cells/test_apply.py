@@ -419,15 +419,16 @@ def test_an_agent_is_not_ready_before_every_reconciler_could_list_its_objects(
 
 
 @pytest.mark.parametrize(
-    ("flags", "kept", "limit"),
+    ("flags", "kept", "limit", "enforced"),
     [
-        ({}, 1000, 2_000_000),
-        ({"keep_received": "7", "received_limit": "5"}, 7, 5),
-        ({"keep_received": "all", "received_limit": "0"}, None, None),
+        ({}, 1000, 2_000_000, True),
+        ({"keep_received": "7", "received_limit": "5"}, 7, 5, True),
+        ({"keep_received": "all", "received_limit": "0"}, None, None, True),
+        ({"enforce_first_as": "false"}, 1000, 2_000_000, False),
     ],
 )
 def test_received_routes_of_a_peer_are_kept_and_limited_as_set(
-    flags: dict[str, str], kept: int | None, limit: int | None, tmp_path: Path
+    flags: dict[str, str], kept: int | None, limit: int | None, enforced: bool, tmp_path: Path
 ) -> None:
     hive = agent(tmp_path, **flags)
     speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
@@ -441,3 +442,4 @@ def test_received_routes_of_a_peer_are_kept_and_limited_as_set(
     assert peer.keep_received == kept
     limits = {one.limit for one in peer.maximum_prefixes}
     assert limits == (set() if limit is None else {limit})
+    assert peer.first_as_enforced is enforced

@@ -360,7 +360,7 @@ def test_an_update_that_was_survived_is_no_notification() -> None:
         session_error(
             code=3,
             subcode=5,
-            text="UPDATE with a bad attribute 8",
+            text="malformed UPDATE",
             data="c00801ff",
             survived=True,
         )

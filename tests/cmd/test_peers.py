@@ -230,3 +230,19 @@ def test_wrong_usage_is_one_sentence_and_exit_2(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_malformed_updates_of_a_peer_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    text = "AS_PATH: the first AS is 65009, the peer's is 65001 (treat-as-withdraw)"
+    some = replace(UP, received=counts(0, 0), malformed_updates=9, malformed=text)
+    sentence = f"tor-1: 9 malformed UPDATEs: {text}\n"
+    with serving(path, MadeUp([some, replace(UP, name="tor-3"), DOWN])):
+        assert main(["peers", "--socket", str(path)]) == 0
+        assert capsys.readouterr().err == f"waggle peers: {sentence}"
+        assert main(["routes", "received", "--socket", str(path)]) == 0
+        assert capsys.readouterr().err.endswith(f"waggle routes: {sentence}")
+        assert main(["routes", "advertised", "--socket", str(path)]) == 0
+        assert "malformed" not in capsys.readouterr().err

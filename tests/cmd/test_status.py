@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cells.api.model import (
     ConditionItem,
@@ -144,3 +145,13 @@ def test_a_long_line_is_broken_at_spaces_on_a_terminal(
         "CiliumBGPClusterConfig/c      cilium.io/NoMatchingNode",
         "  STATUS  False",
     ]
+
+
+def test_malformed_updates_are_with_the_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer = replace(PEERS[0], malformed_updates=1, malformed="AS_PATH: AS 0 (treat-as-withdraw)")
+    with serving(tmp_path / "s", MadeUp(status=replace(ILL, peers=[peer]))):
+        main(["status", "--socket", str(tmp_path / "s")])
+    found = "12 advertised; 1 malformed UPDATE: AS_PATH: AS 0 (treat-as-withdraw)\n"
+    assert found in capsys.readouterr().out

@@ -106,6 +106,18 @@ def test_rfc7947_2_2_2_1_a_client_accepts_another_first_as(
     assert ("fd00:9::/48" in client.available(IPV6_UNICAST)) is accepted
 
 
+def test_routes_with_another_first_as_are_seen_in_the_status() -> None:
+    network = Network()
+    _, (source, client) = exchange(network)
+    status = client.status()
+    assert (status.malformed_updates, [one.received for one in status.families]) == (2, [0, 0])
+    assert status.malformed == (
+        "AS_PATH: the first AS is 65001, the peer's is 65100; for a route server switch "
+        "enforce-first-AS off (treat-as-withdraw)"
+    )
+    assert (source.status().malformed_updates, source.status().malformed) == (0, "")
+
+
 def test_without_the_role_the_as_is_prepended_and_the_next_hop_is_self() -> None:
     _, (_, client) = exchange(Network(), server=None)
     route = client.available(IPV4_UNICAST)["10.9.0.0/24"]

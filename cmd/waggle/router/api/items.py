@@ -27,6 +27,8 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
         "flaps": status.flaps,
         "updatesReceived": status.updates_received,
         "updatesSent": status.updates_sent,
+        "malformedUpdates": status.malformed_updates,
+        "malformed": status.malformed or None,
         "dynamic": status.dynamic,
         "families": {
             str(family.family): {
@@ -35,6 +37,7 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
                 "accepted": family.accepted,
                 "advertised": family.advertised,
                 "leftOut": family.left_out,
+                "stale": family.stale,
             }
             for family in status.families
         },
