@@ -39,7 +39,8 @@ def likely_cause(session: Session, config: PeerConfig) -> str:
     """
     if session.state is State.ESTABLISHED or config.disabled_reason is not None:
         return ""
-    trouble = session.owner.session_end.trouble
+    end = session.owner.session_end
+    trouble = end.trouble
     if trouble is None:
         if session.state is State.ACTIVE and retry_in(session) is None:
             return f"this node is not a neighbour of the peer, {_silence(config)}"
@@ -52,7 +53,8 @@ def likely_cause(session: Session, config: PeerConfig) -> str:
         )
     if "unreachable" in trouble or "no route" in trouble:
         return "this node has no route to the address, or nothing on the link has the address"
-    if trouble.startswith(CONNECTION_LOST):
+    if trouble.startswith(CONNECTION_LOST) and not end.open_rejected:
+        # A peer whose OPEN was rejected closes connections for a while: `reason` has why.
         return (
             "the peer ended the connection before its OPEN: it has no neighbour with this node's "
             "address, or expects another number of hops (eBGP multihop, TTL security)"

@@ -33,6 +33,8 @@ class SessionEnd:
         """Failed attempts, of any kind, since a session was Established."""
         self.refused_capabilities = False
         """The peer refused the capabilities: the next OPEN omits the optional ones (RFC 5492)."""
+        self.open_rejected = False
+        """An OPEN of either side was rejected since a session was Established."""
         self.hard = False
         """The session ended by a NOTIFICATION that removes its routes (RFC 8538 section 3)."""
         self._transport_lost = False
@@ -48,6 +50,7 @@ class SessionEnd:
         self.failure = self.trouble = None
         self.failures = 0
         self.refused_capabilities = False
+        self.open_rejected = False
         self.hard = False
         self.damped()
 
@@ -83,6 +86,7 @@ class SessionEnd:
             self.failed(f"the peer sent {text}")
             if message.code == ErrorCode.OPEN_MESSAGE and message.subcode in _REFUSES_CAPABILITIES:
                 self.refused_capabilities = True
+        self.open_rejected |= message.code == ErrorCode.OPEN_MESSAGE
         self.hard = message.is_hard_reset or not graceful
         self._protocol_error = message.code != ErrorCode.CEASE
         self._transport_lost = self._transport_lost or not sent

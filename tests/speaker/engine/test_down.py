@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from speaker.api import PeerConfig, PeerStatus, Secret
-from speaker.engine.inputs import SetPeer, TransportFailed
+from speaker.engine.inputs import RemovePeer, SetPeer, TransportFailed
+from speaker.iana import Role
 from speaker.peer.actions import Connect
 from tests.speaker.network import INSTANCE, Host, Network
 
@@ -120,3 +121,17 @@ def test_a_session_that_is_up_has_neither_reason_nor_cause() -> None:
     status = a.status()
     assert status.established
     assert (status.reason, status.likely_cause, status.failures) == ("", "", 0)
+
+
+def test_a_rejected_open_is_the_reason_while_the_peer_closes_connections() -> None:
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002, role=Role.PEER, role_strict=True))
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True))
+    network.run(1)
+    assert "the peer sent no role" in a.status().reason
+    # GoBGP accepts connections in its pause after an error, and closes them.
+    b.give(RemovePeer(INSTANCE, "a"))
+    network.run(30)
+    assert a.status().reason == "the peer sent no role; then connection lost: closed by the peer"
+    assert a.status().likely_cause == ""
