@@ -24,6 +24,7 @@ from speaker.rib.path import (
     DEFAULT_LOCAL_PREFERENCE,
     LLGR_STALE,
     MED_SET,
+    NEXT_HOP_KEPT,
     NEXT_HOP_SELF,
     NEXT_HOP_SET,
     Path,
@@ -210,15 +211,16 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
         or not rules.ebgp
         or rules.confederation
         or rules.transparent
-        or bool(path.overrides & NEXT_HOP_SET)
+        or bool(path.overrides & (NEXT_HOP_SET | NEXT_HOP_KEPT))
     )
     if not keep or path.overrides & NEXT_HOP_SELF:
         return own
     if len(theirs) != 4 and not path.source.local and not path.overrides & NEXT_HOP_SET:
         # RFC 2545 section 3: a link-local address is a next hop on its own link only. Behind a global
-        # address it is left out; alone it is replaced, unless the peer is a route server's client.
+        # address it is left out; alone it is replaced, unless the peer is a route server's client on a
+        # link-local session, too.
         theirs = theirs[:16]
-        if _is_link_local(theirs) and not rules.transparent:
+        if _is_link_local(theirs) and not (rules.transparent and _is_link_local(own[:16])):
             return own
     # A third-party next hop of the other address family needs RFC 8950.
     same_kind = (len(theirs) == 4) == (len(own) == 4)
@@ -231,6 +233,8 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
 
 def _is_link_local(address: bytes) -> bool:
     """Return whether an IPv6 address is link-local (fe80::/10), or unspecified."""
+    if len(address) != 16:
+        return False
     return (address[0] == 0xFE and address[1] & 0xC0 == 0x80) or not any(address)
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from speaker.attribute import PathAttributes
 from speaker.attribute.as_path import without_confederation
 from speaker.rib.export import without_non_transitive
-from speaker.rib.path import NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
+from speaker.rib.path import NEXT_HOP_KEPT, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
 
 
 class Border(NamedTuple):
@@ -55,7 +55,7 @@ def imported_path(path: Path, source: Source, border: Border) -> Path | None:
     for _, asns in attributes.as_path:
         if not border.own_asns.isdisjoint(asns):
             return None
-    overrides = path.overrides & ~NEXT_HOP_SET | NEXT_HOP_SELF
+    overrides = path.overrides & ~(NEXT_HOP_SET | NEXT_HOP_KEPT) | NEXT_HOP_SELF
     if not border.same_as:
         attributes = _of_another_as(path, border)
     return Path(attributes, source, None, overrides)

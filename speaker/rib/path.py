@@ -20,6 +20,7 @@ DEFAULT_LOCAL_PREFERENCE: Final = 100
 MED_SET: Final = 1
 NEXT_HOP_SET: Final = 2
 NEXT_HOP_SELF: Final = 4
+NEXT_HOP_KEPT: Final = 8
 """Attributes that a policy has set: the export rules of a session do not change them (bit mask)."""
 LLGR_STALE: Final = WELL_KNOWN_COMMUNITIES["llgr-stale"]
 
@@ -132,8 +133,9 @@ class Path(msgspec.Struct, eq=False, weakref=True):
     """One attribute set from one source; frozen by convention, compared by identity.
 
     ``rejected`` is why routes with these attributes are ineligible (an AS loop ...), or None.
-    ``overrides`` is a mask of `MED_SET`, `NEXT_HOP_SET` and `NEXT_HOP_SELF`. Attributes that took the
-    fast path are decoded on first access; the rank is computed when there is more than one path.
+    ``overrides`` is a mask of `MED_SET` and one of `NEXT_HOP_SET`, `NEXT_HOP_SELF` and
+    `NEXT_HOP_KEPT`. Attributes that took the fast path are decoded on first access; the rank is
+    computed when there is more than one path.
     """
 
     _attributes: PathAttributes | None

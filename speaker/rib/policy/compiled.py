@@ -28,7 +28,14 @@ from speaker.api import (
 )
 from speaker.attribute import PathAttributes, hop_count, prepend
 from speaker.nlri import Family
-from speaker.rib.path import MED_SET, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
+from speaker.rib.path import (
+    MED_SET,
+    NEXT_HOP_KEPT,
+    NEXT_HOP_SELF,
+    NEXT_HOP_SET,
+    Path,
+    Source,
+)
 from speaker.rib.policy.as_path import AsPathPattern
 from speaker.rib.policy.communities import (
     Communities,
@@ -233,8 +240,12 @@ class _CompiledTerm:
         after = before | self._overrides
         if self._next_hop is None:
             return after
-        after &= ~(NEXT_HOP_SET | NEXT_HOP_SELF)
-        return after | (NEXT_HOP_SELF if self._next_hop == "self" else NEXT_HOP_SET)
+        others = after & ~(NEXT_HOP_SET | NEXT_HOP_SELF | NEXT_HOP_KEPT)
+        if self._next_hop == "self":
+            return others | NEXT_HOP_SELF
+        if self._next_hop == "unchanged" and not after & NEXT_HOP_SET:
+            return others | NEXT_HOP_KEPT
+        return others | NEXT_HOP_SET
 
 
 def _tests(match: Match) -> Iterable[Test]:

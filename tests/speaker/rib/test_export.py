@@ -10,7 +10,7 @@ from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, UnknownAttri
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family, Role
 from speaker.rib.export import ExportRules, NextHop, export_attributes, export_next_hop
 from speaker.rib.local_routes import LOCAL, LocalPaths
-from speaker.rib.path import NEXT_HOP_SET, Path, Source
+from speaker.rib.path import NEXT_HOP_KEPT, NEXT_HOP_SET, Path, Source
 
 OWN4, OWN6 = bytes((10, 0, 0, 1)), bytes.fromhex("fd00") + bytes(13) + b"\x01"
 THEIRS = bytes((10, 0, 0, 9))
@@ -162,6 +162,21 @@ def test_rfc2545_3_a_received_link_local_next_hop_stays_on_its_link(family: Fami
     set_by_policy.overrides = NEXT_HOP_SET
     assert export_next_hop(set_by_policy, family, internal) == LINK_LOCAL
     assert export_next_hop(local(next_hop="fe80::9"), family, internal) == LINK_LOCAL
-    # The clients of a route server share its link.
+    # "unchanged" is no such decision: the address is of another link all the same.
+    unchanged = learnt(next_hop=LINK_LOCAL)
+    unchanged.overrides = NEXT_HOP_KEPT
+    assert export_next_hop(unchanged, family, rules(mp4=True)) == OWN6
+    unchanged = learnt(next_hop=GLOBAL + LINK_LOCAL)
+    unchanged.overrides = NEXT_HOP_KEPT
+    assert export_next_hop(unchanged, family, rules(mp4=True)) == GLOBAL
+
+
+@pytest.mark.parametrize("family", [IPV4_UNICAST, IPV6_UNICAST])
+def test_the_link_of_a_route_server_and_its_clients_keeps_a_link_local_next_hop(
+    family: Family,
+) -> None:
     server = msgspec.structs.replace(rules(mp4=True), role=Role.ROUTE_SERVER)
+    assert export_next_hop(learnt(next_hop=LINK_LOCAL), family, server) == OWN6
+    here = NextHop(family, b"\xfe\x80" + bytes(13) + b"\x01", mp=True)
+    server = msgspec.structs.replace(server, next_hops=(here,))
     assert export_next_hop(learnt(next_hop=LINK_LOCAL), family, server) == LINK_LOCAL

@@ -11,7 +11,7 @@ from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, as_path_text
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.nlri import prefix_to_wire
 from speaker.rib.local_routes import LOCAL
-from speaker.rib.path import MED_SET, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
+from speaker.rib.path import MED_SET, NEXT_HOP_KEPT, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
 from speaker.rib.policy import CompiledPolicy, compile_import
 
 PEER = Source("upstream", address=b"\x0a\x00\x00\x01", router_id=1, ebgp=True)
@@ -146,7 +146,7 @@ def test_prepending_puts_the_first_number_first() -> None:
         (Set(med=1), MED_SET),
         (Set(remove_med=True), MED_SET),
         (Set(next_hop="self"), NEXT_HOP_SELF),
-        (Set(next_hop="unchanged"), NEXT_HOP_SET),
+        (Set(next_hop="unchanged"), NEXT_HOP_KEPT),
         (Set(next_hop="10.0.0.9", med=1), NEXT_HOP_SET | MED_SET),
     ],
 )
@@ -231,3 +231,10 @@ def test_all_and_none_are_policies() -> None:
     listed = compile_import("p", (PrefixRule("10.0.0.0/8"),))
     assert listed is not None
     assert not listed.accepts_nothing
+
+
+def test_an_address_that_an_earlier_term_has_set_stays_so_unchanged() -> None:
+    set_before = Term(set=Set(next_hop="10.0.0.9"), action="next")
+    passed = apply(terms(set_before, Term(set=Set(next_hop="unchanged"))), path())
+    assert passed is not None
+    assert passed.overrides == NEXT_HOP_SET
