@@ -211,7 +211,8 @@ def _find(
         try:
             return (msgspec.convert(section[item.key], item.type),)
         except msgspec.ValidationError as error:
-            raise SettingError(source, key, _reason(item, error)) from None
+            shown = f": {section[item.key]!r}" if item.choices and item.is_number else ""
+            raise SettingError(source, key, f"{_reason(item, error)}{shown}") from None
     return None
 
 
