@@ -6,7 +6,9 @@ four octets. An invalid value is rejected when it is created, by an error that n
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
+import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -20,6 +22,9 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 BGP_PORT = 179
 MAX_UINT32 = 0xFFFFFFFF
 DEFAULT_FAMILIES = (IPV4_UNICAST, IPV6_UNICAST)
+
+_INTERFACE: Final = re.compile(r"[!-$&-.0-9;-~]{1,15}")
+"""The name of a network interface: no space, slash, colon or percent sign, at most 15 octets."""
 
 AddPathMode = Literal["none", "receive", "send", "both"]
 PeerAs = int | Literal["internal", "external"]
@@ -223,7 +228,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
                 "instance", self.name, "imports", "other instances, each of them once"
             )
         for address, port in self.listen:
-            _check_address("instance", self.name, "listen", address)
+            _check_listening("instance", self.name, "listen", address)
             _check_range("instance", self.name, "listen", port, 0, 65535)
 
 
@@ -362,6 +367,10 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
                 raise InvalidConfig(
                     "peer", self.name, "local_address", "of the same IP version as the address"
                 )
+        if self.interface is not None and not _INTERFACE.fullmatch(self.interface):
+            raise InvalidConfig(
+                "peer", self.name, "interface", f"{self.interface!r} cannot be an interface's name"
+            )
         _check_range("peer", self.name, "port", self.port, 1, 65535)
         if self.local_port is not None:
             _check_range("peer", self.name, "local_port", self.local_port, 0, 65535)
@@ -442,8 +451,9 @@ def _check_host(kind: str, name: str, field: str, text: str) -> int:
     return version
 
 
-def _check_address(kind: str, name: str, field: str, text: str) -> int:
-    try:
-        return ipaddress.ip_address(text).version
-    except ValueError:
-        raise InvalidConfig(kind, name, field, f"{text!r} is not an IP address") from None
+def _check_listening(kind: str, name: str, field: str, text: str) -> None:
+    """Reject what no socket can listen on; an unspecified address is all of its family."""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(text).is_unspecified:
+            return
+    _check_host(kind, name, field, text)

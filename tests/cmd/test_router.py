@@ -55,6 +55,16 @@ def test_rfc8212_without_a_policy_no_route_is_imported_or_exported(tmp_path: Pat
     assert (peer.import_, peer.export) == ("none", "none")
 
 
+def test_one_link_local_address_on_two_interfaces_is_two_neighbours(tmp_path: Path) -> None:
+    text = "neighbors: [{address: 'fe80::1%eth0'}, {address: 'fe80::1%eth1'}]"
+    assert len(load(write(tmp_path, MINIMAL + text)).peers()) == 2
+
+
+def test_a_router_may_listen_on_all_addresses(tmp_path: Path) -> None:
+    text = "listen: [{address: '::'}, {address: 0.0.0.0}, {address: 'fe80::1%eth0'}]"
+    assert len(load(write(tmp_path, MINIMAL + text)).instance().listen) == 3
+
+
 def test_a_prefix_makes_a_dynamic_neighbour(tmp_path: Path) -> None:
     config = load(write(tmp_path, MINIMAL + "neighbors: [{prefix: 10.0.0.0/8, holdTime: 9}]"))
     (peer,) = config.peers()
@@ -200,7 +210,31 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
         (MINIMAL + "originate: [127.0.0.0/8]", "originate[0]: 127.0.0.0/8: addresses of one host"),
         (MINIMAL + "originate: ['fe80::/64']", "originate[0]: fe80::/64: addresses of one host"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "holdTime: 0, or at least 3"),
-        (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv9]}]", "'ipv9'"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv9]}]",
+         "neighbors[0]: families: 'ipv9'"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv4-unicast, ipv4-unicast]}]",
+         "neighbors[0]: families: each family once"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, maximumPrefixes: [{limit: 1, family: x}]}]",
+         "neighbors[0]: maximumPrefixes.family: 'x'"),
+        (MINIMAL + "neighbors: [{address: 'fe80::1', interface: a/b}]",
+         "interface: 'a/b' cannot be an interface's name"),
+        (MINIMAL + "neighbors: [{interface: an-interface-too}]", "cannot be an interface's name"),
+        (MINIMAL + "neighbors: [{address: 'fd00::1', name: a}, {address: 'FD00:0::1', name: b}]",
+         "neighbors[1]: address: fd00::1 is that of neighbor a"),
+        (MINIMAL + "neighbors: [{address: 'fe80::1%eth0'}, {address: 'fe80::1', interface: eth0}]",
+         "neighbors[1]: address: fe80::1 is that of neighbor fe80::1%eth0"),
+        (MINIMAL + "neighbors: [{prefix: 10.0.0.0/8, name: a}, {prefix: 10.0.0.0/8, name: b}]",
+         "neighbors[1]: prefix: 10.0.0.0/8 is that of neighbor a"),
+        (MINIMAL + "neighbors: [{interface: eth0, name: a}, {interface: eth0, name: b}]",
+         "neighbors[1]: interface: eth0 is that of neighbor a"),
+        (MINIMAL + "listen: [{address: 224.0.0.1}]", "listen: 224.0.0.1 is not the address"),
+        (MINIMAL + "listen: [{address: 127.0.0.1}, {address: 127.0.0.1, port: 179}]",
+         "listen[1]: 127.0.0.1 port 179 is there twice"),
+        (MINIMAL + "originate: [224.0.0.0/3]", "originate[0]: 224.0.0.0/3: a multicast or reserved"),
+        (MINIMAL + "originate: []\noriginate: [10.0.0.0/8]",
+         'line 4: the key "originate" is there twice'),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, asn: 1, asn: 2}]",
+         'the key "asn" is there twice'),
         (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]",
          "neighbors[1]: duplicate name 10.0.0.1"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, gracefulRestart: {restartTime: 4096}}]",

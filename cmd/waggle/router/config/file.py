@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import msgspec
 
 from speaker.api import (
@@ -58,7 +60,12 @@ class Config(Value, frozen=True):
     """Seconds: the longest deferral of route selection after a restart (RFC 4724 section 4.1)."""
 
     def instance(self) -> InstanceConfig:
-        """Return the instance. Raises `InvalidConfig`."""
+        """Return the instance. Raises `InvalidConfig` or `ConfigError`."""
+        for place, listen in enumerate(self.listen):
+            if listen in self.listen[:place]:
+                raise ConfigError(
+                    f"listen[{place}]: {listen.address} port {listen.port} is there twice"
+                )
         return InstanceConfig(
             name=INSTANCE,
             local_asn=self.asn,
@@ -77,6 +84,7 @@ class Config(Value, frozen=True):
         """Return the peers. Raises `ConfigError` naming the neighbour."""
         peers: dict[str, PeerConfig | DynamicPeerConfig] = {}
         policies = self._policies()
+        ends: dict[tuple[str | None, ...], str] = {}
         for place, neighbor in enumerate(self.neighbors):
             try:
                 peer = neighbor.settings(policies)
@@ -87,6 +95,12 @@ class Config(Value, frozen=True):
             if peer.name in peers:
                 raise ConfigError(f"neighbors[{place}]: duplicate name {peer.name}")
             peers[peer.name] = peer
+            key, *end = _end(peer)
+            other = ends.setdefault((key, *end), peer.name)
+            if other != peer.name:
+                raise ConfigError(
+                    f"neighbors[{place}]: {key}: {end[0]} is that of neighbor {other}"
+                )
         return list(peers.values())
 
     def collectors(self) -> list[BmpCollector]:
@@ -128,6 +142,17 @@ class Config(Value, frozen=True):
         return found
 
 
+def _end(peer: PeerConfig | DynamicPeerConfig) -> tuple[str | None, ...]:
+    """Return by which connections are matched with a neighbour: the key, its value, the interface."""
+    if isinstance(peer, DynamicPeerConfig):
+        return ("prefix", str(ipaddress.ip_network(peer.prefix)))
+    if peer.address is None:
+        return ("interface", peer.interface)
+    address = ipaddress.ip_address(peer.address)
+    zone = address.scope_id if isinstance(address, ipaddress.IPv6Address) else None
+    return ("address", str(address).partition("%")[0], peer.interface or zone)
+
+
 def route_to_wire(text: str) -> tuple[Family, bytes]:
     """Parse a prefix to originate: family and wire form.
 
@@ -136,7 +161,7 @@ def route_to_wire(text: str) -> tuple[Family, bytes]:
     family, nlri = prefix_to_wire(text)
     length, head = nlri[0], nlri[1:3].ljust(2, b"\0")
     if family == IPV4_UNICAST:
-        multicast = length >= 4 and head[0] >= 224
+        multicast = length >= 3 and head[0] >= 224
         local = length >= 8 and head[0] in (0, 127)
     else:
         multicast = length >= 8 and head[0] == 0xFF

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import yaml
@@ -29,7 +31,7 @@ def load(path: Path) -> Config:
         raise ConfigError(f"{path}: larger than {MAX_FILE} octets")
     try:
         # The C loader if available: a lab may originate a hundred thousand prefixes.
-        data = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe loader, see below
+        data = yaml.load(text, Loader=_Loader)  # noqa: S506  a safe loader, see below
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {_one_line(error)}") from None
     try:
@@ -48,7 +50,27 @@ def load(path: Path) -> Config:
     return config
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_SAFE):  # type: ignore[misc]  # the base is chosen at run time
+    """The safe loader, in C if available, without duplicate keys: PyYAML takes the last one."""
+
+
+def _construct_mapping(loader: Any, node: yaml.MappingNode) -> Iterator[dict[Any, Any]]:  # noqa: ANN401
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.value in seen:
+            text = f'the key "{key.value}" is there twice'
+            raise yaml.constructor.ConstructorError(None, None, text, key.start_mark)
+        if isinstance(key, yaml.ScalarNode):
+            seen.add(key.value)
+    data: dict[Any, Any] = {}
+    yield data
+    data.update(loader.construct_mapping(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
 def _one_line(error: yaml.YAMLError) -> str:

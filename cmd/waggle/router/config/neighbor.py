@@ -22,6 +22,14 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from waggle.router.config.values import Asn, Port, Value
 
 
+def _family(key: str, text: str) -> Family:
+    """Parse a family. Raises ValueError with the key."""
+    try:
+        return Family.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
 class Restart(Value, frozen=True):
     """Graceful restart; times in seconds, see `speaker.api.GracefulRestart`."""
 
@@ -55,7 +63,7 @@ class Limit(Value, frozen=True):
         """Return the settings for the speaker. Raises ValueError."""
         return MaximumPrefixes(
             self.limit,
-            None if self.family is None else Family.parse(self.family),
+            None if self.family is None else _family("maximumPrefixes.family", self.family),
             self.warning_percent,
             self.warning_only,
             self.restart_after,
@@ -111,7 +119,9 @@ class Neighbor(Value, frozen=True):
                 f"interface: {self.address} is a link-local address: the key interface, or the "
                 "address with %INTERFACE, is required"
             )
-        families = tuple(Family.parse(text) for text in self.families)
+        families = tuple(_family("families", text) for text in self.families)
+        if len(set(families)) < len(families):
+            raise ValueError("families: each family once")
         keepalive = self.keepalive_time
         if keepalive is None:
             keepalive = max(1, self.hold_time // 3) if self.hold_time else 0
