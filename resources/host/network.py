@@ -106,7 +106,10 @@ def _is_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address, version: 
         and not address.is_loopback
         and not address.is_multicast
         and not address.is_unspecified
-        and not (version == 6 and address.is_link_local)
+        and not (
+            isinstance(address, ipaddress.IPv6Address)
+            and (address.is_link_local or address.ipv4_mapped is not None)
+        )
     )
 
 

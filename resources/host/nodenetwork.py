@@ -70,7 +70,7 @@ class NodeNetwork(Resource, frozen=True):
                     device.name,
                     device.admin_up,
                     device.oper_state.lower(),
-                    tuple(map(canonical_address, device.addresses)),
+                    tuple(canonical_address(text, mapped=True) for text in device.addresses),
                     device.mac_address.lower(),
                     device.vrf,
                 )
@@ -94,7 +94,8 @@ def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
             yield FieldError(f"spec.devices[{i}].name", f"{device.name!r} is there twice")
         seen.add(device.name)
         for j, address in enumerate(device.addresses):
-            yield from address_errors(address, f"spec.devices[{i}].addresses[{j}]")
+            # A kernel takes IPv4-mapped addresses, which are not advertised.
+            yield from address_errors(address, f"spec.devices[{i}].addresses[{j}]", mapped=True)
     for i, route in enumerate(network.spec.default_routes):
         yield from address_errors(route.gateway, f"spec.defaultRoutes[{i}].gateway")
     if network.spec.vrfs is not None:

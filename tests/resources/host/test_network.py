@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address
+
 import pytest
 
 from resources.errors import InvalidObject
@@ -40,7 +42,7 @@ def test_an_interface_that_is_down_has_no_advertisable_address(device: Device) -
 
 HOST = Host(
     devices=(
-        Device("eth0", addresses=("192.0.2.1", "fd00::1", "fe80::1")),
+        Device("eth0", addresses=("192.0.2.1", "fd00::1", "fe80::1", "::ffff:192.0.2.9")),
         Device("eth1", addresses=("192.0.2.2", "192.0.2.3")),
         Device("eth2", oper_state="down", addresses=("198.51.100.1",)),
     ),
@@ -99,14 +101,17 @@ def test_a_node_network_describes_interfaces_in_a_manifest() -> None:
     row = NODE_NETWORK.decode(
         network(
             devices=[
-                {"name": "eth0", "addresses": ["FD00::1", "192.0.2.1"], "operState": "UP"},
+                {"name": "eth0", "addresses": ["FD00::1", "::ffff:192.0.2.2"], "operState": "UP"},
                 {"name": "eth1", "adminUp": False},
             ],
             defaultRoutes=[{"gateway": "192.0.2.254", "device": "eth0"}],
         )
     )
     assert row.host == Host(
-        (Device("eth0", addresses=("fd00::1", "192.0.2.1")), Device("eth1", admin_up=False)),
+        (
+            Device("eth0", addresses=("fd00::1", str(IPv6Address("::ffff:192.0.2.2")))),
+            Device("eth1", admin_up=False),
+        ),
         (DefaultRoute(0, "192.0.2.254", "eth0"),),
     )
 
