@@ -359,6 +359,8 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     dialect: str = ""
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect reports."""
+    count: int = 1
+    """The number of problems that it stands for: those that are not listed have one together."""
 
 
 class Generated(msgspec.Struct, frozen=True):

@@ -192,13 +192,16 @@ def _first(sentences: Iterable[str]) -> tuple[str, ...]:
 
 
 def _worse(
-    before: Iterable[ClusterProblem], after: Iterable[ClusterProblem]
+    before: Sequence[ClusterProblem], after: Sequence[ClusterProblem]
 ) -> list[ClusterProblem]:
-    """Return the problems that were not there before, or that are of more objects or nodes now."""
+    """Return the problems that were not there before, or that are of more objects or nodes now.
+
+    Of problems that are not all listed the number counts.
+    """
     known: dict[tuple[str, str, str, str], list[ClusterProblem]] = {}
     for one in before:
         known.setdefault(_subject(one.problem), []).append(one)
-    worse = []
+    worse: list[ClusterProblem] = []
     for one in after:
         former = known.get(_subject(one.problem), [])
         same = next((other for other in former if _is_no_larger(one, other)), None)
@@ -206,7 +209,24 @@ def _worse(
             worse.append(one)
         else:
             former.remove(same)
+    for one in before if worse else ():
+        if one.problem.count > 1 and _count(after, one) <= _count(before, one):
+            worse = [
+                new
+                for new in worse
+                if new.problem.category != one.problem.category or not _is_no_larger(new, one)
+            ]
     return worse
+
+
+def _count(problems: Iterable[ClusterProblem], of: ClusterProblem) -> int:
+    """Return the number of problems of these objects, or of some of them."""
+    objects, category = set(of.problem.objects), of.problem.category
+    return sum(
+        one.problem.count
+        for one in problems
+        if one.problem.category == category and objects.issuperset(one.problem.objects)
+    )
 
 
 def _subject(problem: Problem) -> tuple[str, str, str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from reconcilers.frrk8s.claims import Claim, Subject, conflicts
+from reconcilers.frrk8s.claims import Claim, Subject, conflicts, differ
 from reconcilers.frrk8s.unit import Compiled
 from reconcilers.model import ObjectRef, Problem
 
@@ -49,27 +49,30 @@ class ClaimTable:
         self._claims: dict[Subject, dict[Slot, list[Claim]]] = {}
         self._disputed: set[Subject] = set()
         """Fields whose claims may differ; the claims of all others are equal."""
+        self._conflicts: list[Problem] | None = []
+        """Of the disputed fields; None once the claims to one of them have changed."""
 
-    def replace(self, units: dict[Slot, UnitClaims]) -> Iterator[Problem]:
-        """Take the claims of the units of a merge, in their order; yields the conflicts."""
+    def replace(self, units: dict[Slot, UnitClaims]) -> list[Problem]:
+        """Take the claims of the units of a merge, in their order; return the conflicts.
+
+        A change that concerns no disputed field costs nothing for these.
+        """
         for slot in self._units.keys() - units.keys():
             self._put(slot, ())
         for slot, claims in units.items():
             if not claims.is_same(self._units.get(slot)):
                 self._put(slot, claims)
         self._units = units
-        if not self._disputed:
-            return
-        order = {slot: rank for rank, slot in enumerate(units)}
-        agreed: set[Subject] = set()
-        for subject in self._disputed:
-            of_slots = self._claims.get(subject, {})
-            slots = sorted(of_slots, key=order.__getitem__)
-            found = list(conflicts([one for slot in slots for one in of_slots[slot]], subject))
-            if not found:
-                agreed.add(subject)
-            yield from found
-        self._disputed -= agreed
+        if self._conflicts is None:
+            disputed = ((subject, self._claims_to(subject)) for subject in self._disputed)
+            found = [(subject, claims) for subject, claims in disputed if differ(claims)]
+            self._disputed = {subject for subject, _ in found}
+            self._conflicts = conflicts(found)
+        return self._conflicts
+
+    def _claims_to(self, subject: Subject) -> list[Claim]:
+        of_slots = self._claims.get(subject, {})
+        return [one for slot in sorted(of_slots) for one in of_slots[slot]]
 
     def _put(self, slot: Slot, claims: Iterable[tuple[Subject, Claim]]) -> None:
         """Exchange the claims of one unit."""
@@ -77,6 +80,8 @@ class ClaimTable:
         for subject, claim in claims:
             given.setdefault(subject, []).append(claim)
         for subject, _ in self._units.get(slot, ()):
+            if subject in self._disputed:
+                self._conflicts = None
             of_slots = self._claims.get(subject)
             if subject not in given and of_slots is not None:
                 of_slots.pop(slot, None)
@@ -85,8 +90,9 @@ class ClaimTable:
         for subject, own in given.items():
             of_slots = self._claims.setdefault(subject, {})
             of_slots[slot] = own
-            if subject not in self._disputed and not _agree(own, slot, of_slots):
+            if subject in self._disputed or not _agree(own, slot, of_slots):
                 self._disputed.add(subject)
+                self._conflicts = None
 
 
 def _agree(own: Sequence[Claim], slot: Slot, of_slots: dict[Slot, list[Claim]]) -> bool:

@@ -8,8 +8,9 @@ not, only the objects that set it. Source: FRR-k8s internal/controller/merge.go.
 
 from __future__ import annotations
 
+import heapq
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from reconcilers.frrk8s.unit import Compiled, NeighborPart, ProfilePart, RouterPart, Session, Unit
@@ -21,6 +22,8 @@ from speaker.nlri import prefix_to_text
 
 MAX_LISTED: Final = 8
 """Values that a message has, and objects of each that it names; of the others it has the number."""
+MAX_CONFLICTS: Final = 100
+"""Conflicts of the same objects that are reported: two may differ in each of thousands of prefixes."""
 Subject: TypeAlias = tuple[Hashable, ...]
 """The subject and the field."""
 Resolved: TypeAlias = SecretValue | str
@@ -188,40 +191,80 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Probl
 # Conflicts
 
 
-def conflicts(claims: list[Claim], subject: Subject) -> Iterator[Problem]:
-    """Yield the conflicts between the claims to one field.
+class _Conflict(NamedTuple):
+    """The claims of several objects, or of one that contradicts itself, to one field."""
 
-    An object that contradicts itself is alone in its conflict, and takes no part in others.
+    field: str
+    subject: Subject
+    claims: list[Claim]
+    """Sorted by object."""
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """The order in which conflicts of the same objects are reported."""
+        return self.field, self.claims[0].title
+
+    @property
+    def problem(self) -> Problem:
+        """The conflict for people."""
+        title = self.claims[0].title
+        key = self.subject[0]
+        if not isinstance(key, str):
+            title = title if title.startswith(str(key)) else f"{key}: {title}"
+        text = f"{title} differs: {_listed(self.claims)}"
+        return Problem(_objects(self.claims), self.field, text, category="conflict")
+
+
+def conflicts(disputed: Iterable[tuple[Subject, list[Claim]]]) -> list[Problem]:
+    """Return the conflicts between the claims to each of some fields.
+
+    Of the same objects the first `MAX_CONFLICTS` are reported, and the number of the others. An object
+    that contradicts itself is alone in its conflict, and takes no part in others.
     """
-    if len({claim.value for claim in claims}) == 1:
+    found: dict[tuple[ObjectRef, ...], list[_Conflict]] = {}
+    for subject, claims in disputed:
+        for of_objects in _differing(claims):
+            ordered = sorted(of_objects, key=lambda claim: claim.unit.ref)
+            first = ordered[0]
+            conflict = _Conflict(first.unit.path(first.path), subject, ordered)
+            found.setdefault(_objects(ordered), []).append(conflict)
+    problems: list[Problem] = []
+    for objects, all_of_them in found.items():
+        first_ones = heapq.nsmallest(MAX_CONFLICTS, all_of_them, key=lambda one: one.order)
+        problems += [conflict.problem for conflict in first_ones]
+        more = len(all_of_them) - MAX_CONFLICTS
+        if more > 0:
+            # With the last field: problems are sorted, and this one comes after the others.
+            field = max(conflict.field for conflict in all_of_them)
+            text = f"there are {more} more conflicts of the same objects"
+            problems.append(Problem(objects, field, text, category="conflict", count=more))
+    return problems
+
+
+def differ(claims: Iterable[Claim]) -> bool:
+    """True if there is a conflict between the claims to one field."""
+    return len({claim.value for claim in claims}) > 1
+
+
+def _differing(claims: Sequence[Claim]) -> Iterator[list[Claim]]:
+    """Yield the claims to one field that differ: of each object by itself, and of the others."""
+    if not differ(claims):
         return
     by_object: dict[ObjectRef, list[Claim]] = {}
     for claim in claims:
         by_object.setdefault(claim.unit.ref, []).append(claim)
     rest: list[Claim] = []
     for of_object in by_object.values():
-        if len({claim.value for claim in of_object}) > 1:
-            yield _problem(of_object, subject)
+        if differ(of_object):
+            yield of_object
         else:
             rest.append(of_object[0])
-    if len({claim.value for claim in rest}) > 1:
-        yield _problem(rest, subject)
+    if differ(rest):
+        yield rest
 
 
-def _problem(claims: list[Claim], subject: Subject) -> Problem:
-    ordered = sorted(claims, key=lambda claim: claim.unit.ref)
-    first = ordered[0]
-    objects = tuple(dict.fromkeys(claim.unit.ref for claim in ordered))
-    title = first.title
-    key = subject[0]
-    if not isinstance(key, str):
-        title = title if title.startswith(str(key)) else f"{key}: {title}"
-    return Problem(
-        objects,
-        first.unit.path(first.path),
-        f"{title} differs: {_listed(ordered)}",
-        category="conflict",
-    )
+def _objects(claims: Iterable[Claim]) -> tuple[ObjectRef, ...]:
+    return tuple(dict.fromkeys(claim.unit.ref for claim in claims))
 
 
 def _listed(claims: Iterable[Claim]) -> str:

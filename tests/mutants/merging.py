@@ -25,6 +25,7 @@ TESTS: Final = {
     "frrk8s": (
         "tests/reconcilers/frrk8s/test_model.py",
         "tests/reconcilers/frrk8s/test_merge.py",
+        "tests/reconcilers/frrk8s/test_many_conflicts.py",
         "tests/reconcilers/frrk8s/test_isolation.py",
         "tests/reconcilers/frrk8s/test_options.py",
         _CASES,
@@ -63,7 +64,7 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _CLAIMS,
-        "        if len({claim.value for claim in of_object}) > 1:",
+        "        if differ(of_object):",
         "        if False:",
     ),
     (
@@ -75,8 +76,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _CLAIMS,
-        "    if len({claim.value for claim in rest}) > 1:",
-        "    if len({claim.value for claim in rest}) > 2:",
+        "    if differ(rest):",
+        "    if len(rest) > 2 and differ(rest):",
     ),
     (
         "frrk8s",
@@ -93,9 +94,16 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _TABLE,
-        "            if subject not in self._disputed and not _agree(own, slot, of_slots):",
+        "            if subject in self._disputed or not _agree(own, slot, of_slots):",
         "            if False:",
     ),
+    (
+        "frrk8s",
+        _TABLE,
+        "            if subject in self._disputed:\n                self._conflicts = None",
+        "            if False:\n                self._conflicts = None",
+    ),
+    ("frrk8s", _CLAIMS, 'category="conflict", count=more)', 'category="conflict")'),
     ("frrk8s", _TABLE, "    if any(claim.value != value for claim in own[1:]):", "    if False:"),
     (
         "frrk8s",

@@ -301,15 +301,15 @@ def _disagreements(
     own: dict[Subject, list[Claim]] = {}
     for subject, claim in claims:
         own.setdefault(subject, []).append(claim)
-    with_older: list[Problem] = []
-    with_all: list[Problem] = []
+    with_older: list[tuple[Subject, list[Claim]]] = []
+    with_all: list[tuple[Subject, list[Claim]]] = []
     for subject, of_object in own.items():
         first = of_object[0]
         others = [one for one in table.get(subject, ()) if one.value != first.value]
         older = [one for one in others if one.unit.age < first.unit.age]
-        with_older += conflicts([*of_object, *older], subject)
-        with_all += conflicts([*of_object, *others], subject)
-    return with_older, with_all
+        with_older.append((subject, [*of_object, *older]))
+        with_all.append((subject, [*of_object, *others]))
+    return conflicts(with_older), conflicts(with_all)
 
 
 def _left_out_vrfs(
