@@ -2,8 +2,9 @@
 
 The authority is trusted by what an API server is configured with (``caBundle``), so that a renewal
 must not come before the configuration has it: a new authority is published first, beside the former
-one, and issues only after that. So it is where the Secret is deleted or damaged while servers present
-what it had. Pure: the time comes from outside, keys from the system's source.
+one, and issues only after that. So it is where the Secret is deleted, damaged or exchanged for another
+one (a backup) while servers present what it had. Pure: the time comes from outside, keys from the
+system's source.
 """
 
 from __future__ import annotations
@@ -103,20 +104,41 @@ def due(
 
     ``names`` are the DNS names and addresses of the server. ``published``: the API server is
     configured with the present authorities. ``presented`` is what this server has in memory, and
-    ``trusted`` the ``caBundle`` of the API server: they count where nothing usable is stored, since
-    other servers present what was.
+    ``trusted`` the ``caBundle`` of the API server: they count where nothing usable is stored, or what
+    another authority has issued, since other servers present what was.
     """
     wanted = tuple(names)
+    if presented is not None and now > presented.end:
+        presented = None
     if stored is None:
-        authority, authority_key = _new_authority(now)
-        if presented is None or now > presented.end:
-            return _issued(_pem(authority) + _former(trusted), authority_key, now, wanted)
-        both = _pem(authority) + _pem(_issuer(presented))
-        return msgspec.structs.replace(
-            presented, authorities=both, authority_key=_key_pem(authority_key)
-        )
-    authorities = _authorities(stored)
-    authority = authorities[0]
+        fresh, fresh_key = _new_authority(now)
+        if presented is None:
+            return _issued(_pem(fresh) + _former(trusted), fresh_key, now, wanted)
+        return _beside_former(fresh, _key_pem(fresh_key), presented)
+    authority = _authorities(stored)[0]
+    if presented is not None and _issuer(presented) not in _authorities(stored):
+        return _beside_former(authority, stored.authority_key, presented)
+    former = _former(trusted) if presented is None else ""
+    bridged = stored
+    if former and former not in stored.authorities:
+        bridged = msgspec.structs.replace(stored, authorities=_pem(authority) + former)
+    renewed = _renewed(bridged, now, wanted, published=published)
+    return bridged if renewed is None and bridged is not stored else renewed
+
+
+def _beside_former(
+    authority: x509.Certificate, authority_key: str, presented: Certificates
+) -> Certificates:
+    """Return a certificate with the authority that is to issue the next one, beside its own."""
+    both = _pem(authority) + _pem(_issuer(presented))
+    return msgspec.structs.replace(presented, authorities=both, authority_key=authority_key)
+
+
+def _renewed(
+    stored: Certificates, now: dt.datetime, wanted: tuple[str, ...], *, published: bool
+) -> Certificates | None:
+    """Return what follows on a certificate or an authority that is old, or that has other names."""
+    authority = _authorities(stored)[0]
     if now > authority.not_valid_after_utc - AUTHORITY_RENEWAL:
         fresh, fresh_key = _new_authority(now)
         both = _pem(fresh) + _pem(authority)
@@ -129,6 +151,15 @@ def due(
         # The former authority stays: another server may present its certificate for a while.
         return _issued(stored.authorities, _key(stored.authority_key), now, wanted)
     return None
+
+
+def is_trusted(certificates: Certificates, bundle: str) -> bool:
+    """True if an API server with a ``caBundle`` trusts a certificate."""
+    try:
+        trusted = x509.load_pem_x509_certificates(base64.b64decode(bundle))
+    except ValueError:
+        return False
+    return _issuer(certificates) in trusted
 
 
 def _new_authority(

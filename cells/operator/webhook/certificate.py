@@ -1,7 +1,9 @@
 """The job that keeps the webhook's certificate: stored, renewed, presented, and trusted.
 
 The Secret is written by the leader alone and read by every replica. The leader also writes the
-authorities (``caBundle``) into the ValidatingWebhookConfiguration, which the chart installs.
+authorities (``caBundle``) into the ValidatingWebhookConfiguration, which the chart installs. A replica
+presents another certificate than before once its authority is there: a Secret that is restored from a
+backup has a foreign one.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import structlog
 from cells.hive import Health
 from cells.operator.webhook.server import WebhookServer
 from resources.kubernetes import KubernetesError, StatusError, Writer
-from resources.kubernetes.certificates import Certificates, due, from_secret
+from resources.kubernetes.certificates import Certificates, due, from_secret, is_trusted
 
 INTERVAL: Final = 5.0
 """Seconds between two looks at the Secret and the configuration. One that is applied anew has no
@@ -80,7 +82,7 @@ class CertificateKeeper:
                 self._names,
                 published=is_published,
                 presented=self._presented,
-                trusted="" if stored is not None else await self._trusted(writer),
+                trusted=(await self._trusted(writer) if None in (stored, self._presented) else ""),
             )
             if renewed is not None:
                 stored = await self._store(writer, path, found, renewed)
@@ -88,13 +90,21 @@ class CertificateKeeper:
             # What is in memory is presented until there is another one.
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
             return False
+        published = not self._leads() or await self._publish(writer, stored)
         if stored != self._presented:
+            if self._presented is not None:
+                bundle = await self._trusted(writer)
+                if bundle and not is_trusted(stored, bundle):
+                    self._health.degraded(
+                        f"waits for a leader to publish the authority of the Secret {self._secret}"
+                    )
+                    return False
             self._server.load(stored)
             self._presented = stored
             log.info("certificate", event_name="webhook.certificate", until=stored.end.isoformat())
         if not self._server.listens:
             await self._server.start()
-        if self._leads() and not await self._publish(writer, stored):
+        if not published:
             self._health.degraded(
                 f"the ValidatingWebhookConfiguration {self._configuration_name} does not exist"
             )

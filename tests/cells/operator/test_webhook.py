@@ -400,7 +400,28 @@ def take_authority_as_certificate(objects: Objects) -> None:
     data |= {"tls.crt": data["ca.crt"], "tls.key": data["ca.key"]}
 
 
-DAMAGES = (delete, cut_key, take_foreign_key, take_foreign_authority, take_authority_as_certificate)
+def restore(objects: Objects) -> None:
+    """A Secret that is valid by itself, of another time or cluster."""
+    other = due(None, dt.datetime.now(dt.UTC), NAMES, published=False)
+    assert other is not None
+    objects.stored[SECRET]["data"] = other.data
+
+
+def restore_with_other_names(objects: Objects) -> None:
+    other = due(None, dt.datetime.now(dt.UTC), ("elsewhere",), published=False)
+    assert other is not None
+    objects.stored[SECRET]["data"] = other.data
+
+
+DAMAGES = (
+    delete,
+    cut_key,
+    take_foreign_key,
+    take_foreign_authority,
+    take_authority_as_certificate,
+    restore,
+    restore_with_other_names,
+)
 
 
 async def answers(*replicas: Replica) -> None:
