@@ -35,18 +35,21 @@ def main(
     ``restarted``: the neighbours retain the routes of a predecessor (RFC 4724). ``record`` and its
     limit in octets: see `speaker.server.Speaker`.
     """
-    events = _Events(config)
+    events = Events(config, MemoryRelease())
     speaker = Speaker(
         on_event=events, restarting=restarted, record=record, record_limit=record_limit
     )
     return uvloop.run(_main(path, config, speaker, events))
 
 
-class _Events:
-    """Prints events of sessions on standard error, and the listening addresses on standard output."""
+class Events:
+    """Prints events of sessions on standard error, and the listening addresses on standard output.
 
-    def __init__(self, config: Config) -> None:
-        self._memory = MemoryRelease()
+    The memory of a large session is released after its end.
+    """
+
+    def __init__(self, config: Config, memory: MemoryRelease) -> None:
+        self._memory = memory
         self.configured(config)
 
     def configured(self, config: Config) -> None:
@@ -54,6 +57,7 @@ class _Events:
         self._name = f"waggle router AS {config.asn} ({config.router_id})"
 
     def __call__(self, event: Event) -> None:
+        """Print an event."""
         match event:
             case ListenChanged(address=address, port=port, error=None):
                 print(f"{self._name} listens on {address} port {port}", flush=True)
@@ -86,7 +90,7 @@ class _Events:
         _report(text)
 
 
-async def _main(path: Path, config: Config, speaker: Speaker, events: _Events) -> int:
+async def _main(path: Path, config: Config, speaker: Speaker, events: Events) -> int:
     stopped = asyncio.Event()
     hangup = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -122,7 +126,7 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: _Events) -
 
 
 async def _reload_at(
-    hangup: asyncio.Event, path: Path, config: Config, speaker: Speaker, events: _Events
+    hangup: asyncio.Event, path: Path, config: Config, speaker: Speaker, events: Events
 ) -> None:
     """Apply the file's differences at each SIGHUP; an invalid file changes nothing."""
     while True:

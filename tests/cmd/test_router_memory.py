@@ -1,0 +1,52 @@
+"""``waggle router`` releases the memory of a large session after its end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from speaker.api import ESTABLISHED, StateChanged
+from speaker.server import MemoryRelease
+from speaker.server.memory import IDLE_SECONDS, LARGE_SESSION_ROUTES
+from tests.support import looptime
+from waggle.router.config import load
+from waggle.router.program import Events
+
+
+@pytest.mark.parametrize(
+    ("old", "routes", "released"),
+    [
+        (ESTABLISHED, LARGE_SESSION_ROUTES, 1),
+        (ESTABLISHED, LARGE_SESSION_ROUTES - 1, 0),
+        ("OpenSent", 0, 0),
+    ],
+)
+def test_memory_is_released_after_the_end_of_a_large_session(
+    old: str, routes: int, released: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found: list[float] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        memory = MemoryRelease(cpu=lambda: 0.0, release=lambda: found.append(loop.time()))
+        events = Events(load(Path("examples/router.yaml")), memory)
+        for peer in ("tor-1", "tor-2"):
+            events(
+                StateChanged(
+                    instance="main",
+                    peer=peer,
+                    address="192.0.2.1",
+                    old=old,
+                    new="Idle",
+                    reason="connection lost",
+                    routes=routes,
+                )
+            )
+        await asyncio.sleep(60)
+
+    looptime.run(main())
+    # Once for both sessions, when the process is idle.
+    assert found == [IDLE_SECONDS] * released
+    assert ("tor-2: Idle: connection lost" in capsys.readouterr().err) == (old == ESTABLISHED)
