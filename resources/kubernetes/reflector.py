@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -304,7 +305,7 @@ class Reflector:
             self._set_following()
             began = loop.time()
             try:
-                await self._read_events(response.content)
+                await process_lines(response.content.iter_any(), self._process)
             finally:
                 if lasted := loop.time() - began >= t.stable_watch:
                     self._backoff.reset()
@@ -319,14 +320,6 @@ class Reflector:
                 self._version = ""
                 raise NotServed from None
             raise
-
-    async def _read_events(self, content: aiohttp.StreamReader) -> None:
-        lines = Lines()
-        async for octets in content.iter_any():
-            for count, line in enumerate(lines.feed(octets), 1):
-                self._process(line)
-                if count % OBJECTS_PER_TURN == 0:
-                    await asyncio.sleep(0)
 
     def _process(self, line: bytes) -> None:
         problems = self.feed.problems.copy() if self.feed.problems else {}
@@ -450,3 +443,19 @@ class Reflector:
                 self._recovery.end()
             self._phase, self._message, self._cause = state
             self._on_status()
+
+
+async def process_lines(content: AsyncIterable[bytes], process: Callable[[bytes], None]) -> None:
+    """Process each line of a stream, in turn with the rest of the program.
+
+    No variable keeps a line that is processed: a large one would stay until the next event, and the
+    allocator could not return its memory.
+    """
+    lines = Lines()
+    async for octets in content:
+        found = deque(lines.feed(octets))
+        while found:
+            for _ in range(min(len(found), OBJECTS_PER_TURN)):
+                process(found.popleft())
+            if found:
+                await asyncio.sleep(0)

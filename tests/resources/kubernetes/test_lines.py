@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from resources.kubernetes.errors import InvalidResponse
 from resources.kubernetes.lines import Lines
+from resources.kubernetes.reflector import process_lines
 
 RESIDENT = """
 from pathlib import Path
@@ -57,3 +61,25 @@ def test_a_large_event_leaves_no_memory_behind() -> None:
         [sys.executable, "-c", RESIDENT], stdout=subprocess.PIPE, text=True, check=True
     )
     assert int(done.stdout) < 8 << 20
+
+
+def test_a_large_event_is_not_kept_until_the_next_one() -> None:
+    kept: list[int] = []
+    lines: list[int] = []
+
+    async def content() -> AsyncIterator[bytes]:
+        yield b"{}\n"
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(64):
+            yield bytes(65_536).replace(b"\0", b"x")
+        yield b"\n"
+        # The event is processed, and no other one comes.
+        kept.append(tracemalloc.get_traced_memory()[0] - before)
+
+    tracemalloc.start()
+    try:
+        asyncio.run(process_lines(content(), lambda line: lines.append(len(line))))
+    finally:
+        tracemalloc.stop()
+    assert lines == [2, 64 << 16]
+    assert kept[0] < 1 << 20
