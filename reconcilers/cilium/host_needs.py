@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reconcilers.cilium import interfaces
+from reconcilers.cilium.default_router_id import router_id_of
 from reconcilers.cilium.members import known_node
-from reconcilers.cilium.node_addresses import router_id_of
 from resources.cilium.kinds import (
     ADVERTISEMENT,
     CLUSTER_CONFIG,

@@ -13,12 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium import sessions
-from reconcilers.cilium.node_addresses import (
-    CILIUM_HOST,
-    next_hops_of,
-    router_id_of,
-    router_id_of_host,
-)
+from reconcilers.cilium.default_router_id import CILIUM_HOST, router_id_of, router_id_of_host
 from reconcilers.cilium.peer_ends import InvalidNodeConfigError, PeerEnds, local_address, peer_end
 from reconcilers.cilium.route_sets import RouteSet, route_set, unknown_values
 from reconcilers.model import (
@@ -28,6 +23,7 @@ from reconcilers.model import (
     Problem,
     SuppressedFamily,
 )
+from reconcilers.node_addresses import next_hops_of
 from resources.cilium import (
     DEFAULT_FAMILIES,
     CiliumBGPAdvertisement,

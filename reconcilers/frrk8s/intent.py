@@ -27,6 +27,7 @@ from reconcilers.model import (
     Problem,
     ProblemCategory,
 )
+from reconcilers.node_addresses import next_hops_of
 from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
@@ -237,7 +238,6 @@ def _peer(
         down = "it is an address of this node"
         problem = NeighborProblem(neighbor.key, "address", f"{down}; {STAYS_DOWN}", "invalid")
         problems.append(problem)
-    hops = ((IPV4_UNICAST, session.next_hop_ipv4), (IPV6_UNICAST, session.next_hop_ipv6))
     return Peer(
         shown_vrf(router.vrf),
         neighbor.key.end,
@@ -261,14 +261,29 @@ def _peer(
         accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),
         accept_origins=neighbor.accept_origins,
         reject=_never(values.blocked, families),
-        next_hops=tuple(
-            NextHop(family, hop, configured=True)
-            for family, hop in hops
-            if hop is not None and family in families
-        ),
+        next_hops=tuple(_next_hops(neighbor, families, values.node)),
         origins=neighbor.origins,
         down_reason=down if families else "EVPN alone is not supported",
     )
+
+
+def _next_hops(
+    neighbor: MergedNeighbor, families: Collection[Family], node: Node | None
+) -> Iterator[NextHop]:
+    """Yield the next hop of each family that is not the address of the session.
+
+    FRR takes the IPv6 address of the session's interface where the session is over IPv4. That of the
+    node is one of the default VRF.
+    """
+    session, key = neighbor.session, neighbor.key
+    if session.next_hop_ipv4 is not None and IPV4_UNICAST in families:
+        yield NextHop(IPV4_UNICAST, session.next_hop_ipv4, configured=True)
+    if IPV6_UNICAST not in families:
+        return
+    if session.next_hop_ipv6 is not None:
+        yield NextHop(IPV6_UNICAST, session.next_hop_ipv6, configured=True)
+    elif not key.vrf and not key.is_interface:
+        yield from next_hops_of(node, key.end)
 
 
 def families_of(key: NeighborKey, both: bool, families: frozenset[str]) -> tuple[Family, ...]:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from reconcilers.cilium import sessions
+from reconcilers.cilium.default_router_id import router_id_of
 from reconcilers.cilium.node import CompiledNode
-from reconcilers.cilium.node_addresses import next_hops_of, router_id_of
 from reconcilers.cilium.route_sets import (
     AdvertisementEntry,
     RouteSet,
@@ -29,6 +29,7 @@ from reconcilers.cilium.v1.annotations import (
 from reconcilers.cilium.v1.selection import policy_ref
 from reconcilers.intent.join import united
 from reconcilers.model import Attributes, Instance, ObjectRef, Peer, Problem, SuppressedFamily
+from reconcilers.node_addresses import next_hops_of
 from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool
 from resources.cilium.advertisement import AdvertisementAttributes
 from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter

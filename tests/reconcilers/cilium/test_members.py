@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconcilers.cilium.default_router_id import router_id_of
 from reconcilers.cilium.members import merged_nodes, preferring
-from reconcilers.cilium.node_addresses import next_hops_of, router_id_of
+from reconcilers.node_addresses import next_hops_of
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.meta import ObjectMeta
 from tests.support import kinds
