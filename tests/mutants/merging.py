@@ -7,7 +7,8 @@ from typing import Final
 from tests.mutants.rules import Mutant
 
 _CASES: Final = "tests/cases/test_frrk8s_metallb.py"
-_MERGE: Final = "reconcilers/frrk8s/merge.py"
+_MERGER: Final = "reconcilers/frrk8s/merge/merger.py"
+_UNION: Final = "reconcilers/frrk8s/merge/union.py"
 _REFERENCES: Final = "reconcilers/frrk8s/isolation/references.py"
 _ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
@@ -23,6 +24,7 @@ _NODE: Final = "reconcilers/metallb/node.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
 TESTS: Final = {
     "frrk8s": (
+        "tests/reconcilers/frrk8s/single",
         "tests/reconcilers/frrk8s/test_model.py",
         "tests/reconcilers/frrk8s/test_merge.py",
         "tests/reconcilers/frrk8s/test_many_conflicts.py",
@@ -107,7 +109,7 @@ _CHANGES: Final = (
     ("frrk8s", _TABLE, "    if any(claim.value != value for claim in own[1:]):", "    if False:"),
     (
         "frrk8s",
-        _MERGE,
+        _MERGER,
         "        if reported:\n            return Merge(None",
         "        if False:\n            return Merge(None",
     ),
@@ -120,26 +122,26 @@ _CHANGES: Final = (
     # What is united
     (
         "frrk8s",
-        _MERGE,
+        _UNION,
         "any(settings.graceful_restart for settings in different)",
         "first.settings.graceful_restart",
     ),
     (
         "frrk8s",
-        _MERGE,
+        _UNION,
         "accepts_all = len(accepts) < len(different)",
         "accepts_all = not accepts",
     ),
     (
         "frrk8s",
-        _MERGE,
+        _UNION,
         'bfd_profile=filled("bfd_profile"),',
         "bfd_profile=first.session.bfd_profile,",
     ),
-    ("frrk8s", _MERGE, 'exporting = parts if "unicast" in families else ()', "exporting = parts"),
+    ("frrk8s", _UNION, 'exporting = parts if "unicast" in families else ()', "exporting = parts"),
     (
         "frrk8s",
-        _MERGE,
+        _UNION,
         "frozenset[str]().union(*(router.imports for _, router in parts)),",
         "first.imports,",
     ),

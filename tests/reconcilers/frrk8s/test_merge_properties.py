@@ -8,10 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from reconcilers.frrk8s import merge as merging
 from reconcilers.frrk8s import values
 from reconcilers.frrk8s.intent import SortedPrefixes
-from reconcilers.frrk8s.merge import Merge, Merger
+from reconcilers.frrk8s.merge import Merge, Merger, union
 from reconcilers.frrk8s.unit import Unit
 from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
 from tests.reconcilers.frrk8s.build import merge, resolve, router, unit
@@ -221,13 +220,13 @@ def test_objects_with_other_prefixes_are_not_all_merged_again(
     merger = Merger()
     with pytest.MonkeyPatch.context() as patched:
         calls: list[int] = []
-        original = merging.united
+        original = union.united
 
         def united(units: Sequence[Unit], compiled: Any) -> Any:  # noqa: ANN401
             calls.append(len(units))
             return original(units, compiled)
 
-        patched.setattr(merging, "united", united)
+        patched.setattr("reconcilers.frrk8s.merge.merger.united", united)
         for prefixes in history:
             units = [
                 unit(f"o{i}", router(end, other, prefixes=[*fixed, *of_object]))

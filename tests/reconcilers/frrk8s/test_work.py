@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from reconcilers.admission import Request, Reviewer
-from reconcilers.frrk8s import merge, single
+from reconcilers.frrk8s import single
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.merge import merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from resources.core.kinds import NODE as NODE_KIND
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -64,7 +65,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(unit.ref.name)
         return original(unit, *given)
 
-    monkeypatch.setattr(merge, "compile_unit", compile_unit)
+    monkeypatch.setattr(merger, "compile_unit", compile_unit)
     return found
 
 

@@ -1,0 +1,194 @@
+"""Merges units, and remembers what it has compiled. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from reconcilers.frrk8s.claim_table import Slot, UnitClaims
+from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
+from reconcilers.frrk8s.isolation import Isolated, Relations, isolated
+from reconcilers.frrk8s.merge.last_merge import LastMerge, identical
+from reconcilers.frrk8s.merge.merged import Merge
+from reconcilers.frrk8s.merge.union import united
+from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.unit import Compiled, NeighborSettings, Unit, VrfPrefixes
+from reconcilers.frrk8s.values import Prefix
+from reconcilers.model import ObjectRef, Problem
+from reconcilers.slices import Pieces, Slices, finish
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+
+COMPILATIONS: Final = 8
+"""Of one object that are remembered."""
+SPARE_OBJECTS: Final = 64
+"""Objects that are remembered beside those of the last merge."""
+NODES: Final = 64
+"""Nodes whose last merges are remembered: the operator's part merges nodes with different objects."""
+SHARED_SETTINGS: Final = 4096
+"""Different settings of neighbours that are shared; more are compiled without sharing from then on."""
+
+
+class Merger:
+    """Merges units; only those that changed since the last time are compiled and compared again."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[ObjectRef, list[tuple[FRRConfiguration, VrfPrefixes, Compiled]]] = {}
+        """The last compilations of each object; several of one that is fed in parts."""
+        self._used: set[ObjectRef] = set()
+        """Objects that were merged since the last call of `forget_unused`."""
+        self._settings: dict[NeighborSettings, NeighborSettings] = {}
+        self._last: dict[str, LastMerge] = {}
+        """By node, the last one at the end."""
+
+    def merge(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
+        """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``).
+
+        ``node``: the one whose last merge is the nearest; it has no effect on the result.
+        """
+        last = self._last.pop(node) if node in self._last else LastMerge()
+        self._last[node] = last
+        if len(self._last) > NODES:
+            del self._last[next(iter(self._last))]
+        ordered = sorted(units, key=lambda unit: (unit.ref, unit.age))
+        compiled = self._compile_all(ordered)
+        problems: list[Problem] = []
+        claims: dict[Slot, UnitClaims] = {}
+        for unit, found in zip(ordered, compiled, strict=True):
+            problems += own_problems(unit, found, resolve)
+            number = 0
+            while (unit.ref, number) in claims:
+                number += 1
+            passwords = tuple(password_claims(unit, found, resolve))
+            claims[unit.ref, number] = UnitClaims(found, passwords)
+        problems += last.claims.replace(claims)
+        reported = tuple(sorted(dict.fromkeys(problems)))
+        notes = tuple(_unsupported(ordered, compiled))
+        partial = _partial(ordered, compiled)
+        if reported:
+            return Merge(None, (*reported, *notes), (), partial)
+        rules = [unit.rules for unit in ordered]
+        if not (identical(compiled, last.compiled) and identical(rules, last.rules)):
+            alone = (unit.ref for unit in ordered if (unit.ref, 1) not in claims)
+            routers = last.with_other_prefixes(ordered, compiled, rules, frozenset(alone))
+            last.routers = united(ordered, compiled) if routers is None else routers
+            last.units, last.compiled, last.rules = ordered, compiled, rules
+        return Merge(last.routers, notes, tuple(ordered), partial)
+
+    def isolate(
+        self,
+        units: Sequence[Unit],
+        resolve: Resolve,
+        node: str = "",
+        taken: frozenset[ObjectRef] | None = None,
+    ) -> Merge:
+        """Merge the units that go together, from the oldest to the youngest (``isolate``).
+
+        ``taken`` are these objects, where a feeding dialect has isolated them with its own.
+        """
+        if taken is None or all(unit.ref in taken for unit in units):
+            whole = self.merge(units, resolve, node)
+            if whole.routers is not None:
+                return whole
+        found = isolated(units, self._compile, resolve, taken=taken)
+        kept, compiled = found.taken, self._compile_all(found.taken)
+        notes = _unsupported(kept, compiled)
+        reported = (*sorted(dict.fromkeys(found.problems)), *notes)
+        return Merge(united(kept, compiled), reported, tuple(kept), _partial(kept, compiled))
+
+    def isolated(self, units: Iterable[Unit], resolve: Resolve, relations: Relations) -> Isolated:
+        """Take units in from the oldest to the youngest; `relations` are a feeding dialect's."""
+        return isolated(units, self._compile, resolve, relations)
+
+    def prepare(self, unit: Unit, pieces: Pieces) -> Slices[None]:
+        """Compile a unit in slices before it is merged, unless it depends on other units."""
+        if imported_elsewhere(unit):
+            return
+        for row, before, _ in self._compiled.get(unit.ref, ()):
+            if (row is unit.row or row == unit.row) and not before:
+                return
+        yield from self._compile_anew(unit, {}, pieces)
+
+    def forget_unused(self) -> None:
+        """Forget the objects that were not merged since the last call, unless they are few."""
+        used, self._used = self._used, set()
+        if len(self._compiled) > 2 * len(used) + SPARE_OBJECTS:
+            for ref in self._compiled.keys() - used:
+                del self._compiled[ref]
+
+    def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
+        elsewhere = _vrfs(units)
+        return [self._compile(unit, elsewhere) for unit in units]
+
+    def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
+        needed: dict[str, frozenset[Prefix]] = {}
+        if elsewhere:
+            needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
+        self._used.add(unit.ref)
+        known = self._compiled.setdefault(unit.ref, [])
+        for row, before, compiled in known:
+            if (row is unit.row or row == unit.row) and before == needed:
+                return compiled
+        return finish(self._compile_anew(unit, needed, Pieces()))
+
+    def _compile_anew(
+        self, unit: Unit, needed: dict[str, frozenset[Prefix]], pieces: Pieces
+    ) -> Slices[Compiled]:
+        found = self._shared((yield from compile_unit(unit, needed, pieces)))
+        claims = []
+        for claim in claims_of(unit, found):
+            claims.append(claim)
+            if pieces.fill_slice():
+                yield
+        found = found._replace(claims=tuple(claims))
+        known = self._compiled.setdefault(unit.ref, [])
+        known.append((unit.row, needed, found))
+        del known[:-COMPILATIONS]
+        return found
+
+    def _shared(self, compiled: Compiled) -> Compiled:
+        """Return a compilation in which equal settings of neighbours are one value."""
+        if len(self._settings) > SHARED_SETTINGS:
+            self._settings.clear()
+        known = self._settings
+        routers = tuple(
+            router._replace(
+                neighbors=tuple(
+                    part._replace(settings=known.setdefault(part.settings, part.settings))
+                    for part in router.neighbors
+                )
+            )
+            for router in compiled.routers
+        )
+        return compiled._replace(routers=routers)
+
+
+def _unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
+    """Return the fields without effect; the middle reports BFD for every dialect."""
+    return [
+        Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
+        for unit, found in zip(units, compiled, strict=True)
+        for reason, error in found.unsupported
+        if reason != BFD
+    ]
+
+
+def _partial(
+    units: Sequence[Unit], compiled: Sequence[Compiled]
+) -> tuple[tuple[ObjectRef, str], ...]:
+    return tuple(
+        (unit.ref, reason)
+        for unit, found in zip(units, compiled, strict=True)
+        for reason, _ in found.unsupported
+    )
+
+
+def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
+    """Return the prefixes of each VRF that a unit imports and has no router of."""
+    given = list(units)
+    imported = frozenset[str]().union(*(imported_elsewhere(unit) for unit in given))
+    found: dict[str, frozenset[Prefix]] = {}
+    for unit in given if imported else ():
+        for vrf, prefixes in routed_vrfs(unit).items():
+            if vrf in imported:
+                found[vrf] = found.get(vrf, frozenset()) | prefixes
+    return found
