@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from reconcilers.cilium import node as v2
 from reconcilers.cilium import node_configs
-from reconcilers.cilium.members import known_nodes, preferring
+from reconcilers.cilium.members import addresses_of, known_nodes, preferring
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.cilium.v1 import compile as v1
@@ -23,6 +23,7 @@ from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY
 from resources.cilium.kinds import (
+    CILIUM_NODE,
     LOAD_BALANCER_IP_POOL,
     NODE_CONFIG,
     NODE_CONFIG_OVERRIDE,
@@ -104,6 +105,7 @@ class NodeConfiguration:
             instances=tuple(compiled.instances),
             peers=tuple(compiled.peers),
             route_sets=compiled.route_sets,
+            addresses=addresses_of(tables.of(CILIUM_NODE).get(snapshot, ("", name))),
             conditions=tuple(result.conditions),
             problems=(*result.problems, *compiled.problems),
             generated=tuple(result.generated),

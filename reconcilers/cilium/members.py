@@ -68,6 +68,13 @@ def _merged(node: Node | None, cilium_node: CiliumNode) -> Node:
     )
 
 
+def addresses_of(cilium_node: CiliumNode | None) -> tuple[str, ...]:
+    """Return all addresses of a CiliumNode, those of Cilium's interfaces as well."""
+    if cilium_node is None:
+        return ()
+    return tuple(address.ip for address in cilium_node.spec.addresses if address.ip)
+
+
 def preferring(node: Node, chosen: Sequence[str]) -> Node:
     """Return a node whose addresses within the prefixes ``chosen`` come first, in their order.
 

@@ -74,6 +74,8 @@ class NodeIntent(msgspec.Struct, frozen=True):
     together; None where the other one decides."""
     recompiled: Mapping[str, frozenset[Key]] = {}
     """By route source: objects whose contributions the compilation has changed."""
+    addresses: tuple[str, ...] = ()
+    """Addresses that an object of the dialect has for the node, beside those of the Node."""
 
 
 class NodeContext(msgspec.Struct, frozen=True):

@@ -378,7 +378,8 @@ class IntentCompiler:
         self, snapshot: Snapshot, context: NodeContext, peers: Iterable[Peer]
     ) -> None:
         sessions = self._intent.session_addresses.all(snapshot)
-        self._addresses = address_rules(self._node, peers, self._options, sessions)
+        addresses = [text for one in self._compiled.values() for text in one.addresses]
+        self._addresses = address_rules(self._node, peers, self._options, sessions, addresses)
         for route_sets in self._route_sets.values():
             route_sets.set_address_rules(self._addresses, snapshot, context)
 

@@ -34,7 +34,7 @@ class AddressRules(msgspec.Struct, frozen=True):
     """The rules for one node. Prefixes and host routes are wire bytes."""
 
     own: frozenset[bytes] = frozenset()
-    """Addresses of this node, as host routes: those of its Node, and the local ones of sessions."""
+    """Addresses of this node, as host routes: of its Node, objects of dialects, and its sessions."""
     peers: frozenset[bytes] = frozenset()
     """Addresses of its peers, as host routes."""
     allow: Mapping[Family, tuple[bytes, ...]] | None = None
@@ -77,9 +77,14 @@ def address_rules(
     peers: Iterable[Peer],
     options: IntentOptions,
     session_addresses: Iterable[SessionAddress] = (),
+    addresses: Iterable[str] = (),
 ) -> AddressRules:
-    """Return the rules of a node with these peers; ``session_addresses`` of others do not count."""
+    """Return the rules of a node with these peers; ``session_addresses`` of others do not count.
+
+    ``addresses`` are those that other objects than the Node have for the node.
+    """
     texts = [] if node is None else [address.address for address in node.status.addresses]
+    texts += addresses
     sessions = list(peers)
     names = {(peer.instance, peer.name) for peer in sessions}
     texts += [peer.local_address for peer in sessions if peer.local_address is not None]

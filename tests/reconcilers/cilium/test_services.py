@@ -1,4 +1,4 @@
-"""Endpoints decide about the addresses of their own family: a connection stays in its family."""
+"""The rules for Services: endpoints by family, proxied Services, classes, selectors, own addresses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.reconcilers.build import (
+    NODE,
     Cluster,
     advertisement,
     endpoint_slice,
@@ -107,3 +108,84 @@ def test_a_service_with_one_family_needs_no_other() -> None:
     cluster.put(kinds.ENDPOINT_SLICE, HERE4)
     cluster.run()
     assert "172.16.0.1/32" in cluster.prefixes()
+
+
+def advertised(value: dict[str, Any], selector: dict[str, Any] | None = None) -> list[str]:
+    """Return what of a Service alone is advertised, with LoadBalancerIP and ClusterIP."""
+    cluster = usual()
+    types = {"addresses": ["LoadBalancerIP", "ClusterIP"]}
+    entry = {"advertisementType": "Service", "service": types, "selector": selector or {}}
+    metadata = {"name": "ad", "labels": {"advertise": "ad"}}
+    cluster.put(kinds.ADVERTISEMENT, {"metadata": metadata, "spec": {"advertisements": [entry]}})
+    cluster.put(kinds.SERVICE, value)
+    cluster.run()
+    return cluster.prefixes()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "proxied"),
+    [
+        ({"labels": {"io.cilium.gateway/owning-gateway": "g"}}, True),
+        ({"labels": {"io.cilium/gateway-api": "g"}}, True),
+        ({"labels": {"cilium.io/ingress": "true"}}, True),
+        ({"annotations": {"service.cilium.io/lb-l7": "enabled"}}, True),
+        ({"annotations": {"service.cilium.io/lb-l7": "disabled"}}, False),
+        ({"labels": {"service.cilium.io/lb-l7": "enabled"}}, False),
+        ({}, False),
+    ],
+)
+def test_only_the_load_balancer_addresses_of_a_proxied_service_need_no_endpoint(
+    metadata: dict[str, Any], proxied: bool
+) -> None:
+    value = service("s", "172.16.0.1", policy="Local")
+    value["metadata"] |= metadata
+    value["spec"] |= {"internalTrafficPolicy": "Local", "clusterIPs": ["10.96.0.1"]}
+    assert advertised(value) == (["172.16.0.1/32"] if proxied else [])
+    value["spec"]["type"] = "ClusterIP"
+    assert advertised(value) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [(None, True), ("io.cilium/bgp-control-plane", True), ("io.cilium/l2-announcer", False)],
+)
+def test_load_balancer_addresses_of_another_class_are_not_advertised(
+    name: str | None, own: bool
+) -> None:
+    value = service("s", "172.16.0.1")
+    value["spec"] |= {"clusterIPs": ["10.96.0.1"], "loadBalancerClass": name}
+    assert advertised(value) == ["10.96.0.1/32", *(["172.16.0.1/32"] if own else [])]
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("s", ["172.16.0.1/32"]), ("another", [])])
+def test_a_label_of_the_service_does_not_replace_a_reserved_key(
+    wanted: str, found: list[str]
+) -> None:
+    value = service("s", "172.16.0.1")
+    value["metadata"]["labels"] = {"io.kubernetes.service.name": "another"}
+    assert advertised(value, {"matchLabels": {"io.kubernetes.service.name": wanted}}) == found
+
+
+def test_addresses_of_the_cilium_node_are_the_nodes_own() -> None:
+    cluster = usual()
+    own = [
+        {"type": "InternalIP", "ip": "192.0.2.5"},
+        {"type": "CiliumInternalIP", "ip": "10.244.0.1"},
+    ]
+    for name, address in (("a", "192.0.2.5"), ("b", "10.244.0.1"), ("c", "192.0.2.1")):
+        cluster.put(kinds.SERVICE, service(name, address))
+    cluster.run()
+    # Of the Node.
+    assert cluster.prefixes() == ["10.244.0.0/24", "10.244.0.1/32", "192.0.2.5/32"]
+    cilium_node = {"metadata": {"name": NODE, "labels": {"bgp": "yes"}}, "spec": {"addresses": own}}
+    cluster.put(kinds.CILIUM_NODE, cilium_node)
+    cluster.run()
+    assert cluster.prefixes() == []
+    message = "10.244.0.1 is not advertised: it is an address of this node"
+    assert message in [problem["message"] for problem in cluster.render()["problems"]]
+    cluster.delete(kinds.NODE, NODE)
+    cluster.run()
+    assert cluster.prefixes() == ["192.0.2.1/32"]
+    cluster.put(kinds.CILIUM_NODE, {**cilium_node, "spec": {"addresses": own[:1]}})
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.1/32", "192.0.2.1/32"]
