@@ -8,12 +8,12 @@ from typing import Any, cast
 from reconcilers.antrea import addresses
 from reconcilers.antrea.node import node_facts
 from reconcilers.antrea.route_sets import RouteSet
-from reconcilers.dialect import Contributed, NodeContext
+from reconcilers.dialect import Contributed, NodeContext, RowSource
 from reconcilers.dialect import ServiceSource as Services
 from reconcilers.model import ObjectRef
+from resources.antrea.egress import Egress
 from resources.antrea.kinds import EGRESS
 from resources.core import EndpointSlice, Service
-from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Change, Key, Snapshot, Table
 
@@ -37,30 +37,11 @@ class ServiceSource(Services):
         yield from addresses.contributions(found, rules)
 
 
-class EgressSource:
+class EgressSource(RowSource[Egress]):
     """Egresses; keys are (empty namespace, name)."""
 
-    name = "egress"
-
     def __init__(self, tables: Tables) -> None:
-        self._table = tables.of(EGRESS)
-
-    @property
-    def tables(self) -> tuple[Table[Any], ...]:
-        """Egresses."""
-        return (self._table,)
-
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return the changed objects."""
-        return [change.row.key for change in changes]
-
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
-        """Return the keys of all objects."""
-        return [row.key for row in self._table.all(snapshot)]
-
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the Egress."""
-        return ObjectRef(EGRESS.name, *cast("ObjectKey", key))
+        super().__init__(tables, EGRESS)
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]

@@ -54,6 +54,7 @@ from reconcilers.dialect.route_source import (
     KindSource,
     Rejected,
     RouteSource,
+    RowSource,
     Selection,
     ServiceAddress,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "Rival",
     "RouteSetRules",
     "RouteSource",
+    "RowSource",
     "Selection",
     "ServiceAddress",
     "ServiceSource",

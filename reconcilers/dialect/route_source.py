@@ -124,25 +124,16 @@ class Address(NamedTuple):
     """The field of a Service that names the address (`ServiceAddress`), or None."""
 
 
-class KindSource(Generic[T]):
-    """The route source of a kind whose objects are selected one by one; keys are (namespace, name).
+class RowSource(Generic[T]):
+    """The part of a route source that follows from its objects being the rows of one kind.
 
-    Contributions, candidates and explanations follow from the same two functions.
+    Keys are (namespace, name).
     """
 
-    def __init__(
-        self,
-        tables: Tables,
-        kind: Kind[T],
-        addresses: Callable[[T], Iterable[Address]],
-        select: Callable[[Any, T], Selection | None],
-    ) -> None:
-        """``addresses`` lists the prefixes of an object; ``select`` is called with rules and row."""
+    def __init__(self, tables: Tables, kind: Kind[T]) -> None:
         self.name = kind.plural
         self._kind = kind
         self._table = tables.of(kind)
-        self._addresses = addresses
-        self._select = select
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
@@ -161,6 +152,25 @@ class KindSource(Generic[T]):
         """Return the object."""
         namespace, name = cast("ObjectKey", key)
         return ObjectRef(self._kind.name, namespace, name)
+
+
+class KindSource(RowSource[T]):
+    """The route source of a kind whose objects are selected one by one; keys are (namespace, name).
+
+    Contributions, candidates and explanations follow from the same two functions.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        kind: Kind[T],
+        addresses: Callable[[T], Iterable[Address]],
+        select: Callable[[Any, T], Selection | None],
+    ) -> None:
+        """``addresses`` lists the prefixes of an object; ``select`` is called with rules and row."""
+        super().__init__(tables, kind)
+        self._addresses = addresses
+        self._select = select
 
     def contributions(
         self,
