@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("INSTANCE", wide=True),
     Column("PEER"),
-    Column("PREFIX"),
+    Column("PREFIX", minor=6, beneath=True),
     Column("OBJECT", minor=4, beneath=True),
     Column("TYPE", minor=3, beneath=True),
     Column("ADVERTISED", style=lambda text: "yellow" if text == "no" else "green"),
-    Column("REASON"),
+    Column("REASON", minor=5, beneath=True),
     Column("RULE", wide=True, minor=2, beneath=True),
     Column("WHY", minor=1, beneath=True),
 )
@@ -39,10 +39,10 @@ COLUMNS = (
 RECEIVED = (
     Column("INSTANCE", wide=True),
     Column("PEER"),
-    Column("PREFIX"),
+    Column("PREFIX", minor=6, beneath=True),
     Column("RECEIVED", minor=4, beneath=True),
     Column("ACCEPTED", style=lambda text: "yellow" if text == "no" else "green"),
-    Column("REASON"),
+    Column("REASON", minor=5, beneath=True),
     Column("FILTER", minor=3, beneath=True),
     Column("OBJECT", minor=2, beneath=True),
     Column("WHY", minor=1, beneath=True),

@@ -34,7 +34,7 @@ PEERS = (
 )
 ROUTES = (
     Column("PEER"),
-    Column("PREFIX"),
+    Column("PREFIX", minor=5, beneath=True),
     Column("NEXT-HOP", minor=4, beneath=True),
     Column("COMMUNITIES", minor=3, beneath=True),
     Column("LP", right=True, minor=2, beneath=True),

@@ -45,7 +45,7 @@ _DETAILS = (
 ADVERTISED = (
     Column("NODE", minor=1),
     Column("PEER"),
-    Column("PREFIX"),
+    Column("PREFIX", minor=7, beneath=True),
     Column("NEXT-HOP", minor=6, beneath=True),
     Column("ORIGIN-OBJECT", minor=5, beneath=True),
     Column("COMMUNITIES", minor=4, beneath=True),
@@ -58,7 +58,7 @@ ADVERTISED = (
 RECEIVED = (
     Column("NODE", minor=1),
     Column("PEER"),
-    Column("PREFIX"),
+    Column("PREFIX", minor=7, beneath=True),
     Column("NEXT-HOP", minor=5, beneath=True),
     Column("AS-PATH", minor=4, beneath=True),
     Column("STATUS", minor=6, beneath=True),

@@ -46,6 +46,9 @@ CONDITION = [
 ]  # fmt: skip
 
 
+LONG_NAME = "a-top-of-rack-switch-with-a-long-name-in-row-17-rack-9"
+
+
 def words(lines: list[str]) -> str:
     return "".join("".join(lines).split())
 
@@ -93,6 +96,23 @@ def test_no_word_is_broken_and_no_important_column_left_out(
             } <= {part for word in shown for part in re.findall("[^,]*,|[^,]+", word)}
 
 
+def test_a_long_name_does_not_make_a_block_of_each_row() -> None:
+    shown = [at for at, column in enumerate(peers.COLUMNS) if not column.wide]
+    columns = [peers.COLUMNS[at] for at in shown]
+    row = [PEER[at] for at in shown]
+    long = [row[0], LONG_NAME, "2001:db8::1", *row[3:]]
+    (lines, _) = fitted(columns, [[row, long]], Layout(), width=80, complete=False)
+    assert lines[0].split() == ["PEER", "STATE", "SINCE"]
+    assert lines[1].split() == ["tor-1", "OpenConfirm", "3d5h"]
+    at_long = lines.index(next(line for line in lines if line.startswith("a-top")))
+    assert [line.split()[0] for line in lines[at_long + 1 :]][:4] == [
+        "ADDRESS",
+        "PEER-AS",
+        "RECV",
+        "SENT",
+    ]
+
+
 def test_a_text_without_room_in_its_column_stands_beneath_its_row() -> None:
     shown = [at for at, column in enumerate(explain.COLUMNS) if not column.wide]
     columns = [explain.COLUMNS[at] for at in shown]
@@ -119,7 +139,7 @@ def test_a_text_without_room_in_its_column_stands_beneath_its_row() -> None:
 
 
 def test_a_terminal_too_narrow_for_the_columns_has_a_block_for_each_row() -> None:
-    lines = narrow(peers.COLUMNS, PEER, 40)
+    lines = narrow(peers.COLUMNS, [PEER[0], LONG_NAME, *PEER[2:]], 40)
     titles = [column.title for column in peers.COLUMNS if not column.wide]
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == titles
     assert words(lines[-3:]).endswith("awrongpassword(retryin12s)")
