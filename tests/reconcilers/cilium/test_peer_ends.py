@@ -124,3 +124,17 @@ def test_bfd_of_a_later_definition_is_unsupported_and_costs_no_session(
         (problem["objects"], problem["field"], problem["category"])
         for problem in document["problems"]
     ] == [(["CiliumBGPPeerConfig/pc"], "spec.bfd", "unsupported")] * problems
+
+
+@pytest.mark.parametrize(
+    ("afi", "safi"),
+    [("ipv4", "multicast"), ("ipv4", "mpls_label"), ("ipv6", "mpls_vpn"), ("ipv9", "unicast")],
+)
+def test_a_family_of_another_safi_is_not_the_unicast_one(afi: str, safi: str) -> None:
+    found = usual()
+    families = [{"afi": afi, "safi": safi}, {"afi": "ipv6", "safi": "unicast"}]
+    found.put(kinds.PEER_CONFIG, {"metadata": {"name": "pc"}, "spec": {"families": families}})
+    found.run()
+    (peer,) = found.render()["instances"][0]["peers"]
+    assert peer["families"] == ["ipv6-unicast"]
+    assert found.problems() == [("CiliumBGPPeerConfig/pc", "spec.families[0]")]
