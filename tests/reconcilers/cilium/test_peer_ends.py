@@ -1,4 +1,4 @@
-"""The peer's end of a session: link-local addresses with their interface, and unnumbered peers."""
+"""Peers of a node: the addresses of their sessions, families and graceful restart."""
 
 from __future__ import annotations
 
@@ -138,3 +138,34 @@ def test_a_family_of_another_safi_is_not_the_unicast_one(afi: str, safi: str) ->
     (peer,) = found.render()["instances"][0]["peers"]
     assert peer["families"] == ["ipv6-unicast"]
     assert found.problems() == [("CiliumBGPPeerConfig/pc", "spec.families[0]")]
+
+
+def test_of_a_family_that_is_there_twice_the_first_one_counts() -> None:
+    found = usual()
+    unicast = {"afi": "ipv4", "safi": "unicast"}
+    families = [{**unicast, "advertisements": {}}, unicast]
+    found.put(kinds.PEER_CONFIG, {"metadata": {"name": "pc"}, "spec": {"families": families}})
+    found.run()
+    assert found.prefixes() == ["10.244.0.0/24"]
+    assert found.problems() == [("CiliumBGPPeerConfig/pc", "spec.families[1]")]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, None),
+        ({"enabled": False}, None),
+        ({"enabled": False, "restartTimeSeconds": 60}, None),
+        ({"enabled": True}, {"restartTime": 120}),
+        ({"enabled": True, "restartTimeSeconds": None}, {"restartTime": 120}),
+        ({"enabled": True, "restartTimeSeconds": 4095}, {"restartTime": 4095}),
+    ],
+)
+def test_graceful_restart_is_off_unless_it_is_enabled(
+    given: dict[str, Any] | None, expected: dict[str, int] | None
+) -> None:
+    found = usual()
+    found.put(kinds.PEER_CONFIG, peer_config(gracefulRestart=given))
+    found.run()
+    (peer,) = found.render()["instances"][0]["peers"]
+    assert peer["gracefulRestart"] == expected
