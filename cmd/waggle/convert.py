@@ -103,7 +103,8 @@ def run(args: argparse.Namespace) -> int:
 
         print(yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=False), end="")
     if not objects:
-        named = ", ".join((*sorted(kinds), *rewriter.names))
+        names = [*sorted(kinds), *rewriter.names]
+        named = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         complain("waggle convert", f"no {named} to convert in {', '.join(paths)}")
     if unread or not objects or (args.strict and notes):
         return EXIT_ERROR

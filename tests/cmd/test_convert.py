@@ -110,7 +110,8 @@ def test_no_policy_and_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["convert", "-f", str(tmp_path), "-o", "json"]) == 1
     out, err = capsys.readouterr()
     assert json.loads(out)["items"] == []
-    assert "no CiliumBGPPeeringPolicy" in err
+    assert "no CiliumBGPPeeringPolicy, " in err
+    assert " or draft of FRRConfiguration to convert in" in err
     assert main(["convert", "-f", str(tmp_path / "none")]) == 2
 
 
