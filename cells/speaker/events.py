@@ -58,7 +58,9 @@ class SpeakerEvents:
                 self._listen_changed(event)
             case PrefixLimit():
                 log.warning(
-                    "prefix limit",
+                    "peer exceeds its prefix limit"
+                    if event.received > event.limit
+                    else "peer is near its prefix limit",
                     event_name="peer.prefix_limit",
                     instance=event.instance,
                     peer=event.peer,

@@ -32,6 +32,7 @@ from speaker.api import (
     InstanceStatus,
     ListenChanged,
     PeerStatus,
+    PrefixLimit,
     RouteLeftOut,
     SessionError,
     StateChanged,
@@ -269,6 +270,31 @@ def test_every_kind_of_event_reaches_the_observers(event: Event) -> None:
     bench.events.observable.subscribe(seen.append)
     bench.events.publish(event)
     assert seen == [event]
+
+
+@pytest.mark.parametrize(
+    ("received", "ended", "message"),
+    [
+        (75, False, "peer is near its prefix limit"),
+        (101, True, "peer exceeds its prefix limit"),
+    ],
+)
+def test_a_prefix_limit_is_logged_before_and_when_it_is_exceeded(
+    received: int, ended: bool, message: str
+) -> None:
+    event = PrefixLimit(
+        instance="main",
+        peer="tor-1",
+        family=IPV4_UNICAST,
+        received=received,
+        limit=100,
+        ended=ended,
+    )
+    with capture_logs() as logs:
+        Bench().events.publish(event)
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == (message, "warning")
+    assert (line["received"], line["limit"], line["ended"]) == (received, 100, ended)
 
 
 def test_a_route_that_is_not_advertised_is_logged_with_the_reason_and_the_count() -> None:

@@ -14,6 +14,7 @@ from speaker.api import (
     Event,
     Fault,
     ListenChanged,
+    PrefixLimit,
     RecordingEnded,
     RouteLeftOut,
     SessionError,
@@ -72,6 +73,10 @@ class Events:
                 self._print(f"{peer}: {text}")
             case SessionError(peer=peer, sent=sent, text=text):
                 self._print(f"{peer}: {'sent' if sent else 'received'} {text}")
+            case PrefixLimit(peer=peer, family=family, received=received, limit=limit, ended=False):
+                self._print(
+                    f"{peer}: {received} prefixes of {family} received, the limit is {limit}"
+                )
             case CollectorChanged(name=name, connected=connected, reason=reason):
                 self._print(f"collector {name}: {'connected' if connected else reason}")
             case ConnectionsRefused(address=address, reason=reason, count=count):
