@@ -8,6 +8,7 @@ import difflib
 import json
 import socket
 from collections.abc import Iterator
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,14 +77,16 @@ def _print_routes(path: Path, message: dict[str, Any]) -> dict[str, Any]:
 
 def _indented(route: dict[str, Any]) -> str:
     """Encode a route with two levels of indentation; faster than the indentation of `json`."""
-    members = (f"    {json.dumps(name)}: {_member(value)}" for name, value in route.items())
+    members = [f'    "{name}": {_member(value)}' for name, value in route.items()]
     return "  {\n" + ",\n".join(members) + "\n  }"
 
 
 def _member(value: object) -> str:
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
     if not isinstance(value, list) or not value:
-        return json.dumps(value)
-    return "[\n" + ",\n".join(f"      {json.dumps(one)}" for one in value) + "\n    ]"
+        return "null" if value is None else json.dumps(value)
+    return "[\n" + ",\n".join(f"      {_member(one)}" for one in value) + "\n    ]"
 
 
 def _table_and_prefix(first: str | None, second: str | None) -> tuple[str, str | None]:
