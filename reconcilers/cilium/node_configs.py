@@ -307,7 +307,7 @@ def _instance(instance: Instance, override: InstanceOverride | None) -> NodeInst
 def _auth_secret_reason(name: str | None, missing: bool) -> str:
     if name is None:
         return "AuthSecretNotConfigured"
-    return "MissingAuthSecret" if missing else "AuthSecretValidated"
+    return "AuthSecretMissing" if missing else "AuthSecretValidated"
 
 
 def peer_config_conditions(

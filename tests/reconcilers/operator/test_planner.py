@@ -206,7 +206,7 @@ def test_reasons_and_messages_of_conditions_are_ciliums() -> None:
     assert conditions(found, "pc", kind) == [(False, "AuthSecretNotConfigured", "")]
     found.put(kinds.PEER_CONFIG, peer_config(authSecretRef="key"))
     missing = 'Referenced Auth Secret "key" is missing'
-    assert conditions(found, "pc", kind) == [(True, "MissingAuthSecret", missing)]
+    assert conditions(found, "pc", kind) == [(True, "AuthSecretMissing", missing)]
     metadata = {"name": "key", "namespace": "kube-system"}
     found.put(kinds.SECRET, {"metadata": metadata, "stringData": {"password": "x"}})
     assert conditions(found, "pc", kind) == [(False, "AuthSecretValidated", "")]

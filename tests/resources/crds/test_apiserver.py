@@ -363,7 +363,7 @@ def test_kubectl_shows_the_columns_and_knows_the_short_names(server: ApiServer) 
     condition = {
         "type": "cilium.io/MissingAuthSecret",
         "status": "True",
-        "reason": "MissingAuthSecret",
+        "reason": "AuthSecretMissing",
         "message": "s",
         "lastTransitionTime": "2026-01-01T12:00:00Z",
     }
