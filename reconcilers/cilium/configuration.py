@@ -205,7 +205,7 @@ class NodeConfiguration:
         )
 
 
-NO_BFD = "has no effect: BFD is not spoken, the sessions come up without it"
+NO_BFD = "has no effect: BFD is not implemented, the sessions come up without it"
 
 
 def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:

@@ -263,23 +263,23 @@ def test_a_route_that_is_counted_only_is_not_said_to_be_absent(
     counted = "routes are kept, the others are only counted (--keep-received)"
     with serving(path, MadeUp([replace(PEER, received=counts)])):
 
-        def said(*words: str) -> tuple[int, list[str]]:
+        def answered(*words: str) -> tuple[int, list[str]]:
             status = main(["routes", "received", *words, "--socket", str(path)])
             lines = capsys.readouterr().err.splitlines()
             return status, [line.removeprefix("waggle routes: ") for line in lines]
 
-        assert said("192.0.2.1") == (
+        assert answered("192.0.2.1") == (
             4,
             [
                 "no received route that contains 192.0.2.1 is kept",
                 f"tor-1: 1000 of 5000 received ipv4 {counted}",
             ],
         )
-        assert said("ipv6") == (
+        assert answered("ipv6") == (
             0,
             ["no received ipv6 route is kept", f"tor-1: 0 of 7 received ipv6 {counted}"],
         )
-        assert said() == (
+        assert answered() == (
             0,
             ["no received route is kept", f"tor-1: 1000 of 5007 received {counted}"],
         )

@@ -96,7 +96,7 @@ def _bfd(
     if profiles is not None and name not in profiles:
         text = f"{key}: this object has no BFD profile {shortened(name)}"
         findings.error(f"{path}.bfdProfile", text)
-    findings.no_effect(BFD, f"{path}.bfdProfile", f"{key}: BFD is not spoken")
+    findings.no_effect(BFD, f"{path}.bfdProfile", f"{key}: BFD is not implemented")
     return name
 
 
