@@ -27,6 +27,8 @@ class Discovery:
         self._silence = silence
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
+        self._read = asyncio.Event()
+        """Set, and replaced, when the groups have been read."""
         self._served: frozenset[str] = frozenset()
         """``group/version`` of all groups."""
         self._kinds: dict[str, frozenset[str]] = {}
@@ -46,11 +48,21 @@ class Discovery:
                 self._served = frozenset(versions)
                 self._kinds = {}
                 self._read_at = now
+                self._read.set()
+                self._read = asyncio.Event()
             for version in kind.versions:
                 name = kind.api_version(version)
                 if name in self._served and kind.plural in await self._plurals(name):
                     return version
         return None
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until the groups have been read again, for any kind, or for ``seconds``."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._read.wait()
+        except TimeoutError:
+            pass
 
     async def _plurals(self, name: str) -> frozenset[str]:
         if name not in self._kinds:

@@ -128,7 +128,9 @@ class Reflector:
                 await self._watch()
             except KubernetesError as error:
                 pause = await self._failed(error)
-                if self._cause:
+                if isinstance(error, NotServed):
+                    await self._discovery.wait(pause)
+                elif self._cause:
                     await self._recovery.pause(pause)
                 else:
                     await asyncio.sleep(pause)
@@ -235,7 +237,9 @@ class Reflector:
         if not kind.may_be_missing:
             return kind.versions[0]
         try:
-            version = await self._discovery.version_of(kind, max_age=self._missing_pause / 2)
+            # One kind's reading of discovery wakes all that wait for it: they have seen older answers.
+            max_age = self._timeouts.missing_kind / 2
+            version = await self._discovery.version_of(kind, max_age=max_age)
         except StatusError as error:
             if error.status != 403:
                 raise
@@ -405,7 +409,7 @@ class Reflector:
                 self._set(Phase.MISSING, f"the API server has no {name}{absent}")
         pause = self._missing_pause
         self._missing_pause = min(2 * pause, self._timeouts.longest_missing)
-        return pause * (0.75 + self._rng.random() / 2)
+        return pause * (1 + self._rng.random() / 2)
 
     def _forbidden(self, error: StatusError) -> float:
         now = asyncio.get_running_loop().time()
