@@ -16,7 +16,7 @@ import msgspec
 from resources.crds.schema_markers import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName, first_errors
 from resources.labels import LabelSelector
-from resources.meta import METADATA_FIELDS, Resource
+from resources.meta import METADATA_FIELDS, ObjectKey, Resource
 from resources.schema import structural_errors, unknown_fields, unknown_names, without_nulls
 from resources.secret_value import decode_field
 from statedb import Index
@@ -119,6 +119,7 @@ class Kind(Generic[T]):
         draft_groups: tuple[str, ...] = (),
         invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
         may_be_missing: bool = False,
+        built_in: frozenset[ObjectKey] = frozenset(),
     ) -> None:
         if of_node is not None and of_node.fields:
             _check_field_selector(name, of_node.fields, namespaced=namespaced)
@@ -153,6 +154,8 @@ class Kind(Generic[T]):
         """Row types of versions with fields of their own, by version; only manifests have them.
 
         ``convert`` makes rows of the kind of them."""
+        self.built_in = built_in
+        """Objects that every API server creates itself, even one with an empty database."""
         self._errors = errors
         self._decoder = msgspec.json.Decoder(row, dec_hook=decode_field)
 

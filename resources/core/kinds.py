@@ -19,6 +19,11 @@ BY_SERVICE: Final = "service"
 """The index of EndpointSlices by (namespace, name of the Service)."""
 
 
+_IN_DEFAULT: Final = frozenset({("default", "kubernetes")})
+"""The API server's Service, and its EndpointSlice."""
+_SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
 def _slice_service(row: EndpointSlice) -> tuple[Key, ...]:
     key = row.service_key
     return (key,) if key is not None else ()
@@ -43,6 +48,7 @@ NAMESPACE = Kind(
     plural="namespaces",
     namespaced=False,
     table="namespaces",
+    built_in=frozenset(("", name) for name in _SYSTEM_NAMESPACES),
 )
 SERVICE = Kind(
     "Service",
@@ -53,6 +59,7 @@ SERVICE = Kind(
     namespaced=True,
     errors=service_errors,
     table="services",
+    built_in=_IN_DEFAULT,
 )
 ENDPOINT_SLICE = Kind(
     "EndpointSlice",
@@ -62,6 +69,7 @@ ENDPOINT_SLICE = Kind(
     plural="endpointslices",
     namespaced=True,
     table="endpoint-slices",
+    built_in=_IN_DEFAULT,
     indexes=(Index(BY_SERVICE, keys=_slice_service),),
 )
 SECRET = Kind(
@@ -86,6 +94,7 @@ SERVICE_CIDR = Kind(
     errors=service_cidr_errors,
     table="service-cidrs",
     may_be_missing=True,
+    built_in=frozenset({("", "kubernetes")}),
 )
 """Of the dialects that declare it; not one of `KINDS`."""
 

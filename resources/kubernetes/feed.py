@@ -194,8 +194,12 @@ class Feed(Contents[T]):
 
     def _hold_missing(self, listing: Listing[T], now: float) -> int:
         """Add missing rows that are not believed to be deleted; returns how many held ones are."""
-        missing = self.rows.keys() - listing.rows.keys() - listing.dropped
-        if not is_mass(len(self.rows), len(missing), len(listing.rows)):
+        # An API server with an empty database lists its own objects: they prove nothing.
+        built_in = self.kind.built_in
+        known = self.rows.keys() - built_in
+        listed = listing.rows.keys() - built_in
+        missing = known - listed - listing.dropped
+        if not is_mass(len(known), len(missing), len(listed)):
             self.disappearance.reset()
             self.held = set()
             return 0

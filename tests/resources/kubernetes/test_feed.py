@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from resources.core import Service
+from resources.core.kinds import ENDPOINT_SLICE, NAMESPACE, SERVICE_CIDR
+from resources.kind import Kind
 from resources.kubernetes.errors import Expired, InvalidResponse, StatusError, UnconfirmedList
 from resources.kubernetes.feed import Feed, Listing, older
 from resources.source import Delete, Upsert
@@ -200,7 +202,7 @@ def held_feed(*names: str, hold: float = 60.0) -> Feed[Service]:
     return made
 
 
-def known(feed: Feed[Service]) -> list[str]:
+def known(feed: Feed[Any]) -> list[str]:
     return [name for _, name in feed.rows]
 
 
@@ -257,6 +259,47 @@ def test_f05_a_held_object_is_deleted_at_once_by_a_watch() -> None:
     assert feed.held == {("shop", "db")}
     feed.process_line(line("ADDED", service("db", 121)))
     assert not feed.held
+
+
+def builtin(kind: Kind[Any], name: str) -> dict[str, Any]:
+    """Return an object that every API server has, of an empty database, too."""
+    metadata = {"name": name, "resourceVersion": "10", "uid": "made-again"}
+    if kind.namespaced:
+        metadata["namespace"] = "default"
+    return {"metadata": metadata, "spec": {}, "endpoints": [], "addressType": "IPv4"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "built_in", "own"),
+    [
+        (SERVICE, ["kubernetes"], ["web"]),
+        (ENDPOINT_SLICE, ["kubernetes"], ["web-x7k"]),
+        (NAMESPACE, ["default", "kube-node-lease", "kube-public", "kube-system"], ["shop"]),
+        (NAMESPACE, ["default", "kube-node-lease", "kube-public", "kube-system"], ["shop", "lab"]),
+        (SERVICE_CIDR, ["kubernetes"], ["more"]),
+    ],
+    ids=lambda value: value.name if isinstance(value, Kind) else "+".join(value),
+)
+def test_f05_objects_of_an_empty_api_server_do_not_confirm_that_the_others_are_gone(
+    kind: Kind[Any], built_in: list[str], own: list[str]
+) -> None:
+    feed = Feed(kind, hold=60.0)
+    everything = [builtin(kind, name) for name in (*built_in, *own)]
+    listed(feed, "100", *everything)
+    assert known(feed) == [*built_in, *own]
+    for now in (0.0, 5.0, 59.9):
+        listed(feed, "110", *everything[: len(built_in)], now=now)
+        assert set(known(feed)) == {*built_in, *own}
+        assert {name for _, name in feed.held} == set(own)
+    listed(feed, "110", *everything[: len(built_in)], now=60.0)
+    assert known(feed) == built_in
+
+
+def test_f05_an_object_of_the_api_server_itself_is_not_held() -> None:
+    feed = Feed(SERVICE, hold=60.0)
+    listed(feed, "100", builtin(SERVICE, "kubernetes"))
+    listed(feed, "110")
+    assert known(feed) == []
 
 
 def test_f05_without_a_hold_time_every_list_is_believed() -> None:
