@@ -16,6 +16,7 @@ from resources.errors import FieldError, shortened
 
 _ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
 """The name of a network interface: no space, slash, colon or percent sign, at most 15 octets."""
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 _BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
 
 
@@ -38,6 +39,14 @@ def canonical_address(text: str, *, zone: bool = False, mapped: bool = False) ->
         if address.ipv4_mapped is not None and not mapped:
             raise ValueError(f"{text!r} is an IPv4-mapped address; write the IPv4 address")
     return str(address)
+
+
+def without_leading_zeros(text: str) -> str:
+    """Return an address with the numbers of its parts as Kubernetes and kube-proxy read them.
+
+    ``198.051.100.011`` is 198.51.100.11: decimal, as in ParseIPSloppy of k8s.io/utils/net.
+    """
+    return _LEADING_ZEROS.sub("", text)
 
 
 def canonical_prefix(text: str) -> str:
@@ -72,12 +81,17 @@ def address_errors(
     zone: bool = False,
     mapped: bool = False,
     unicast: bool = False,
+    zeros: bool = False,
 ) -> Iterator[FieldError]:
-    """Yield an error when a text is not an address; ``unicast``: or not one that a host can have."""
+    """Yield an error when a text is not an address; ``unicast``: or not one that a host can have.
+
+    ``zeros`` admits leading zeros (`without_leading_zeros`).
+    """
     if text is None or (_is_dotted_quad(text) and not unicast):
         return
+    plain = without_leading_zeros(text) if zeros else text
     try:
-        address = ipaddress.ip_address(canonical_address(text, zone=zone, mapped=mapped))
+        address = ipaddress.ip_address(canonical_address(plain, zone=zone, mapped=mapped))
     except ValueError as error:
         yield FieldError(path, _message(text, error, "an IP address"))
         return

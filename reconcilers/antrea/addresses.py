@@ -104,7 +104,7 @@ def of_service(
     if spec.type != "LoadBalancer":
         balancer = Reason("NotLoadBalancer", f"it is of type {spec.type}")
     yield from _candidates(ref, CLUSTER_IP, service.cluster_addresses, inside, None)
-    yield from _candidates(ref, EXTERNAL_IP, spec.external_ips, outside, EXTERNAL_IPS)
+    yield from _candidates(ref, EXTERNAL_IP, service.external_addresses, outside, EXTERNAL_IPS)
     addresses = service.load_balancer_addresses
     yield from _candidates(ref, LOAD_BALANCER_IP, addresses, balancer, INGRESS)
 

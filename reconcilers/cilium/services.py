@@ -185,7 +185,9 @@ def service_addresses(
         *_groups("ClusterIP", service.cluster_addresses, internal, inside, endpoints),
         *(
             group._replace(field=EXTERNAL_IPS)
-            for group in _groups("ExternalIP", spec.external_ips, external, outside, endpoints)
+            for group in _groups(
+                "ExternalIP", service.external_addresses, external, outside, endpoints
+            )
         ),
     )
     families = {family for group in groups for family in group.nlri}

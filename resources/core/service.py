@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from resources.addresses import address_errors
+from resources.addresses import address_errors, without_leading_zeros
 from resources.errors import FieldError
 from resources.meta import Resource, Struct
 
@@ -59,26 +59,32 @@ class Service(Resource, frozen=True):
     def cluster_addresses(self) -> tuple[str, ...]:
         """Its cluster IPs, none for a headless Service; of the older field if the list is empty."""
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
-        return tuple(address for address in addresses if address and address != HEADLESS)
+        found = (address for address in addresses if address and address != HEADLESS)
+        return tuple(map(without_leading_zeros, found))
+
+    @property
+    def external_addresses(self) -> tuple[str, ...]:
+        """Its external IPs, without leading zeros: API servers store addresses that have some."""
+        return tuple(map(without_leading_zeros, self.spec.external_ips))
 
     @property
     def load_balancer_addresses(self) -> tuple[str, ...]:
-        """Its addresses at load balancers."""
-        return tuple(ingress.ip for ingress in self.status.load_balancer.ingress if ingress.ip)
+        """Its addresses at load balancers, without leading zeros."""
+        found = (ingress.ip for ingress in self.status.load_balancer.ingress if ingress.ip)
+        return tuple(map(without_leading_zeros, found))
 
 
 def service_errors(service: Service) -> Iterator[FieldError]:
     """Yield the broken rules that a schema cannot express."""
     spec = service.spec
     if spec.cluster_ip and spec.cluster_ip != HEADLESS:
-        yield from address_errors(spec.cluster_ip, "spec.clusterIP")
+        yield from address_errors(spec.cluster_ip, "spec.clusterIP", zeros=True)
     for i, address in enumerate(spec.cluster_ips):
         if address != HEADLESS:
-            yield from address_errors(address, f"spec.clusterIPs[{i}]")
+            yield from address_errors(address, f"spec.clusterIPs[{i}]", zeros=True)
     for i, address in enumerate(spec.external_ips):
-        yield from address_errors(address, f"spec.externalIPs[{i}]", mapped=True)
+        yield from address_errors(address, f"spec.externalIPs[{i}]", mapped=True, zeros=True)
     for i, ingress in enumerate(service.status.load_balancer.ingress):
         if ingress.ip:
-            yield from address_errors(
-                ingress.ip, f"status.loadBalancer.ingress[{i}].ip", mapped=True
-            )
+            path = f"status.loadBalancer.ingress[{i}].ip"
+            yield from address_errors(ingress.ip, path, mapped=True, zeros=True)

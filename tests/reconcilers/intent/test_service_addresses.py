@@ -31,9 +31,16 @@ MARTIANS = [
     "febf::1",
     "ff02::1",
     "::ffff:192.0.2.1",
+    "::2",
+    "::127.0.0.1",
+    "64:ff9b::127.0.0.1",
+    "64:ff9b::a9fe:a9fe",
+    "2002:7f00:1::1",
+    "2002:e000:5::",
 ]
 GOOD = ["10.0.0.1", "192.168.0.1", "192.0.2.1", "169.253.0.1", "1.0.0.0", "223.255.255.255"]
-GOOD += ["fd00::1", "2001:db8::1", "fec0::1", "::2", "64:ff9b::1"]
+GOOD += ["fd00::1", "2001:db8::1", "fec0::1", "::c000:201", "64:ff9b::198.51.100.1"]
+GOOD += ["64:ff9b:1::7f00:1", "2002:c633:6401::1", "2003:7f00:1::1"]
 
 
 def reason(address: str, **options: Any) -> str | None:  # noqa: ANN401
@@ -56,6 +63,15 @@ def test_a_martian_is_rejected_although_it_is_allowed(address: str) -> None:
 @pytest.mark.parametrize("address", GOOD)
 def test_private_documentation_and_global_addresses_are_accepted(address: str) -> None:
     assert reason(address) is None
+
+
+def test_a_martian_within_an_ipv6_address_is_named() -> None:
+    rules = address_rules(None, (), IntentOptions())
+    found = rules.reject_address(*host_route("64:ff9b::169.254.169.254"))
+    assert found is not None
+    assert found.message == (
+        "it is a NAT64 address (64:ff9b::/96) with a link-local address (169.254.0.0/16)"
+    )
 
 
 def test_only_allowed_prefixes_are_accepted_in_every_family() -> None:

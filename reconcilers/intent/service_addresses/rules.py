@@ -1,26 +1,19 @@
-"""Which addresses of Services may be advertised, whatever dialect selects the Service. Pure.
-
-``spec.externalIPs`` and the ingress status of a Service take any address from every user who may
-write a Service. Without a rule, a Service attracts the traffic of another host: of a router, of this
-node, of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pools and interfaces are
-configured by the administrator, and not subject to it.
-"""
+"""The rules for the addresses of Services on one node, and the judgement of one address. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.intent.service_addresses.martians import martian
 from reconcilers.model import Peer, SessionAddress
 from reconcilers.options import IntentOptions
 from reconcilers.prefixes import covered, host_route
 from resources.core import Node
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
-
-_IPV4_MAPPED: Final = bytes(10) + b"\xff\xff"
 
 
 class Rejection(NamedTuple):
@@ -99,37 +92,6 @@ def address_rules(
             IPV6_UNICAST: options.advertise_min_length_ipv6,
         },
     )
-
-
-def martian(family: Family, nlri: bytes) -> str | None:
-    """Return what a host route that is never global unicast is (RFC 6890, RFC 5735)."""
-    return _special_ipv4(nlri) if family == IPV4_UNICAST else _special_ipv6(nlri[1:])
-
-
-def _special_ipv4(nlri: bytes) -> str | None:
-    first = nlri[1]
-    if first == 0:
-        return 'of "this network" (0.0.0.0/8)'
-    if first == 127:
-        return "a loopback address (127.0.0.0/8)"
-    if first == 169 and nlri[2] == 254:
-        return "a link-local address (169.254.0.0/16)"
-    if first >= 240:
-        return "a reserved address (240.0.0.0/4)"
-    return "a multicast address (224.0.0.0/4)" if first >= 224 else None
-
-
-def _special_ipv6(octets: bytes) -> str | None:
-    if octets[0] == 0xFF:
-        return "a multicast address (ff00::/8)"
-    if octets[0] == 0xFE and octets[1] & 0xC0 == 0x80:
-        return "a link-local address (fe80::/10)"
-    if octets.startswith(_IPV4_MAPPED):
-        return "an IPv4-mapped address (::ffff:0:0/96)"
-    value = int.from_bytes(octets, "big")
-    if value > 1:
-        return None
-    return "the loopback address (::1)" if value else "the unspecified address (::)"
 
 
 def _host_routes(texts: Iterable[str]) -> frozenset[bytes]:

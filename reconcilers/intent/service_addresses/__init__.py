@@ -1,0 +1,12 @@
+"""Which addresses of Services may be advertised, whatever dialect selects the Service. Pure.
+
+``spec.externalIPs`` and the ingress status of a Service take any address from every user who may
+write a Service. Without a rule, a Service attracts the traffic of another host: of a router, of this
+node, of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pools and interfaces are
+configured by the administrator, and not subject to it.
+"""
+
+from reconcilers.intent.service_addresses.martians import martian
+from reconcilers.intent.service_addresses.rules import AddressRules, Rejection, address_rules
+
+__all__ = ["AddressRules", "Rejection", "address_rules", "martian"]
