@@ -32,6 +32,7 @@ from reconcilers.options import IntentOptions
 from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
 from resources.enumeration import first_of
+from resources.source import SourceProblem
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table
@@ -188,13 +189,17 @@ class IntentLoop:
                     object=_objects(row),
                     field=row.field or None,
                     reason=row.message,
+                    count=row.count if row.count > 1 else None,
+                    of_tenant=row.of_tenant or None,
                 )
         self._report_drain(snapshot)
-        if self._known:
-            first = min(self._known.values())
+        # A tenant's Service is no reason to look after the agent.
+        own = [problem for problem in self._known.values() if not problem.of_tenant]
+        if own:
+            first = min(own)
             field = f": {first.field}" if first.field else ""
             text = f"{_objects(first)}{field}: {first.message}"
-            self._health.degraded(first_of(text, len(self._known)))
+            self._health.degraded(first_of(text, len(own)))
         else:
             count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
             self._health.ok(f"{count[0]} routes, {count[1]} peers")
@@ -223,11 +228,22 @@ class IntentLoop:
         routes = GaugeMetricFamily("waggle_intent_routes", "Routes that shall be advertised.")
         routes.add_metric([], self._intent.routes.count(snapshot))
         problems = GaugeMetricFamily("waggle_problems", "Conflicts and invalid objects.")
-        count = self._intent.problems.count(snapshot) + self._tables.source_problems.count(snapshot)
-        problems.add_metric([], count)
+        of_tenants = GaugeMetricFamily(
+            "waggle_tenant_problems", "Problems that users of namespaces cause and solve."
+        )
+        rows: list[Problem | SourceProblem] = [
+            *self._intent.problems.all(snapshot),
+            *self._tables.source_problems.all(snapshot),
+        ]
+        tenants = sum(map(self._is_of_tenant, rows))
+        problems.add_metric([], len(rows) - tenants)
+        of_tenants.add_metric([], tenants)
         drained = GaugeMetricFamily("waggle_drained", "1 while the routes of the node are drained.")
         drained.add_metric([], self._drained is not None)
-        return [objects, routes, problems, drained]
+        return [objects, routes, problems, of_tenants, drained]
+
+    def _is_of_tenant(self, row: Problem | SourceProblem) -> bool:
+        return row.of_tenant if isinstance(row, Problem) else self._tables.is_of_tenant(row)
 
 
 def _log_failed_dialect(dialect: str, error: Exception) -> None:

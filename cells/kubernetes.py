@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 import structlog
@@ -43,6 +44,7 @@ from statedb import Database
 TIMEOUTS = Timeouts()
 """Time-outs and pauses of the source."""
 
+ALL_VALID: Final = "all objects are valid"
 log = structlog.get_logger("waggle.kubernetes")
 
 
@@ -63,6 +65,7 @@ class Kubernetes:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.access = access
+        self._tables = tables
         self._clock = clock
         self._log = FeedLog(clock)
         self._away_since = 0.0
@@ -166,10 +169,11 @@ class Kubernetes:
             )
         self._known = found
         scope = self._health.scope("objects")
-        if found:
-            scope.degraded(first_of(min(map(str, found)), len(found)))
+        own = [str(problem) for problem in found if not self._tables.is_of_tenant(problem)]
+        if own:
+            scope.degraded(first_of(min(own), len(own)))
         else:
-            scope.ok("all objects are valid")
+            scope.ok(f"{len(found)} objects of tenants are invalid" if found else ALL_VALID)
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of the feeds."""

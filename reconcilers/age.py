@@ -16,15 +16,15 @@ def age(created: str, ref: ObjectRef) -> Age:
     Objects of one second are in the order of kind, namespace and name, so that all nodes, and the next
     process, decide alike.
     """
-    return (_in_utc(created), ref.kind, ref.namespace, ref.name)
+    return (in_utc(created), ref.kind, ref.namespace, ref.name)
 
 
 def age_by_name(created: str, ref: ObjectRef) -> Age:
     """Return the age where objects of several kinds are one configuration: the kind comes last."""
-    return (_in_utc(created), ref.namespace, ref.name, ref.kind)
+    return (in_utc(created), ref.namespace, ref.name, ref.kind)
 
 
-def _in_utc(created: str) -> str:
+def in_utc(created: str) -> str:
     """Return a time as an API server writes it: a manifest may have an offset."""
     if not created or created.endswith("Z"):
         return created

@@ -9,7 +9,7 @@ appears at the edges.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -278,6 +278,18 @@ class Origin(msgspec.Struct, frozen=True, order=True):
     """Which of the object's addresses, in the words of the dialect: LoadBalancerIP, PodCIDR ..."""
 
 
+class AddressRank(NamedTuple):
+    """The rank of an address that a Service names, among those of its namespace and name.
+
+    Where not all can be advertised, those with the lowest rank are.
+    """
+
+    created: str
+    """The creationTimestamp of the Service, in UTC."""
+    position: int
+    """Of the address among those of the Service."""
+
+
 class Contribution(msgspec.Struct, frozen=True):
     """The attributes that one origin gives one prefix of one route set."""
 
@@ -285,6 +297,9 @@ class Contribution(msgspec.Struct, frozen=True):
     attributes: Attributes
     source: str = ""
     """The route source that it comes from; filled in by the middle."""
+    rank: AddressRank | None = None
+    """Of an address that a Service names; filled in by the middle. None for all that administrators
+    decide."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -361,6 +376,8 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     """True for what the cluster-wide part of a dialect reports."""
     count: int = 1
     """The number of problems that it stands for: those that are not listed have one together."""
+    of_tenant: bool = False
+    """True if users of a namespace cause and solve it: it is apart from those of administrators."""
 
 
 class Generated(msgspec.Struct, frozen=True):

@@ -75,6 +75,31 @@ class IntentOptions(Options, frozen=True):
             flag="--advertise-min-length-ipv6",
         ),
     ] = 16
+    advertise_service_limit: Annotated[
+        int,
+        msgspec.Meta(ge=0),
+        setting(
+            "addresses in externalIPs and ingress status of one Service that are advertised, the first "
+            "ones of its lists; 0: no limit",
+            flag="--advertise-service-limit",
+        ),
+    ] = 64
+    advertise_namespace_limit: Annotated[
+        int,
+        msgspec.Meta(ge=0),
+        setting(
+            "addresses in externalIPs of the Services of one namespace that are advertised, those of "
+            "the oldest Services; 0: no limit",
+            flag="--advertise-namespace-limit",
+        ),
+    ] = 1000
+    advertise_namespace_limit_ingress: Annotated[
+        bool,
+        setting(
+            "addresses in the ingress status count towards --advertise-namespace-limit as well",
+            flag="--advertise-namespace-limit-ingress",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         """Check the prefixes. Raises `InvalidOption`."""

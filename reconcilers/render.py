@@ -227,6 +227,8 @@ def problem_item(row: Problem) -> Json:
         "field": row.field,
         "message": row.message,
         "category": row.category,
+        "count": row.count,
+        "ofTenant": row.of_tenant,
     }
 
 
@@ -238,6 +240,8 @@ def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> lis
             "field": row.field,
             "message": f"{row.message} ({row.where})",
             "category": "unsupported" if row.ignored else "invalid",
+            "count": 1,
+            "ofTenant": resources.is_of_tenant(row),
         }
         for row in resources.source_problems.all(snapshot)
     ]

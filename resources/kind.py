@@ -120,6 +120,7 @@ class Kind(Generic[T]):
         invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
         may_be_missing: bool = False,
         built_in: frozenset[ObjectKey] = frozenset(),
+        of_tenants: bool = False,
     ) -> None:
         if of_node is not None and of_node.fields:
             _check_field_selector(name, of_node.fields, namespaced=namespaced)
@@ -140,6 +141,8 @@ class Kind(Generic[T]):
         self.group = group
         self.versions = versions
         """The first one is written, all are read."""
+        self.of_tenants = of_tenants
+        """True if users of a namespace write its objects: their problems are apart from others."""
         self.may_be_missing = may_be_missing or self.custom
         """True if some API servers do not serve the kind, or another one of the versions."""
         self.plural = plural

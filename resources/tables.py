@@ -50,6 +50,14 @@ class Tables:
         """Return a kind's table. Raises `KeyError` for a kind that is not one of `kinds`."""
         return self._by_kind[kind.name]
 
+    def is_of_tenant(self, problem: SourceProblem) -> bool:
+        """True if users of a namespace have stored the object of a problem in an API server.
+
+        What is among manifests is written by whoever runs the agent.
+        """
+        kind = None if problem.object is None else self.kinds.named(problem.object.kind)
+        return bool(problem.uid) and kind is not None and kind.of_tenants
+
     @property
     def resources(self) -> tuple[Table[Any], ...]:
         """The tables of all kinds."""

@@ -78,7 +78,11 @@ def status_item(
         ],
         problems=[
             ProblemItem(
-                objects=problem["objects"], field=problem["field"], message=problem["message"]
+                objects=problem["objects"],
+                field=problem["field"],
+                message=problem["message"],
+                count=problem["count"],
+                of_tenant=problem["ofTenant"],
             )
             for problem in problems
         ],

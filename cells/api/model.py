@@ -164,6 +164,10 @@ class ProblemItem(Item, frozen=True, kw_only=True):
     objects: list[str]
     field: str
     message: str
+    count: int = 1
+    """The number of problems that it stands for."""
+    of_tenant: bool = False
+    """True if users of a namespace cause and solve it."""
 
 
 def problem_text(problem: Mapping[str, Any]) -> str:

@@ -153,9 +153,7 @@ class NodeObjectReport:
         if writer.failure:
             scope.degraded(writer.failure)
         elif writer.missing:
-            scope.stopped(
-                f"the API server does not have it (waggle crds {writer.kind} | kubectl create -f -)"
-            )
+            scope.stopped(f"the API server does not have it (waggle crds {writer.kind})")
         elif not self._enabled:
             scope.ok("switched off (--status-report=false); there is none")
         else:

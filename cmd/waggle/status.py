@@ -18,6 +18,8 @@ CONDITIONS = (
     Column("STATUS", minor=2, beneath=True),
     Column("MESSAGE", minor=1, beneath=True),
 )
+MAX_OF_TENANTS = 5
+"""Problems of tenants' objects that are printed."""
 ENTRY = "  - "
 ENTRY_INDENT, VALUE_INDENT = len(ENTRY), len("instance   ")
 """Columns before the text of an entry of a list, and before a value."""
@@ -74,7 +76,15 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         for part in _causes(item.get("degraded", []))
     ]
     found.append(f"status     {item['reporting']}")
-    found += [f"problem    {problem_text(problem)}" for problem in item.get("problems", [])]
+    problems = item.get("problems", [])
+    of_tenants = [problem for problem in problems if problem.get("ofTenant")]
+    found += [f"problem    {problem_text(p)}" for p in problems if not p.get("ofTenant")]
+    if of_tenants:
+        found.append("services   problems that users of namespaces cause and solve")
+        found += [f"{ENTRY}{problem_text(p)}" for p in of_tenants[:MAX_OF_TENANTS]]
+        hidden = len(of_tenants) - MAX_OF_TENANTS
+        if hidden > 0:
+            found.append(f"{ENTRY}and {hidden} more (-o json)")
     found += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
     instance = None
     for peer in sorted(item.get("peers", []), key=output.peer_order):

@@ -139,16 +139,16 @@ def _groups(
     ``withheld`` is the reason why none is advertised, else ``endpoints`` decide: None if the Service
     needs none.
     """
-    nlri: dict[Family, tuple[bytes, ...]] = {}
+    nlri: dict[Family, list[bytes]] = {}
     for text in texts:
         family, route = host_route(text)
-        nlri[family] = (*nlri.get(family, ()), route)
+        nlri.setdefault(family, []).append(route)
     local = policy == "Local"
     for family, routes in nlri.items():
         reason = withheld
         if reason is None and endpoints is not None:
             reason = endpoints.reason(policy, family)
-        yield AddressGroup(type_, {family: routes}, local, reason)
+        yield AddressGroup(type_, {family: tuple(routes)}, local, reason)
     if not nlri:
         missing = ("NoAddress", f"it has no address of type {type_} (yet)")
         yield AddressGroup(type_, {}, local, withheld or missing)

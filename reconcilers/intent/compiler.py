@@ -17,9 +17,11 @@ from opentelemetry.trace import SpanContext
 
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepare
 from reconcilers.intent import drain
+from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import is_host_needed
+from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, address_rules
 from reconcilers.intent.session_addresses import forget_session_addresses
@@ -114,9 +116,20 @@ class IntentCompiler:
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
         self._pieces = Pieces()
+        self._limits = AddressLimits(db, resources.services, options)
+        self._object_problems = ObjectProblems(resources.kinds)
         sources = self._feeding.route_sources
         self._route_sets = {
-            name: RouteSets(db, intent, dialect, node, sources(dialect), self._pieces)
+            name: RouteSets(
+                db,
+                intent,
+                dialect,
+                node,
+                sources(dialect),
+                self._pieces,
+                self._limits,
+                self._object_problems,
+            )
             for name, dialect in self._dialects.items()
         }
 
@@ -204,8 +217,10 @@ class IntentCompiler:
         for name in compiled:
             self._route_sets[name].recompiled(self._compiled[name].recompiled)
         intent = self._intent
+        judged_again = self._limits.collect(snapshot)
         for route_sets in self._route_sets.values():
             route_sets.collect(snapshot)
+            route_sets.judge_again(judged_again)
         node = self._resources.nodes.get(snapshot, ("", context.node))
         configuration = bool(compiled) or node != self._node
         self._node = node
@@ -409,8 +424,9 @@ class IntentCompiler:
     def _write_problems(self, txn: WriteTxn) -> None:
         intent = self._intent
         kept = [row for row in intent.problems.all(txn) if row.by_operator]
-        of_objects = [p for sets in self._route_sets.values() for p in sets.problems]
-        replace_all(txn, intent.problems, [*kept, *self._problems, *of_objects])
+        of_sets = [p for sets in self._route_sets.values() for p in sets.problems]
+        of_objects = self._object_problems.rows()
+        replace_all(txn, intent.problems, [*kept, *self._problems, *of_sets, *of_objects])
 
     # Reads
 
@@ -425,6 +441,7 @@ class IntentCompiler:
             self._feeding,
             {name: route_sets.rules for name, route_sets in self._route_sets.items()},
             self._addresses,
+            self._limits,
         )
 
 

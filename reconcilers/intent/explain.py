@@ -15,7 +15,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from reconcilers.dialect import Candidate, Dialect, Feeding, NodeContext, Target
-from reconcilers.intent.service_addresses import AddressRules
+from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
+from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers
 from reconcilers.tables import IntentTables
@@ -85,6 +86,7 @@ class Explainer:
         feeding: Feeding,
         rules: Mapping[str, Mapping[str, Any]],
         addresses: AddressRules,
+        limits: AddressLimits,
     ) -> None:
         """``rules``: by dialect and route set, under the names of both."""
         self._snapshot = snapshot
@@ -94,6 +96,9 @@ class Explainer:
         self._dialects = feeding.dialects
         self._rules = rules
         self._addresses = addresses
+        self._limits = limits
+        self._of_service: tuple[ObjectRef, AddressesOfService | None] | None = None
+        """The addresses of the Service that was explained last: its candidates follow each other."""
 
     def explain(
         self,
@@ -177,7 +182,9 @@ class Explainer:
         family, nlri = candidate.family, candidate.nlri
         if candidate.service_field is None or family is None or nlri is None:
             return explanation
-        rejection = self._addresses.reject_address(family, nlri)
+        rejection = self._beyond_limit(candidate.object, nlri)
+        if rejection is None:
+            rejection = self._addresses.reject_address(family, nlri)
         advertised: tuple[bytes, ...] = ()
         if rejection is None:
             rejections = {
@@ -189,8 +196,16 @@ class Explainer:
             return explanation
         if advertised:
             return replace(explanation, advertised=advertised)
-        reason, message = rejection
-        return replace(explanation, advertised=(), reason=reason, message=message)
+        return replace(
+            explanation, advertised=(), reason=rejection.reason, message=rejection.message
+        )
+
+    def _beyond_limit(self, ref: ObjectRef, nlri: bytes) -> Rejection | None:
+        """Return why an address is one too many for its Service or namespace, or None."""
+        if self._of_service is None or self._of_service[0] != ref:
+            self._of_service = (ref, self._limits.of_object(self._snapshot, ref))
+        found = self._of_service[1]
+        return None if found is None else self._limits.reject(found, nlri)
 
     def _with_conflicts(
         self, explanation: RouteExplanation, route_set: str | None

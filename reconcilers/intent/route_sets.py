@@ -21,12 +21,15 @@ from reconcilers.dialect import (
     Rejected,
     RouteSource,
 )
+from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
+from reconcilers.intent.findings import Findings
+from reconcilers.intent.object_problems import ObjectProblems
+from reconcilers.intent.rejections import Rejections
 from reconcilers.intent.route_rows import Contributions, RouteRows
 from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import Contribution, ObjectRef, Problem
 from reconcilers.slices import Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
-from speaker.nlri import prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
 
@@ -35,10 +38,6 @@ class Counts(NamedTuple):
 
     objects: int
     routes: int
-
-
-Rejections = Mapping[Problem, bytes | None]
-"""Why something is not advertised, each with the host route of the address that a Service names."""
 
 
 class _Sets(NamedTuple):
@@ -70,10 +69,12 @@ class RouteSets:
         node: str,
         sources: Sequence[RouteSource],
         pieces: Pieces,
+        limits: AddressLimits,
+        object_problems: ObjectProblems,
     ) -> None:
         """``sources`` are those of the dialect, and of the dialects that feed it.
 
-        ``pieces`` counts the prefixes of a slice.
+        ``pieces`` counts the prefixes of a slice. ``object_problems`` takes the problems of objects.
         """
         self._intent = intent
         self._node = ObjectRef("Node", "", node)
@@ -94,48 +95,35 @@ class RouteSets:
             name: {} for name in self._sources
         }
         """Objects by source that contributed something, with the sets that they contributed to."""
-        self._failures: dict[tuple[str, Key], tuple[Problem, frozenset[str]]] = {}
-        """Objects by source that failed to contribute, with the sets to which they did not."""
         self._source_failures: dict[str, Problem] = {}
         """Sources that failed as a whole."""
         self._pieces = pieces
         self._rows = RouteRows(intent, dialect, pieces)
-        self._rejections: dict[str, dict[tuple[str, Key], Rejections]] = {}
-        """By set, and by source and object: addresses that are not advertised."""
+        self._findings = Findings(dialect.name, node, object_problems)
+        self._limits = limits
         self._addresses = AddressRules()
         self._problems_changed = False
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems of single objects, and of prefixes whose contributions conflict."""
-        of_objects = (problem for problem, _ in self._failures.values())
-        rejections = (
-            problem
-            for of_set in self._rejections.values()
-            for problems in of_set.values()
-            for problem in problems
-        )
-        return list(
-            dict.fromkeys(
-                (
-                    *of_objects,
-                    *self._source_failures.values(),
-                    *rejections,
-                    *self._rows.conflicts,
-                )
-            )
-        )
+        """The problems of sources, and of prefixes whose contributions conflict."""
+        return [*self._source_failures.values(), *self._rows.conflicts]
 
     def take_problems(self) -> bool:
         """True if the problems have changed since the last call."""
-        changed = self._problems_changed or self._rows.changed
-        self._problems_changed = self._rows.changed = False
+        changed = self._problems_changed or self._rows.changed or self._findings.changed
+        self._problems_changed = self._rows.changed = self._findings.changed = False
         return changed
 
     @property
     def pending(self) -> bool:
         """True if an object contributes again, or problems are not written yet."""
-        return bool(self._pending) or self._problems_changed or self._rows.changed
+        return (
+            bool(self._pending)
+            or self._problems_changed
+            or self._rows.changed
+            or self._findings.changed
+        )
 
     def set_address_rules(
         self, rules: AddressRules, snapshot: Snapshot, context: NodeContext
@@ -149,10 +137,8 @@ class RouteSets:
         self._addresses = rules
         if changed is not None and not changed:
             return
-        for of_set in self._rejections.values():
-            for (source, key), problems in of_set.items():
-                if changed is None or not changed.isdisjoint(problems.values()):
-                    self._pending.setdefault(source, {})[key] = None
+        for source, key in self._findings.concerned(changed):
+            self._pending.setdefault(source, {})[key] = None
         if changed is None:
             for source, keys in self._contributing.items():
                 self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
@@ -192,6 +178,13 @@ class RouteSets:
                 if self._source_failures.pop(source.name, None) is not None:
                     self._problems_changed = True
 
+    def judge_again(self, services: Iterable[Key]) -> None:
+        """Let Services contribute again: other Services have changed what they may announce."""
+        keys = dict.fromkeys(services)
+        for source in self._sources.values() if keys else ():
+            if self._limits.table in source.tables:
+                self._pending.setdefault(source.name, {}).update(keys)
+
     def recompiled(self, objects: Mapping[str, Iterable[Key]]) -> None:
         """Let objects contribute again, by source: a compilation has changed what they contribute."""
         for source, keys in objects.items():
@@ -214,8 +207,7 @@ class RouteSets:
         for name in dropped:
             written += yield from self._drop(txn, name)
         if dropped:
-            for failed, (_, sets) in list(self._failures.items()):
-                self._note_failure(failed, None, sets & wanted.keys())
+            self._findings.drop(dropped)
         self.rules = wanted
         return written
 
@@ -228,8 +220,6 @@ class RouteSets:
                 dropped += 1
                 if self._pieces.fill_slice():
                     yield
-        if self._rejections.pop(name, None):
-            self._problems_changed = True
         if name in self._fresh:
             self._fresh.remove(name)
         return dropped
@@ -276,9 +266,10 @@ class RouteSets:
         The work is that of the sets to which it contributes, or contributed.
         """
         of_set: dict[str, Contributions] = {}
-        rejected: dict[str, dict[Problem, bytes | None]] = {}
+        rejected: dict[str, Rejections] = {}
         ref: ObjectRef | None = None
-        failed = (source.name, key)
+        addresses: AddressesOfService | None = None
+        at = (source.name, key)
         try:
             ref = source.object(context, key)
             for found in source.contributions(snapshot, context, key, sets.rules):
@@ -287,24 +278,19 @@ class RouteSets:
                 name = f"{self._dialect.name}-{found.route_set}"
                 if isinstance(found, Rejected):
                     own = replace(found.problem, dialect=self._dialect.name)
-                    rejected.setdefault(name, {})[own] = None
+                    rejected.setdefault(name, Rejections(ref)).problems[own] = None
                     continue
-                problem = self._rejected(ref, found)
-                if problem is None:
-                    self._collect(of_set, name, source.name, found)
-                else:
-                    rejected.setdefault(name, {})[problem] = found.address and found.address.nlri
+                if found.address is not None and addresses is None:
+                    addresses = self._limits.of_object(snapshot, ref)
+                if not self._rejects(ref, name, found, addresses, rejected):
+                    self._collect(of_set, name, source.name, found, addresses)
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             text = f"it cannot be used: {type(error).__name__}: {error}"
             failure = Problem((ref or self._node,), "", text, dialect=self._dialect.name)
-            before = self._failures.get(failed, (failure, frozenset()))[1]
-            self._note_failure(failed, failure, before.union(sets.names))
+            self._findings.failed(at, failure, sets.names)
         else:
-            if failed in self._failures:
-                self._note_failure(failed, None, self._failures[failed][1].difference(sets.names))
-        for name in sets.names & (self._rejections.keys() | rejected.keys()):
-            self._note_rejections(name, (source.name, key), rejected.get(name, {}))
+            self._findings.contributed(at, sets.names, rejected)
         if ref is None:
             return 0
         contributing = self._contributing[source.name]
@@ -321,55 +307,58 @@ class RouteSets:
             contributing.pop(key, None)
         return written
 
-    def _rejected(self, ref: ObjectRef, found: Contributed) -> Problem | None:
-        """Return the problem of an address that a Service names and that is not advertised, or None."""
+    def _rejects(
+        self,
+        ref: ObjectRef,
+        name: str,
+        found: Contributed,
+        addresses: AddressesOfService | None,
+        rejected: dict[str, Rejections],
+    ) -> bool:
+        """True if a set does not get an address that a Service names; it is added to ``rejected``."""
         if found.address is None:
-            return None
+            return False
         field, nlri = found.address
+        beyond = None if addresses is None else self._limits.reject(addresses, nlri)
+        if beyond is not None:
+            of_set = rejected.setdefault(name, Rejections(ref))
+            of_set.add_beyond(beyond, found.family, nlri, field)
+            return True
         rejection = self._addresses.reject_address(found.family, nlri)
-        objects: tuple[ObjectRef, ...] = (ref,)
+        rule = None
         if rejection is None:
             rejection = self._addresses.reject_prefix(found.family, found.nlri)
-            objects = (ref, found.contribution.origin.rule)
+            rule = found.contribution.origin.rule
         if rejection is None:
-            return None
-        address = prefix_to_text(found.family, nlri).partition("/")[0]
-        text = f"{address} is not advertised: {rejection.message}"
-        return Problem(objects, field, text, dialect=self._dialect.name)
-
-    def _note_rejections(
-        self, route_set: str, object_: tuple[str, Key], problems: Rejections
-    ) -> None:
-        of_set = self._rejections.setdefault(route_set, {})
-        if of_set.get(object_, {}) == problems:
-            return
-        self._problems_changed = True
-        if problems:
-            of_set[object_] = problems
-        else:
-            del of_set[object_]
-
-    def _note_failure(
-        self, failed: tuple[str, Key], problem: Problem | None, sets: frozenset[str]
-    ) -> None:
-        """Note the sets to which an object does not contribute; a None problem is the present one."""
-        self._problems_changed = True
-        if not sets:
-            self._failures.pop(failed, None)
-            return
-        self._failures[failed] = (problem or self._failures[failed][0], sets)
+            return False
+        of_set = rejected.setdefault(name, Rejections(ref))
+        of_set.add(rejection, found.family, nlri, field)
+        if rule is not None:
+            of_set.rules[rule] = None
+        return True
 
     def _collect(
-        self, of_set: dict[str, Contributions], name: str, source: str, found: Contributed
+        self,
+        of_set: dict[str, Contributions],
+        name: str,
+        source: str,
+        found: Contributed,
+        addresses: AddressesOfService | None,
     ) -> None:
+        rank = None
+        if found.address is not None and addresses is not None:
+            rank = addresses.rank(found.address.nlri)
         contribution = Contribution(
-            found.contribution.origin, found.contribution.attributes, source
+            found.contribution.origin, found.contribution.attributes, source, rank
         )
         contributions = of_set.get(name)
         if contributions is None:
             contributions = of_set[name] = {}
-        parts = contributions.get((found.family, found.nlri))
-        if parts is None:
-            contributions[found.family, found.nlri] = [contribution]
-        elif contribution not in parts:
-            parts.append(contribution)
+        parts = contributions.setdefault((found.family, found.nlri), [])
+        for place, part in enumerate(parts):
+            if (part.origin, part.attributes) == (contribution.origin, contribution.attributes):
+                # Several addresses of one aggregate: it has the rank of the first one.
+                if rank is not None and part.rank is not None and rank < part.rank:
+                    parts[place] = contribution
+                return
+        parts.append(contribution)

@@ -60,6 +60,7 @@ SERVICE = Kind(
     errors=service_errors,
     table="services",
     built_in=_IN_DEFAULT,
+    of_tenants=True,
 )
 ENDPOINT_SLICE = Kind(
     "EndpointSlice",
@@ -70,6 +71,7 @@ ENDPOINT_SLICE = Kind(
     namespaced=True,
     table="endpoint-slices",
     built_in=_IN_DEFAULT,
+    of_tenants=True,
     indexes=(Index(BY_SERVICE, keys=_slice_service),),
 )
 SECRET = Kind(

@@ -1,22 +1,20 @@
 """The kernel's notifications (inotify) of changes in directories, for the event loop.
 
 Nothing runs while nothing changes. A file that was renamed into its place is whole; one that is written
-in place may be written further. What the kernel refuses raises nothing; it is in `Notifications.errors`
-until a later call of `watch` succeeds.
+in place may be written further.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection
-from itertools import chain
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from asyncinotify import Event, Inotify, Mask, Watch
+from asyncinotify import Inotify, Mask, Watch
 
-from resources.manifests.files import is_manifest_name, reason_of
+from resources.manifests.files import is_manifest_name
 
 _MASK: Final = (
     Mask.MODIFY
@@ -54,11 +52,17 @@ class Notifications:
         """The directories of each watch: links may lead to one by several paths."""
         self._arrived = asyncio.Event()
         self._scan_requested = False
-        self.errors: dict[str, str] = {}
-        """Why directories are not watched."""
+        self.error = ""
+        """Why directories are not watched; empty if all are."""
 
     def __enter__(self) -> Self:
-        """Use it in the loop that runs; the kernel's interface is opened by `watch`."""
+        """Open; without inotify, nothing is ever reported, and `error` has the reason."""
+        try:
+            self._inotify = Inotify(cache_size=_EVENTS_PER_READ, sync_timeout=0)
+        except OSError as error:
+            self.error = os.strerror(error.errno or 0)
+            return self
+        asyncio.get_running_loop().add_reader(self._inotify.fd, self._arrived.set)
         return self
 
     def __exit__(
@@ -68,56 +72,37 @@ class Notifications:
         traceback: TracebackType | None,
     ) -> None:
         """Close."""
-        self._close()
+        if self._inotify is not None:
+            asyncio.get_running_loop().remove_reader(self._inotify.fd)
+            self._inotify.close()
 
-    def _open(self) -> Inotify:
-        """Open the kernel's interface, unless that is done. Raises `OSError`."""
-        if self._inotify is None:
-            opened = Inotify(cache_size=_EVENTS_PER_READ, sync_timeout=0)
-            try:
-                asyncio.get_running_loop().add_reader(opened.fd, self._arrived.set)
-            except OSError:
-                opened.close()
-                raise
-            self._inotify = opened
-        return self._inotify
-
-    def _close(self) -> None:
-        inotify, self._inotify = self._inotify, None
-        self._watches, self._paths = {}, {}
-        if inotify is not None:
-            asyncio.get_running_loop().remove_reader(inotify.fd)
-            inotify.close()
-
-    def watch(self, directories: Collection[str]) -> bool:
+    def watch(self, directories: Iterable[str]) -> bool:
         """Watch these directories and no others; returns True if one is watched only from now on."""
-        self.errors = {}
-        try:
-            inotify = self._open()
-        except OSError as error:
-            self.errors = dict.fromkeys(directories, reason_of(error))
+        if self._inotify is None:
             return False
         watches: dict[int, Watch] = {}
         paths: dict[int, list[str]] = {}
+        self.error = ""
         for directory in directories:
             try:
-                watch = inotify.add_watch(directory, _MASK)
+                watch = self._inotify.add_watch(directory, _MASK)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self.errors[directory] = reason_of(error)
+                self.error = os.strerror(error.errno or 0)
                 continue
             watches[watch.wd] = watch
             paths.setdefault(watch.wd, []).append(directory)
         is_new = any(self._paths.get(wd) != found for wd, found in paths.items())
         for wd in self._watches.keys() - watches.keys():
-            self._remove(inotify, self._watches[wd])
+            self._remove(self._watches[wd])
         self._watches, self._paths = watches, paths
         return is_new
 
-    def _remove(self, inotify: Inotify, watch: Watch) -> None:
+    def _remove(self, watch: Watch) -> None:
+        assert self._inotify is not None  # noqa: S101 - it has watches
         try:
-            inotify.rm_watch(watch)
+            self._inotify.rm_watch(watch)
         except (OSError, ValueError):
             # The kernel has removed it, with its directory.
             return
@@ -140,7 +125,7 @@ class Notifications:
         self._arrived.clear()
         changes: list[Change] = []
         scan, self._scan_requested = self._scan_requested, False
-        while (event := self._next()) is not None:
+        while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
             name = os.fspath(event.name) if event.name is not None else ""
             if event.mask & _OF_THE_TREE or name.startswith(".."):
                 scan = True
@@ -149,15 +134,3 @@ class Notifications:
                 directories = self._paths.get(event.watch.wd, ())
                 changes += [Change(directory, name, whole) for directory in directories]
         return changes, scan
-
-    def _next(self) -> Event | None:
-        """Return the next event; None without one, and after an error, which costs events."""
-        if self._inotify is None:
-            return None
-        try:
-            return self._inotify.sync_get()
-        except OSError as error:
-            self.errors = dict.fromkeys(chain.from_iterable(self._paths.values()), reason_of(error))
-            self._close()
-            self.request_scan()
-            return None

@@ -21,6 +21,8 @@ class Rejection(NamedTuple):
 
     reason: str
     message: str
+    of_node: bool = False
+    """True if another node may advertise the address."""
 
 
 class AddressRules(msgspec.Struct, frozen=True):
@@ -41,9 +43,9 @@ class AddressRules(msgspec.Struct, frozen=True):
         if special is not None:
             return Rejection("Martian", f"it is {special}")
         if nlri in self.own:
-            return Rejection("NodeAddress", "it is an address of this node")
+            return Rejection("NodeAddress", "it is an address of this node", of_node=True)
         if nlri in self.peers:
-            return Rejection("PeerAddress", "it is the address of a peer")
+            return Rejection("PeerAddress", "it is the address of a peer", of_node=True)
         if self.deny and covered(nlri, self.deny.get(family, ())):
             return Rejection("Denied", "--advertise-deny has a prefix that it is in")
         if self.allow is not None and not covered(nlri, self.allow.get(family, ())):

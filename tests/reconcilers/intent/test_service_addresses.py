@@ -170,11 +170,17 @@ def test_addresses_of_the_node_and_of_peers_are_withdrawn_when_they_become_such(
     node(found, "192.0.2.9", "192.0.2.50")
     found.run()
     assert advertised(found) == ["10.96.0.1/32"]
-    assert len(problems(found)) == 3
+    (problem,) = problems(found)
+    assert problem == (
+        "192.0.2.1 is not advertised by node test-node: it is the address of a peer; 192.0.2.9 is not "
+        "advertised by node test-node: it is an address of this node (the same for 192.0.2.50)"
+    )
     node(found, "192.0.2.8")
     found.run()
     assert advertised(found) == ["10.96.0.1/32", "192.0.2.9/32", "192.0.2.50/32"]
-    assert problems(found) == ["192.0.2.1 is not advertised: it is the address of a peer"]
+    assert problems(found) == [
+        "192.0.2.1 is not advertised by node test-node: it is the address of a peer"
+    ]
 
 
 def test_the_problem_goes_with_the_service() -> None:

@@ -14,6 +14,7 @@ from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.reconcilers.antrea import build as antrea
 from tests.reconcilers.build import (
+    NODE,
     Cluster,
     advertisement,
     cluster_config,
@@ -64,7 +65,9 @@ def test_a_service_with_the_address_of_a_session_is_withheld_with_a_problem() ->
     (problem,) = found.render()["problems"]
     assert problem["objects"] == ["Service/default/s0"]
     assert problem["field"] == "status.loadBalancer.ingress"
-    assert problem["message"] == f"{OWN} is not advertised: it is an address of this node"
+    assert problem["message"] == (
+        f"{OWN} is not advertised by node {NODE}: it is an address of this node"
+    )
     target = parse_target(OWN, {})
     explained = [one for some in found.compiler.explainer().explain(target) for one in some]
     assert {(one.peer, one.reason) for one in explained} == {

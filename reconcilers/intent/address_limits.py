@@ -1,0 +1,228 @@
+"""How many addresses the Services of a cluster may announce: of one Service, and of one namespace.
+
+Every user who may write a Service may write thousands of addresses into it, and a router ends the
+session with a node that announces more prefixes than it takes. Beyond the limit of a namespace the
+Services with the newest creationTimestamp lose, then by name; within a Service the addresses at the
+end of its list. The result depends on Services alone, and so is the same on all nodes.
+
+A changed Service costs what its own addresses cost; where a namespace is at its limit, the logarithm of
+the number of its addresses in addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from reconcilers.age import in_utc
+from reconcilers.intent.first_by_rank import FirstByRank, Rank
+from reconcilers.intent.service_addresses import Rejection
+from reconcilers.model import AddressRank, ObjectRef
+from reconcilers.options import IntentOptions
+from reconcilers.prefixes import host_route
+from resources.core import Service
+from resources.core.kinds import SERVICE
+from resources.core.service import EXTERNAL_IPS, INGRESS
+from resources.meta import ObjectKey
+from statedb import Database, Snapshot, Table
+
+SERVICE_LIMIT: Final = "ServiceLimit"
+NAMESPACE_LIMIT: Final = "NamespaceLimit"
+"""Reasons of rejections."""
+
+
+class NamedAddress(NamedTuple):
+    """An address that a Service names: the first field with it, and its place among all of them."""
+
+    field: str
+    position: int
+
+
+class AddressesOfService(NamedTuple):
+    """The addresses that one Service names, as host routes, each once.
+
+    Those of the ingress status come first, as controllers assign them, then ``spec.externalIPs``.
+    """
+
+    namespace: str
+    created: str
+    addresses: Mapping[bytes, NamedAddress]
+
+    def rank(self, nlri: bytes) -> AddressRank | None:
+        """Return the rank of an address; None of an address that the Service does not name."""
+        named = self.addresses.get(nlri)
+        return None if named is None else AddressRank(self.created, named.position)
+
+
+class _Namespace:
+    """The counted addresses of a namespace that has more of them than it may have."""
+
+    def __init__(self, limit: int) -> None:
+        self.first: FirstByRank[bytes] = FirstByRank(limit)
+        self._holders: dict[bytes, dict[str, Rank]] = {}
+        """The Services that name an address, each with the rank that it gives the address."""
+        self._of_service: dict[str, tuple[bytes, ...]] = {}
+
+    def put(self, name: str, ranks: Mapping[bytes, Rank]) -> None:
+        """Take the counted addresses of a Service; it has none if it is gone."""
+        before = self._of_service.pop(name, ())
+        for nlri in before:
+            if nlri not in ranks:
+                del self._holders[nlri][name]
+                self._rank(nlri)
+        if ranks:
+            self._of_service[name] = tuple(ranks)
+        for nlri, rank in ranks.items():
+            self._holders.setdefault(nlri, {})[name] = rank
+            self._rank(nlri)
+
+    def _rank(self, nlri: bytes) -> None:
+        holders = self._holders[nlri]
+        if holders:
+            self.first.put(nlri, min(holders.values()))
+        else:
+            del self._holders[nlri]
+            self.first.discard(nlri)
+
+    def settle(self) -> list[str]:
+        """Return the names of the Services with an address that is judged differently now."""
+        return [name for nlri in self.first.settle() for name in self._holders.get(nlri, ())]
+
+    def beyond(self) -> list[str]:
+        """Return the names of the Services with an address beyond the limit."""
+        return [
+            name
+            for name, addresses in self._of_service.items()
+            if any(nlri not in self.first for nlri in addresses)
+        ]
+
+
+class AddressLimits:
+    """Follows all Services, and judges their addresses by number."""
+
+    def __init__(self, db: Database, services: Table[Service], options: IntentOptions) -> None:
+        self._services = services
+        self._changes = services.changes(db)
+        self._of_service = options.advertise_service_limit
+        self._of_namespace = options.advertise_namespace_limit
+        self._counted_fields = frozenset(
+            {EXTERNAL_IPS, INGRESS} if options.advertise_namespace_limit_ingress else {EXTERNAL_IPS}
+        )
+        self._counts: dict[str, dict[str, int]] = {}
+        """The number of counted addresses by namespace and Service; of Services that have some."""
+        self._totals: dict[str, int] = {}
+        self._crowded: dict[str, _Namespace] = {}
+        """The namespaces that may be over their limit."""
+
+    @property
+    def table(self) -> Table[Service]:
+        """The table of Services."""
+        return self._services
+
+    def collect(self, snapshot: Snapshot) -> list[ObjectKey]:
+        """Follow the changes since the last call.
+
+        Returns the Services that are judged differently because of other Services.
+        """
+        changed: dict[str, dict[str, None]] = {}
+        for change in self._changes.next(snapshot):
+            namespace, name = change.row.key
+            if self._of_namespace and self._count(change.row, deleted=change.deleted):
+                changed.setdefault(namespace, {})[name] = None
+        found: list[ObjectKey] = []
+        for namespace, names in changed.items():
+            found += ((namespace, name) for name in self._judge(snapshot, namespace, names))
+        return found
+
+    def _count(self, row: Service, *, deleted: bool) -> bool:
+        """Count the addresses of a Service; True if it has some, or had."""
+        namespace, name = row.key
+        of_namespace = self._counts.get(namespace, {})
+        before = of_namespace.get(name, 0)
+        count = 0 if deleted else self._number(row)
+        if not before and not count:
+            return False
+        if count:
+            self._counts.setdefault(namespace, of_namespace)[name] = count
+        else:
+            del of_namespace[name]
+        self._totals[namespace] = self._totals.get(namespace, 0) + count - before
+        if not of_namespace:
+            del self._counts[namespace], self._totals[namespace]
+        return True
+
+    def _number(self, row: Service) -> int:
+        """Return the number of counted addresses, or more: an address may be there several times."""
+        count = len(row.spec.external_ips)
+        if INGRESS in self._counted_fields:
+            count += len(row.load_balancer_addresses)
+        return min(count, self._of_service) if self._of_service else count
+
+    def _judge(self, snapshot: Snapshot, namespace: str, names: Iterable[str]) -> Iterator[str]:
+        """Yield the Services of a namespace that are judged differently."""
+        crowded = self._crowded.get(namespace)
+        if self._totals.get(namespace, 0) <= self._of_namespace:
+            if crowded is not None:
+                del self._crowded[namespace]
+                yield from crowded.beyond()
+            return
+        new = crowded is None
+        if crowded is None:
+            crowded = self._crowded[namespace] = _Namespace(self._of_namespace)
+            names = self._counts[namespace]
+        for name in names:
+            row = self._services.get(snapshot, (namespace, name))
+            crowded.put(name, {} if row is None else self._ranks(row))
+        judged = crowded.settle()
+        yield from crowded.beyond() if new else judged
+
+    def _ranks(self, row: Service) -> dict[bytes, Rank]:
+        """Return the ranks of the counted addresses of a Service."""
+        found = addresses_of(row)
+        name = row.metadata.name
+        return {
+            nlri: (found.created, name, named.position)
+            for nlri, named in found.addresses.items()
+            if named.field in self._counted_fields
+            and (not self._of_service or named.position < self._of_service)
+        }
+
+    # Judgement
+
+    def of_object(self, snapshot: Snapshot, ref: ObjectRef) -> AddressesOfService | None:
+        """Return the addresses of an object; None if it is no Service, or gone."""
+        if ref.kind != SERVICE.name:
+            return None
+        row = self._services.get(snapshot, (ref.namespace, ref.name))
+        return None if row is None else addresses_of(row)
+
+    def reject(self, found: AddressesOfService, nlri: bytes) -> Rejection | None:
+        """Return why an address of a Service is beyond a limit, or None."""
+        named = found.addresses.get(nlri)
+        if named is None:
+            return None
+        if self._of_service and named.position >= self._of_service:
+            text = f"its Service has {self._of_service} addresses before it, which is the limit"
+            return Rejection(SERVICE_LIMIT, f"{text} (--advertise-service-limit)")
+        crowded = self._crowded.get(found.namespace)
+        if crowded is None or named.field not in self._counted_fields or nlri in crowded.first:
+            return None
+        text = f"older Services of namespace {found.namespace} have {self._of_namespace} addresses"
+        return Rejection(
+            NAMESPACE_LIMIT, f"{text}, which is the limit (--advertise-namespace-limit)"
+        )
+
+
+def addresses_of(row: Service) -> AddressesOfService:
+    """Return the addresses that a Service names."""
+    found: dict[bytes, NamedAddress] = {}
+    for field, texts in (
+        (INGRESS, row.load_balancer_addresses),
+        (EXTERNAL_IPS, row.external_addresses),
+    ):
+        for text in texts:
+            nlri = host_route(text)[1]
+            if nlri not in found:
+                found[nlri] = NamedAddress(field, len(found))
+    meta = row.metadata
+    return AddressesOfService(meta.namespace, in_utc(meta.creation_timestamp), found)

@@ -1,0 +1,107 @@
+"""The addresses of one Service that are not advertised, and the one problem for all of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from reconcilers.intent.service_addresses import Rejection
+from reconcilers.model import ObjectRef, Problem
+from speaker.nlri import Family, prefix_to_text
+
+MAX_ADDRESSES: Final = 3
+"""Addresses that a problem names for each reason."""
+MAX_REASONS: Final = 4
+"""Reasons that a problem names."""
+
+
+class Rejections:
+    """The addresses of one object that one route set does not get, and other problems of it there."""
+
+    __slots__ = ("_beyond", "_by_reason", "object", "problems", "rules")
+
+    def __init__(self, object_: ObjectRef) -> None:
+        self.object = object_
+        self._by_reason: dict[Rejection, dict[tuple[Family, bytes], str]] = {}
+        """The fields with the addresses."""
+        self._beyond: dict[Rejection, int] = {}
+        """The number of further addresses beyond a limit, of which none is kept."""
+        self.problems: dict[Problem, None] = {}
+        """Of the object as a whole."""
+        self.rules: dict[ObjectRef, None] = {}
+        """The objects whose rules are a reason."""
+
+    def __bool__(self) -> bool:
+        """True if there is a problem."""
+        return bool(self._by_reason or self.problems)
+
+    def __eq__(self, other: object) -> bool:
+        """True if the problems are the same."""
+        return isinstance(other, Rejections) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def add(self, rejection: Rejection, family: Family, nlri: bytes, field: str) -> None:
+        """Add an address, as its host route, with the field of the object that names it."""
+        self._by_reason.setdefault(rejection, {}).setdefault((family, nlri), field)
+
+    def add_beyond(self, rejection: Rejection, family: Family, nlri: bytes, field: str) -> None:
+        """Add an address beyond a limit: the first ones are kept, the others counted."""
+        kept = self._by_reason.setdefault(rejection, {})
+        if len(kept) < MAX_ADDRESSES or (family, nlri) in kept:
+            kept.setdefault((family, nlri), field)
+        else:
+            self._beyond[rejection] = self._beyond.get(rejection, 0) + 1
+
+    def concerns(self, addresses: frozenset[bytes]) -> bool:
+        """True if one of some host routes is among the addresses."""
+        return any(nlri in addresses for found in self._by_reason.values() for _, nlri in found)
+
+    def united(self, others: Iterable[Rejections]) -> Rejections:
+        """Return the rejections of several route sets together."""
+        found = Rejections(self.object)
+        for one in (self, *others):
+            one.add_to(found)
+        return found
+
+    def add_to(self, other: Rejections) -> None:
+        """Add all of this set's rejections to those of another one."""
+        for rejection, addresses in self._by_reason.items():
+            other._by_reason.setdefault(rejection, {}).update(addresses)
+        for rejection, count in self._beyond.items():
+            other._beyond[rejection] = max(count, other._beyond.get(rejection, 0))
+        other.problems.update(self.problems)
+        other.rules.update(self.rules)
+
+    def problem(self, node: str) -> Problem | None:
+        """Return the problem of the object for all of its addresses, on a node; None without any."""
+        if not self._by_reason:
+            return None
+        texts = [self._text(one, node) for one in self._by_reason]
+        hidden = len(texts) - MAX_REASONS
+        more = [f"{hidden} more reasons"] if hidden > 0 else []
+        fields = {field for found in self._by_reason.values() for field in found.values()}
+        count = sum(map(len, self._by_reason.values())) + sum(self._beyond.values())
+        return Problem(
+            (self.object, *sorted(self.rules)),
+            ", ".join(sorted(fields)),
+            "; ".join([*texts[:MAX_REASONS], *more]),
+            count=count,
+        )
+
+    def _text(self, rejection: Rejection, node: str) -> str:
+        """Return a sentence for the addresses with one reason."""
+        first, *others = (
+            prefix_to_text(family, nlri).partition("/")[0]
+            for family, nlri in sorted(self._by_reason[rejection])[:MAX_ADDRESSES]
+        )
+        by = f" by node {node}" if rejection.of_node else ""
+        text = f"{first} is not advertised{by}: {rejection.message}"
+        count = len(self._by_reason[rejection]) + self._beyond.get(rejection, 0) - 1
+        if not count:
+            return text
+        hidden = count - len(others)
+        named = ", ".join(others) + (f" and {hidden} more" if hidden else "")
+        return f"{text} (the same for {named})"
