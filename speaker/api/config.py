@@ -96,7 +96,7 @@ class MaximumPrefixes(msgspec.Struct, frozen=True):
     warning_only: bool = False
     """Beyond the limit, too, the session stays up."""
     restart_after: int | None = None
-    """Seconds until the session is started again; None waits for a reset of the peer."""
+    """Seconds until the session is started again; None waits for a reset or another limit."""
 
 
 class Confederation(msgspec.Struct, frozen=True):

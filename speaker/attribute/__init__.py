@@ -27,6 +27,7 @@ from speaker.attribute.decode import (
 )
 from speaker.attribute.encode import encode_attribute, encode_attributes
 from speaker.attribute.fast_path import AttributeFastPath
+from speaker.attribute.rules import is_wrong_first_as
 from speaker.attribute.values import (
     Aggregator,
     AttributeFault,
@@ -60,5 +61,6 @@ __all__ = [
     "encode_attributes",
     "frame_attributes",
     "hop_count",
+    "is_wrong_first_as",
     "prepend",
 ]

@@ -75,18 +75,27 @@ def _check_external(path: AsPath, session: Negotiated) -> None:
     """
     if any(kind in CONFEDERATION for kind, _ in path):
         raise MalformedValue("a confederation segment (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
-    if not session.peer_asn or not session.enforce_first_as:
-        return
-    first = path[0].asns[0] if path and path[0].kind == AS_SEQUENCE else None
-    expected = session.peer_asn
-    if not session.as4 and expected > 0xFFFF:
-        expected = AS_TRANS
-    if first != expected:
+    if is_wrong_first_as(path, session):
         raise MalformedValue(
-            f"the first AS is {first}, the peer's is {session.peer_asn}; for a route server switch "
-            "enforce-first-AS off",
+            f"the first AS is {_first_as(path)}, the peer's is {session.peer_asn}; for a route server"
+            " switch enforce-first-AS off",
             UpdateSubcode.MALFORMED_AS_PATH,
         )
+
+
+def is_wrong_first_as(path: AsPath, session: Negotiated) -> bool:
+    """Return whether the AS_PATH of an external peer begins with another AS, which is enforced."""
+    if not session.peer_asn or not session.enforce_first_as:
+        return False
+    expected = session.peer_asn
+    if not session.as4 and expected > 0xFFFF:
+        # Behind AS_TRANS, AS4_PATH has the peer's own number (RFC 6793 section 4.2.3).
+        return _first_as(path) not in (AS_TRANS, expected)
+    return _first_as(path) != expected
+
+
+def _first_as(path: AsPath) -> int | None:
+    return path[0].asns[0] if path and path[0].kind == AS_SEQUENCE else None
 
 
 def _check_confederation(path: AsPath, session: Negotiated) -> None:

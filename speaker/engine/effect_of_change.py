@@ -11,6 +11,8 @@ connect-retry and idle-hold time, name         none until the next attempt
 BFD                                            none: it is carried for a BFD process
 any other                                      reset; the status shows the reason
 =============================================  ==========================================
+
+Routes that are kept without a session (RFC 4724) are always those that the new settings permit.
 """
 
 from __future__ import annotations

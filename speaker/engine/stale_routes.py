@@ -130,6 +130,23 @@ class StaleRoutes:
             if seconds
         }
 
+    def reconfigure(self, negotiated: Negotiated) -> bool:
+        """Apply the peer's present families and times, without a session; False if nothing is left.
+
+        ``negotiated`` belongs to the last session.
+        """
+        self._long_lived = self._stale_times(negotiated.peer_long_lived)
+        for family, stale in list(self.families.items()):
+            if family not in self.peer.config.families:
+                self.sweep(family)
+            elif stale.phase is Phase.LONG_LIVED:
+                seconds = self._long_lived.get(family, 0)
+                if not seconds:
+                    self.sweep(family)
+                elif seconds < self._remaining(stale):
+                    self._start(stale, seconds)
+        return bool(self.families)
+
     def _keep(self, family: Family, capability: GracefulRestartCapability) -> None:
         known = self.families.get(family)
         if known is not None and self._is_long_lived(known):
@@ -243,5 +260,9 @@ class StaleRoutes:
     def remaining(self) -> Iterable[tuple[Family, Phase, float]]:
         """Iterate over the stale families with their phase and the seconds that are left."""
         for family, stale in self.families.items():
-            due = self._context.timers.deadline((stale, Timer.STALE))
-            yield family, stale.phase, max(0.0, (due or self._context.now) - self._context.now)
+            yield family, stale.phase, self._remaining(stale)
+
+    def _remaining(self, stale: StaleFamily) -> float:
+        """Return the seconds until the phase of a family ends."""
+        due = self._context.timers.deadline((stale, Timer.STALE))
+        return max(0.0, (due or self._context.now) - self._context.now)

@@ -58,6 +58,8 @@ class Peer:
         self.down: str | None = None
         """Why the peer is administratively down, until it is enabled again."""
         self._was_up = False
+        self._beyond_prefix_limit = False
+        """Whether the last session was ended by a prefix limit."""
 
     # ------------------------------------------------------------- properties
 
@@ -226,8 +228,14 @@ class Peer:
         self, reason: str, cease: Notification, restart_after: int | None
     ) -> None:
         """End the session and stay in Idle for some seconds, or without end (RFC 4486)."""
+        self._beyond_prefix_limit = True
         self.backoff.imposed = None if restart_after is None else float(restart_after)
         self._end_sessions(Event.AUTOMATIC_STOP, cease, reason)
+
+    def prefix_limit_changed(self) -> None:
+        """Start again at once where the former limit keeps the peer in Idle."""
+        if self._beyond_prefix_limit and self.state is State.IDLE and self.may_come_up:
+            self.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
 
     def reset(self, cease: Notification, reason: str) -> None:
         """End the session and start again at once."""
@@ -339,6 +347,7 @@ class Peer:
 
     def session_up(self, session: Session) -> None:
         """Start the exchange of routes (`SessionOwner`)."""
+        self._beyond_prefix_limit = False
         self.session_end.established()
         self.backoff.established()
         self._was_up = True

@@ -12,19 +12,25 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
 
-from speaker.attribute import AS_CONFED_SET, AS_SET, ErrorHandling, PathAttributes
+from speaker.attribute import (
+    AS_CONFED_SET,
+    AS_SET,
+    ErrorHandling,
+    PathAttributes,
+    is_wrong_first_as,
+)
 from speaker.iana import attribute_name
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.message.update import CACHE_OCTETS
-from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, encode_add_path
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.adj_in.path_ids import MAX_PATHS
+from speaker.rib.inbound_context import InboundContext
 from speaker.rib.inbound_fast_path import InboundFastPath
 from speaker.rib.path import Path, Source
 from speaker.rib.path_cache import PathCache
-from speaker.rib.route_leaks import check_route_leak
-from speaker.rib.usable_next_hop import is_loopback, unusable_reason
+from speaker.rib.route_leaks import check_route_leak, may_have_otc_attached
+from speaker.rib.usable_next_hop import unusable_reason
 
 _SMALL_CACHE_OCTETS: Final = 2 * 1024 * 1024
 """Of decoded attributes, where most received routes are not kept: about a thousand sets."""
@@ -49,11 +55,8 @@ class InboundUpdates:
     __slots__ = (
         "_adj_in",
         "_decoder",
-        "_negotiated",
-        "_own_addresses",
-        "_own_asns",
-        "_peer_is_local",
         "cache",
+        "context",
         "end_of_rib",
         "fast_path",
         "faults",
@@ -68,28 +71,23 @@ class InboundUpdates:
 
     def __init__(
         self,
-        negotiated: Negotiated,
+        context: InboundContext,
         adj_in: AdjRibIn,
-        own_asns: frozenset[int],
-        own_addresses: frozenset[bytes],
         before: InboundUpdates | None = None,
     ) -> None:
         """Start a session; ``before`` belongs to the session whose routes ``adj_in`` still holds."""
-        self._negotiated = negotiated
+        self.context = context
+        """All that the judgement of a path depends on besides its attributes."""
         self._adj_in = adj_in
-        self._own_asns = own_asns
-        self._own_addresses = own_addresses
-        self._peer_is_local = is_loopback(adj_in.source.address)
         self.cache = PathCache(adj_in)
         """The paths of the attribute sets that were received."""
-        if before is not None and before.eligibility_inputs == self.eligibility_inputs:
+        if before is not None:
+            before.judge_again(context)
             # Equal attributes from the same source remain the same path: a table that is received
             # again after a restart changes nothing.
             self.cache = before.cache
-        self._decoder = UpdateDecoder(negotiated, self.cache.clear, cache=self._cache_octets)
-        self.fast_path = InboundFastPath(
-            negotiated, adj_in, self._decoder, self.cache, own_asns, own_addresses
-        )
+        self._decoder = UpdateDecoder(context.session, self.cache.clear, cache=self._cache_octets)
+        self.fast_path = InboundFastPath(context, adj_in, self._decoder, self.cache)
         """Processes runs of plain UPDATEs; the caller passes the others to `process`."""
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB marker was received (RFC 4724 section 2)."""
@@ -118,16 +116,40 @@ class InboundUpdates:
         """Adapt the cache of attributes to a changed number of routes that are kept."""
         self._decoder.set_cache(self._cache_octets)
 
-    @property
-    def eligibility_inputs(self) -> tuple[object, ...]:
-        """Everything besides the attributes that the eligibility of a path depends on."""
-        return (
-            self._negotiated.local_router_id,
-            self._negotiated.local_role,
-            self._negotiated.peer_asn,
-            self._own_asns,
-            self._own_addresses,
-        )
+    def judge_again(self, context: InboundContext) -> None:
+        """Apply another context to the stale routes of a session that has ended.
+
+        Those that the peer could not announce in this context are withdrawn.
+        """
+        before = self.context
+        if context == before:
+            return
+        self.context = context
+        self.cache.clear()
+        adj_in = self._adj_in
+        for family in adj_in.families:
+            for path, nlri in adj_in.stale_paths(family).items():
+                judged = self._judge_again(path, before)
+                if judged is None:
+                    adj_in.withdraw(family, nlri)
+                elif judged is not path:
+                    adj_in.replace_stale(family, judged, nlri)
+
+    def _judge_again(self, path: Path, before: InboundContext) -> Path | None:
+        """Return a held path as the present context judges it; None for a malformed one."""
+        session, attributes = self.context.session, path.attributes
+        if session.ebgp and not session.confederation:
+            if is_wrong_first_as(attributes.as_path, session):
+                return None
+            former = before.session
+            if former.local_role != session.local_role and may_have_otc_attached(
+                former.local_role, former.peer_asn, attributes
+            ):
+                # Whether the attribute was received is not recorded.
+                return None
+        judged = self._make_path(attributes, path.source)
+        same = judged.rejected == path.rejected and judged.attributes == attributes
+        return path if same else judged
 
     def process(self, body: bytes) -> Update:
         """Process the body of an UPDATE; `malformed_report` describes its faults.
@@ -192,27 +214,28 @@ class InboundUpdates:
 
     def _make_path(self, attributes: PathAttributes, source: Source) -> Path:
         rejected = self._ineligible_reason(attributes)
-        role = self._negotiated.local_role
-        if role is not None:
-            leak, attributes = check_route_leak(role, self._negotiated.peer_asn, attributes)
+        session = self.context.session
+        if session.local_role is not None:
+            leak, attributes = check_route_leak(session.local_role, session.peer_asn, attributes)
             rejected = rejected or leak
         return Path(attributes, source, rejected)
 
     def _ineligible_reason(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes are ineligible (RFC 4271 section 9.1.2), or None."""
+        context = self.context
         for kind, asns in attributes.as_path:
-            if not self._own_asns.isdisjoint(asns):
+            if not context.own_asns.isdisjoint(asns):
                 return OWN_AS
             if kind in (AS_SET, AS_CONFED_SET):
                 # RFC 9774 treats it as withdrawn; here the route stays visible as ineligible.
                 return "an AS_SET in the AS path (RFC 9774)"
         unusable = unusable_reason(
-            attributes.next_hop, self._own_addresses, loopback=self._peer_is_local
+            attributes.next_hop, context.own_addresses, loopback=context.peer_is_local
         )
         if unusable is not None:
             return unusable
         originator = attributes.originator_id
-        if originator and int.from_bytes(originator, "big") == self._negotiated.local_router_id:
+        if originator and int.from_bytes(originator, "big") == context.session.local_router_id:
             # RFC 4456 section 8
             return OWN_ORIGINATOR
         return None
@@ -242,6 +265,7 @@ class InboundUpdates:
         Raises `NotificationError`.
         """
         message = RouteRefresh.decode(body)
-        if message.subtype != RefreshKind.REQUEST and not self._negotiated.enhanced_route_refresh:
+        enhanced = self.context.session.enhanced_route_refresh
+        if message.subtype != RefreshKind.REQUEST and not enhanced:
             return None
         return message if message.family in self._adj_in.families else None

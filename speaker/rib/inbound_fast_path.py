@@ -23,9 +23,10 @@ from speaker.message import UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, decode_prefixes
 from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.inbound_context import InboundContext
 from speaker.rib.path import Path
 from speaker.rib.path_cache import PathCache
-from speaker.rib.usable_next_hop import is_loopback, unusable_reason
+from speaker.rib.usable_next_hop import unusable_reason
 
 _MAX_NEXT_HOPS: Final = 256
 """The number of usable next hops that are cached; then the cache is cleared."""
@@ -51,25 +52,24 @@ class InboundFastPath:
 
     def __init__(
         self,
-        negotiated: Negotiated,
+        context: InboundContext,
         adj_in: AdjRibIn,
         decoder: UpdateDecoder,
         cache: PathCache,
-        own_asns: frozenset[int],
-        own_addresses: frozenset[bytes],
     ) -> None:
         """Prepare for a session; ``decoder`` accounts for the memory of the attributes."""
+        negotiated = context.session
         self._adj_in = adj_in
         self._decoder = decoder
-        self._own_addresses = own_addresses
-        self._peer_is_local = is_loopback(adj_in.source.address)
+        self._own_addresses = context.own_addresses
+        self._peer_is_local = context.peer_is_local
         self._attributes: AttributeFastPath | None = None
         if (
             IPV4_UNICAST in adj_in.families
             and IPV4_UNICAST not in negotiated.add_path_receive
             and negotiated.local_role is None
         ):
-            self._attributes = AttributeFastPath.of(negotiated, own_asns)
+            self._attributes = AttributeFastPath.of(negotiated, context.own_asns)
         self._decode: Callable[[bytes], PathAttributes] = partial(_decode, negotiated)
         self._usable_next_hops: set[bytes] = set()
         self._cache = cache

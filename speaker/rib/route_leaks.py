@@ -33,3 +33,8 @@ def check_route_leak(
     if role in _FROM_BELOW or (role == Role.PEER and otc != peer_asn):
         return f"route leak: Only to Customer is AS {otc} (RFC 9234)", attributes
     return None, attributes
+
+
+def may_have_otc_attached(role: int | None, peer_asn: int, attributes: PathAttributes) -> bool:
+    """Return whether `check_route_leak`, with this role, may have attached OTC; or the peer has."""
+    return role in _FROM_ABOVE and attributes.otc == peer_asn

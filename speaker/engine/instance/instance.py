@@ -17,7 +17,7 @@ from speaker.engine.instance.outbound_updates import OutboundUpdates
 from speaker.engine.instance.peers_by_address import PeersByAddress
 from speaker.engine.instance.plain_updates import PlainUpdates
 from speaker.engine.instance.route_exchange import RouteExchange, enforce_limits
-from speaker.engine.instance.session_setup import SessionSetup
+from speaker.engine.instance.session_setup import SessionSetup, context_without_session
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.prefix_limits import prefix_limits_of
 from speaker.engine.rejected_connections import RejectedConnections
@@ -129,7 +129,9 @@ class Instance:
                 self._remove(peer)
                 self._add(Peer(self._context, self, config))
             case Effect.RESET:
+                before = peer.config
                 peer.reconfigure(config)
+                self._configure_kept_routes(peer, before)
             case Effect.SOFT:
                 before = peer.config
                 peer.config = config
@@ -178,7 +180,9 @@ class Instance:
 
     def shut_down_peer(self, name: str, communication: str) -> None:
         """Administratively shut a peer down (RFC 9003). Raises `UnknownName`."""
-        self.peer(name).shut_down(communication)
+        peer = self.peer(name)
+        peer.shut_down(communication)
+        self._remove_kept_routes(peer)
         self._end_deferral_if_complete()
 
     def _set_dynamic(self, config: DynamicPeerConfig) -> None:
@@ -202,17 +206,13 @@ class Instance:
 
     def _apply_soft_change(self, peer: Peer, before: PeerConfig) -> None:
         """Apply a change that needs no new session; only differences are sent."""
+        if before.maximum_prefixes != peer.config.maximum_prefixes:
+            peer.prefix_limit_changed()
         established = self.established.get(peer) or self.restarting_peers.get(peer)
         if established is None:
             return
         adj_in, keep = established.adj_in, peer.config.keep_received
-        if before.keep_received != keep:
-            adj_in.set_keep(keep)
-        if before.import_ != peer.config.import_:
-            adj_in.set_policy(compile_import(peer.name, peer.config.import_))
-        if (before.keep_received, before.import_) != (keep, peer.config.import_):
-            established.inbound.resize_cache()
-            self.outbound.policy_changed(established)
+        self._apply_import_policy(established, before)
         keeps_more = before.keep_received is not None and (
             keep is None or keep > before.keep_received
         )
@@ -223,6 +223,45 @@ class Instance:
         self.outbound.change_group(established)
         if peer in self.established:
             enforce_limits(self._context, established)
+
+    def _apply_import_policy(self, established: EstablishedPeer, before: PeerConfig) -> None:
+        """Apply a changed import policy, or number of kept routes, to the received routes."""
+        adj_in, config = established.adj_in, established.peer.config
+        if (before.keep_received, before.import_) == (config.keep_received, config.import_):
+            return
+        if before.keep_received != config.keep_received:
+            adj_in.set_keep(config.keep_received)
+        if before.import_ != config.import_:
+            adj_in.set_policy(compile_import(config.name, config.import_))
+        established.inbound.resize_cache()
+        self.outbound.policy_changed(established)
+
+    def _configure_kept_routes(self, peer: Peer, before: PeerConfig) -> None:
+        """Apply a changed configuration to the routes that outlive the session (RFC 4724)."""
+        kept = self.restarting_peers.get(peer)
+        if kept is None:
+            return
+        context = context_without_session(peer, kept)
+        if (
+            not peer.may_come_up
+            or peer.config.graceful_restart is None
+            # Its paths compare with others in another way: the next session has another source.
+            or context.session.ebgp != kept.negotiated.ebgp
+        ):
+            self._remove_kept_routes(peer)
+            return
+        self._apply_import_policy(kept, before)
+        kept.inbound.judge_again(context)
+        if not kept.stale.reconfigure(kept.negotiated):
+            self._remove_kept_routes(peer)
+
+    def _remove_kept_routes(self, peer: Peer) -> None:
+        """Remove the routes of a peer without a session."""
+        kept = self.restarting_peers.pop(peer, None)
+        if kept is not None:
+            kept.stale.clear()
+            if peer.dynamic is not None:
+                peer.remove_if_idle()
 
     def _receive_again(self, peer: Peer, established: EstablishedPeer) -> None:
         """Have the routes announced again that were only counted (RFC 2918)."""
@@ -329,6 +368,8 @@ class Instance:
             ),
         )
         self.outbound.join(established)
+        if established.adj_in.reapplying:
+            self.outbound.policy_changed(established)
         if self._slot.observer is not None:
             self._slot.observer.peer_up(established)
         self._end_deferral_if_complete()

@@ -185,6 +185,9 @@ class OutboundUpdates:
 
         Each `apply_policies` applies it to a slice of them.
         """
+        for one in [one for one in self._reapplying if one.adj_in is established.adj_in]:
+            # The session that the peer had before it restarted.
+            del self._reapplying[one]
         self._reapplying[established] = None
         self._report_applied(established)
 

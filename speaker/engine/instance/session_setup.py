@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import final
 
+from msgspec.structs import replace
+
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.ribs import Ribs
 from speaker.engine.stale_routes import StaleRoutes
@@ -21,9 +23,11 @@ from speaker.peer.peer import Peer
 from speaker.peer.session import Session
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound import InboundUpdates
+from speaker.rib.inbound_context import InboundContext, inbound_context
 from speaker.rib.local_routes import LOCAL
 from speaker.rib.path import Source
 from speaker.rib.policy import compile_import
+from speaker.rib.usable_next_hop import is_loopback
 
 
 @final
@@ -85,13 +89,13 @@ class SessionSetup:
             adj_in = stale.adj_in
             adj_in.attach(tables, negotiated.add_path_receive)
             stale.session_restored(negotiated)
-        inbound = InboundUpdates(
+        context = inbound_context(
             negotiated,
-            adj_in,
             _local_asns(peer),
             _local_addresses(session),
-            None if before is None else before.inbound,
+            peer_is_local=is_loopback(source.address),
         )
+        inbound = InboundUpdates(context, adj_in, None if before is None else before.inbound)
         return EstablishedPeer(peer, session, negotiated, inbound, stale)
 
     def _source(self, peer: Peer, session: Session, negotiated: Negotiated) -> Source:
@@ -103,6 +107,27 @@ class SessionSetup:
             internal=not negotiated.ebgp,
             sent_path_id=next(self._numbers),
         )
+
+
+def context_without_session(peer: Peer, kept: EstablishedPeer) -> InboundContext:
+    """Return the context of routes that are kept without a session, by the present configuration.
+
+    What only the next session can show is that of the last one.
+    """
+    before, local_asn = kept.inbound.context, peer.local_asn
+    config, session = peer.config, before.session
+    external = session.peer_asn != local_asn and not session.confederation
+    return replace(
+        before,
+        own_asns=_local_asns(peer),
+        session=replace(
+            session,
+            local_asn=local_asn,
+            ebgp=session.peer_asn != local_asn,
+            enforce_first_as=config.first_as_enforced,
+            local_role=config.role if external else None,
+        ),
+    )
 
 
 def _local_asns(peer: Peer) -> frozenset[int]:

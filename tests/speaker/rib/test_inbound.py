@@ -18,6 +18,7 @@ from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound import InboundUpdates
+from speaker.rib.inbound_context import inbound_context
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Source
 
@@ -35,9 +36,10 @@ class Side:
         self.adj_in = AdjRibIn(
             source, None, {IPV4_UNICAST: self.loc}, itertools.count(2), session.add_path_receive
         )
-        self.inbound = InboundUpdates(
-            session, self.adj_in, frozenset({OWN}), frozenset({OWN_ADDRESS})
+        context = inbound_context(
+            session, frozenset({OWN}), frozenset({OWN_ADDRESS}), peer_is_local=False
         )
+        self.inbound = InboundUpdates(context, self.adj_in)
 
     def held(self) -> dict[bytes, tuple[PathAttributes, str | None]]:
         return {

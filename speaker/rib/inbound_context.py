@@ -1,0 +1,51 @@
+"""What the judgement of a received path depends on besides its octets: one value, compared whole.
+
+`speaker.rib.inbound` and its fast path have no other input, so that a setting which they read is one of
+these fields. The import policy is none of them: it is applied to the judged paths (`AdjRibIn`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from speaker.negotiated import Negotiated
+
+_WITHOUT_EFFECT: Final = {
+    "hold_time": 0,
+    "keepalive_time": 0,
+    "route_refresh": False,
+    "extended_message": False,
+    "add_path_send": frozenset(),
+    "peer_graceful_restart": None,
+    "graceful_notification": False,
+    "peer_long_lived": None,
+}
+"""Negotiated parameters by which no received path is judged, and the values in their place: a peer that
+has restarted has other ones."""
+
+
+class InboundContext(msgspec.Struct, frozen=True):
+    """The inputs of the judgement of received paths; equal ones lead to equal paths."""
+
+    session: Negotiated
+    """The negotiated parameters, without those in `_WITHOUT_EFFECT`."""
+    own_asns: frozenset[int]
+    """The AS numbers that are a loop in an AS path."""
+    own_addresses: frozenset[bytes]
+    """Addresses of this router (4 or 16 octets), which are no next hops."""
+    peer_is_local: bool
+    """Whether the peer is on this host: then its next hops may be loopback addresses."""
+
+
+def inbound_context(
+    negotiated: Negotiated,
+    own_asns: frozenset[int],
+    own_addresses: frozenset[bytes],
+    *,
+    peer_is_local: bool,
+) -> InboundContext:
+    """Return the context of a session."""
+    session = msgspec.structs.replace(negotiated, **_WITHOUT_EFFECT)
+    return InboundContext(session, own_asns, own_addresses, peer_is_local)

@@ -1,0 +1,275 @@
+"""Any two settings change in one reload: the routes are those of the new file.
+
+Whatever the session does meanwhile. A router is started with one file and reloads another one; a
+second router has the other file from the start. Both live through the same hours, in virtual time, and
+are compared. A seed is one run; ``WAGGLE_MODEL_RUNS`` makes more of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+import yaml
+
+from speaker.api import (
+    DynamicPeerConfig,
+    GracefulRestart,
+    InstanceConfig,
+    PeerConfig,
+    RouteAttributes,
+    RouteView,
+)
+from speaker.engine import Engine
+from speaker.engine.inputs import RemovePeer, SetInstance, UpdateRoutes
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
+from tests.speaker.network import INSTANCE, Host, Network
+from waggle.router.config import load
+from waggle.router.reload import apply
+
+RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "60"))
+ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
+ROUTES = {
+    "10.1.0.0/16": RouteAttributes(),
+    "10.2.0.0/16": RouteAttributes(communities=(7,)),
+    "10.3.0.0/16": RouteAttributes(),
+    "2001:db8:1::/48": RouteAttributes(),
+}
+BEHIND_ROUTES = {"10.9.0.0/16": RouteAttributes(), "10.10.0.0/16": RouteAttributes()}
+POLICIES = {
+    "one": {"terms": [{"match": {"prefixes": [{"prefix": "10.1.0.0/16"}]}}]},
+    "marked": {"terms": [{"set": {"addCommunities": ["65000:9"]}}]},
+}
+SETTINGS: dict[str, list[Any]] = {
+    "import": ["all", "none", "one", "marked"],
+    "export": ["all", "none", "local", "one", "marked"],
+    "holdTime": [90, 30],
+    "enforceFirstAS": [False, None, True],
+    "role": [None, "rs-client"],
+    "localASN": [None, 65010],
+    "families": [[], ["ipv4-unicast"], ["ipv6-unicast"]],
+    "addPath": ["none", "receive", "both"],
+    "gracefulRestart": [
+        {"restartTime": 60},
+        None,
+        {"restartTime": 60, "longLivedTime": 3000},
+        {"restartTime": 60, "notification": False},
+    ],
+    "maximumPrefixes": [[], [{"limit": 4, "warningOnly": True}], [{"limit": 4}]],
+    "passive": [False, True],
+    "connectRetryTime": [5, 20],
+    "nextHopIPv6": [None, "2001:db8::1"],
+    "ebgpMultihop": [1, 2],
+}
+"""The values of each key of the neighbour on the left, the usual one first."""
+FILE_SETTINGS: dict[str, list[Any]] = {
+    "asn": [65000, 65020],
+    "routerID": [ROUTER, "10.0.0.99"],
+    "originate": [["10.8.0.0/16"], [], ["10.8.0.0/16", "10.3.0.0/16"]],
+}
+STATES = ("absent", "up", "up", "away", "away", "long away", "coming back")
+"""What the neighbour on the left is doing when the file changes."""
+
+
+class Port:
+    """The speaker of `waggle.router.reload`, on a host of the network."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def set_collectors(self, collectors: object) -> None:
+        """Nothing is monitored."""
+
+    def set_instance(self, config: InstanceConfig) -> None:
+        self.host.give(SetInstance(msgspec.structs.replace(config, name=INSTANCE)))
+
+    def update_local(self, _: str, changes: Mapping[Any, Any]) -> None:
+        self.host.give(UpdateRoutes(INSTANCE, None, changes))
+
+    def set_peer(self, _: str, config: PeerConfig | DynamicPeerConfig) -> None:
+        self.host.peer(config)
+
+    def remove_peer(self, _: str, name: str) -> None:
+        self.host.give(RemovePeer(INSTANCE, name))
+
+
+class World:
+    """The router between a neighbour that restarts, which is a route server, and one that listens."""
+
+    def __init__(self, seed: int) -> None:
+        self.network = network = Network(seed, latency=(0.0, 0.01))
+        self.router = network.host("router", ROUTER, 65000)
+        self.left = network.host("left", LEFT, 65001)
+        self.right = network.host("right", RIGHT, 65002)
+        self.behind = network.host("behind", BEHIND, 65003)
+        self.start_left(restarting=False)
+        self.behind.peer(PeerConfig(name="left", address=LEFT, peer_asn=65001, export="all"))
+        self.behind.routes(BEHIND_ROUTES)
+        self.right.peer(PeerConfig(name="r", address=ROUTER, import_="all", connect_retry_time=5))
+        self.file: object = None
+
+    def start_left(self, *, restarting: bool) -> None:
+        """Start the neighbour on the left, with its routes."""
+        left = self.left
+        left.engine = Engine(random.Random(self.network.rng.random()), restarting=restarting)  # noqa: S311  a seed
+        left.listens = True
+        left.give(
+            SetInstance(
+                InstanceConfig(
+                    name=INSTANCE, local_asn=65001, router_id=LEFT, selection_deferral_time=10
+                )
+            )
+        )
+        left.routes(ROUTES)
+        left.peer(
+            PeerConfig(
+                name="behind", address=BEHIND, peer_asn=65003, import_="all", export="none",
+                connect_retry_time=5,
+            )
+        )  # fmt: skip
+        left.peer(
+            PeerConfig(
+                name="r",
+                address=ROUTER,
+                role=Role.ROUTE_SERVER,
+                import_="all",
+                export="all",
+                add_path="both",
+                connect_retry_time=5,
+                next_hop_ipv6="2001:db8::2",
+                graceful_restart=GracefulRestart(60, stale_time=30, long_lived_time=3000),
+            )
+        )
+
+    def stop_left(self) -> None:
+        """End the process of the neighbour on the left without a word."""
+        left = self.left
+        left.listens = False
+        for number in list(left.ends):
+            self.network.cut(left, number)
+        left.engine = Engine(random.Random(1))  # noqa: S311  a seed
+
+    def load(self, path: Path) -> None:
+        """Start with a file, or reload it."""
+        file = load(path)
+        apply(cast("Any", Port(self.router)), cast("Any", self.file), file)
+        self.file = file
+
+    def live(self, first: Path, then: Path, state: str) -> None:
+        """Start with a file and come to a state; reload; have everything come to an end."""
+        network = self.network
+        if state == "absent":
+            self.stop_left()
+        self.load(first)
+        network.run(20)
+        if state in ("away", "long away", "coming back"):
+            self.stop_left()
+            network.run({"away": 20, "long away": 80, "coming back": 20}[state])
+        if state == "coming back":
+            self.start_left(restarting=True)
+            network.run(1.003)
+        self.load(then)
+
+    def come_back(self) -> None:
+        """Start the neighbour on the left where it is away, and wait for all timers."""
+        if not self.left.listens:
+            self.start_left(restarting=True)
+        self.network.run(5000)
+
+
+def _route(view: RouteView) -> tuple[object, ...]:
+    values = msgspec.structs.asdict(view)
+    # The number of a source depends on the order of the sessions.
+    del values["path_id"]
+    return tuple(map(str, values.values()))
+
+
+def routes_in_use(host: Host) -> dict[str, set[tuple[object, ...]]]:
+    """Return the best routes of a host."""
+    return {
+        str(family): {
+            _route(view) for view in host.engine.routes_available(INSTANCE, family) if view.best
+        }
+        for family in (IPV4_UNICAST, IPV6_UNICAST)
+    }
+
+
+def picture(world: World) -> dict[str, object]:
+    """Return all that the peers of a router, and its operator, see of its routes."""
+    router = world.router
+    found: dict[str, object] = {
+        "in use": routes_in_use(router),
+        "of the neighbours": [routes_in_use(world.left), routes_in_use(world.right)],
+    }
+    for status in router.engine.peers(world.network.now):
+        found[f"{status.name} dynamic" if status.dynamic else status.name] = (
+            status.established,
+            [
+                (str(f.family), f.received, f.accepted, f.advertised, f.stale)
+                for f in status.families
+            ],
+        )
+        for family in (IPV4_UNICAST, IPV6_UNICAST):
+            for word, views in (
+                ("received", router.engine.routes_received(INSTANCE, status.name, family)),
+                ("advertised", router.engine.routes_advertised(INSTANCE, status.name, family)),
+            ):
+                found[f"{word} {status.name} {family}"] = sorted(map(_route, views))
+    return found
+
+
+def write(path: Path, file: Mapping[str, Any], neighbor: Mapping[str, Any]) -> Path:
+    right = {"address": RIGHT, "export": "all", "import": "all", "asn": 65002}
+    left = {"address": LEFT, "asn": 65001, **neighbor}
+    left = {key: value for key, value in left.items() if value not in (None, [])}
+    path.write_text(yaml.safe_dump({**file, "policies": POLICIES, "neighbors": [left, right]}))
+    return path
+
+
+def usual(rng: random.Random, settings: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return a value of each setting, mostly the usual one."""
+    return {
+        key: values[0] if rng.random() < 0.8 else rng.choice(values)
+        for key, values in settings.items()
+    }
+
+
+def other(rng: random.Random, values: list[Any], before: object) -> object:
+    """Return another value of a setting."""
+    return rng.choice([value for value in values if value != before])
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_after_a_reload_the_router_is_as_if_started_with_the_file(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)  # noqa: S311  a seed, no secret
+    file, left = usual(rng, FILE_SETTINGS), usual(rng, SETTINGS)
+    first = write(tmp_path / "first.yaml", file, left)
+    changed = rng.sample([*SETTINGS, *FILE_SETTINGS], 2)
+    for key in changed:
+        if key in left:
+            left[key] = other(rng, SETTINGS[key], left[key])
+        else:
+            file[key] = other(rng, FILE_SETTINGS[key], file[key])
+    then = write(tmp_path / "then.yaml", file, left)
+    state = rng.choice(STATES)
+    reloaded, started = World(seed), World(seed)
+    reloaded.live(first, then, state)
+    started.live(then, then, state)
+    # What exceeds a limit ends a session; there is none.
+    if state in ("away", "long away") and "maximumPrefixes" not in changed:
+        # No session can correct anything: kept routes are those that the new file permits.
+        for world in (reloaded, started):
+            world.network.run(1)
+        kept, permitted = (routes_in_use(world.router) for world in (reloaded, started))
+        for family, routes in kept.items():
+            assert routes <= permitted[family], (changed, state)
+    for world in (reloaded, started):
+        world.come_back()
+    assert picture(reloaded) == picture(started), (changed, state)
