@@ -229,8 +229,8 @@ class Peer(msgspec.Struct, frozen=True):
     reject: tuple[PrefixRule, ...] = ()
     """Prefixes never accepted, whatever ``accept`` allows."""
     next_hops: tuple[NextHop, ...] = ()
-    """Next hops other than the address of the session, by family: the node's own IPv6 address for
-    IPv6 prefixes over an IPv4 session."""
+    """Next hops other than the address of the session, by family: configured ones, or an address of
+    the node for the prefixes of the family that the session's address is not of."""
     origins: tuple[ObjectRef, ...] = ()
     """The objects that configure it, the one that decides first."""
     held_password: SecretValue | None = None
@@ -242,9 +242,12 @@ class Peer(msgspec.Struct, frozen=True):
     """Set while the node is drained."""
     dialect: str = ""
 
-    def next_hop(self, family: Family) -> str | None:
-        """Return the configured next hop of a family, or None for the address of the session."""
-        return next((hop.address for hop in self.next_hops if hop.family == family), None)
+    def next_hop(self, family: Family, *, configured: bool) -> str | None:
+        """Return the next hop that an object has for a family, or the node's address; or None."""
+        for hop in self.next_hops:
+            if (hop.family, hop.configured) == (family, configured):
+                return hop.address
+        return None
 
 
 class SessionAddress(msgspec.Struct, frozen=True, order=True):
@@ -253,6 +256,16 @@ class SessionAddress(msgspec.Struct, frozen=True, order=True):
     instance: str
     peer: str
     address: str
+
+
+class UnsentRoutes(msgspec.Struct, frozen=True, order=True):
+    """A family of an Established session with routes that are to be advertised and cannot be."""
+
+    instance: str
+    peer: str
+    family: Family
+    reason: str
+    """For people."""
 
 
 class Attributes(msgspec.Struct, frozen=True):

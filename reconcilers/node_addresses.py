@@ -1,4 +1,4 @@
-"""The addresses of a node, and the next hop that its sessions over IPv4 have for IPv6 routes. Pure."""
+"""The addresses of a node, as next hops of the family that a session's own address is not of. Pure."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import ipaddress
 
 from reconcilers.model import NextHop
 from resources.core import Node
-from speaker.nlri import IPV6_UNICAST
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 
-def next_hops_of(node: Node | None, session: str) -> tuple[NextHop, ...]:
-    """Return the next hop of IPv6 prefixes for the peer at the address ``session``.
+def next_hops_of(node: Node | None, session: str | None) -> tuple[NextHop, ...]:
+    """Return the default next hop of the other family, for the peer at the address ``session``.
 
-    An IPv4 session has no IPv6 address of its own. The IPv4-mapped form of its address, the default
-    for a node without an IPv6 address, is rejected by BIRD and reachable from no router.
+    None is a peer on an interface, at a link-local IPv6 address. An IPv4 session has no IPv6 address
+    of its own: the IPv4-mapped form of its address, the default for a node without an IPv6 address, is
+    rejected by BIRD and reachable from no router. An IPv6 session has no IPv4 address: the first one
+    of its interface comes before the node's, which the speaker reads from the kernel.
     """
-    if ipaddress.ip_address(session).version != 4:
-        return ()
-    address = node_address(node, ipaddress.IPv6Address)
-    return () if address is None else (NextHop(IPV6_UNICAST, address),)
+    is_ipv4 = session is not None and ipaddress.ip_address(session).version == 4
+    if is_ipv4:
+        address = node_address(node, ipaddress.IPv6Address)
+    else:
+        address = node_address(node, ipaddress.IPv4Address)
+    family = IPV6_UNICAST if is_ipv4 else IPV4_UNICAST
+    return () if address is None else (NextHop(family, address),)
 
 
 def node_address(

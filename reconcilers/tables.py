@@ -13,6 +13,7 @@ from reconcilers.model import (
     ReconcileStatus,
     Route,
     SessionAddress,
+    UnsentRoutes,
 )
 from statedb import Database, Index, Key, Table
 
@@ -64,6 +65,10 @@ class IntentTables:
             "session_addresses", Index(KEY, lambda row: (row.instance, row.peer))
         )
         """Of the peers that are configured. Empty without a speaker."""
+        self.unsent_routes: Table[UnsentRoutes] = db.table(
+            "unsent-routes", Index(KEY, lambda row: (row.instance, row.peer, row.family))
+        )
+        """Of sessions that are Established. Empty without a speaker."""
         self.routes: Table[Route] = db.table(
             "routes",
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),

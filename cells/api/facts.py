@@ -325,8 +325,7 @@ class AgentFacts:
         if not status.established:
             text = f"the session is {status.state}: {status.reason}"
             return [_not_advertised(item, "SessionDown", text) for item in items]
-        silent = {str(f.family): f.note for f in status.families if not f.negotiated}
-        left_out = {str(f.family): f.note for f in status.families if f.left_out}
+        families = {str(family.family): family for family in status.families}
         expected: dict[Family, list[bytes]] = {}
         for text in dict.fromkeys(text for item in items for text in item.advertised_prefixes):
             family, nlri = prefix_to_wire(text)
@@ -343,17 +342,27 @@ class AgentFacts:
             advertised = set()
         completed = []
         for item in items:
-            if item.family in silent:
-                note = silent[item.family] or "the peer does not support the family"
-                completed.append(_not_advertised(item, "FamilyNotNegotiated", note))
-            elif not advertised.issuperset(item.advertised_prefixes):
-                text = "it has not been sent (yet)"
-                if item.family in left_out:
-                    text = f"{text}: {left_out[item.family]}"
-                completed.append(_not_advertised(item, "NotSent", text))
-            else:
+            if advertised.issuperset(item.advertised_prefixes):
                 completed.append(item)
+                continue
+            family_status = families.get(item.family or "")
+            if family_status is not None and family_status.obstacle:
+                item = _not_advertised(item, family_status.obstacle, family_status.note)
+            else:
+                item = _not_advertised(item, "NotSent", self._why_unsent(found[0]))
+            completed.append(item)
         return completed
+
+    def _why_unsent(self, of: RouteExplanation) -> str:
+        """Return why a session that can carry a route has not sent it: a change is not applied."""
+        instance, snapshot = of.instance or "", self._database.snapshot()
+        peer = self._intent.peers.get(snapshot, (instance, of.peer or ""))
+        parts = {of.peer} if peer is None else {of.peer, peer.route_set}
+        objects = {instance, *(f"{instance}/{part}" for part in parts if part)}
+        for row in self._intent.reconcile_statuses.all(snapshot):
+            if row.error is not None and row.object in objects:
+                return f"it has not been sent yet: {row.reconciler} {row.object}: {row.error}"
+        return "it has not been sent yet"
 
 
 def _families(name: str | None, prefix: str | None) -> tuple[list[Family], PrefixFilter | None]:

@@ -136,9 +136,10 @@ def _counts(families: Sequence[FamilyStatus], what: str) -> list[FamilyCount]:
             routes=getattr(entry, what),
             not_kept=(entry.not_kept or None) if what == "received" else None,
             left_out=(entry.left_out or None) if what == "advertised" else None,
+            reason=entry.note if what == "advertised" and entry.left_out else None,
         )
         for entry in families
-        if entry.negotiated
+        if entry.negotiated or (what == "advertised" and entry.left_out)
     ]
 
 

@@ -71,8 +71,9 @@ class FamilyCount(Item, frozen=True, kw_only=True):
     not_kept: int | None = None
     """Those of them that are only counted (``--keep-received``); absent without any."""
     left_out: int | None = None
-    """Those beside them that are not advertised, as they do not fit a message to the peer; absent
-    without any."""
+    """Those beside them that are to be advertised and cannot be; absent without any."""
+    reason: str | None = None
+    """Why some are left out."""
 
 
 class PeerItem(Item, frozen=True, kw_only=True):

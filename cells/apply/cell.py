@@ -5,6 +5,7 @@ from __future__ import annotations
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
 from cells.apply.session_addresses import SessionAddressLoop
+from cells.apply.unsent_routes import UnsentRoutesLoop
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
 from cells.metrics import MetricsCollector
@@ -44,9 +45,9 @@ def make_runner(
 
 WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, make_runner),
-    private=(VerificationLoop, SessionAddressLoop),
+    private=(VerificationLoop, SessionAddressLoop, UnsentRoutesLoop),
     # What an earlier process knew is read before the first round.
-    invokes=(SessionAddressLoop, ApplyLoop, VerificationLoop),
+    invokes=(SessionAddressLoop, ApplyLoop, VerificationLoop, UnsentRoutesLoop),
     contributes=(
         provide(Instances, as_=Reconciler),
         provide(RouteSets, as_=Reconciler),

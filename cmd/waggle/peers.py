@@ -110,14 +110,12 @@ def _explain_absence(answer: dict[str, Any], named: str | None) -> int:
 
 
 def left_out(items: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield a sentence for each peer that does not get all routes."""
+    """Yield a sentence for each family in which a peer does not get all routes."""
     for item in items:
-        count = sum(family.get("leftOut", 0) for family in item.get("advertised", ()))
-        if count:
-            yield (
-                f"{item['name']}: {count} prefixes are not advertised: they do not fit a message to "
-                "the peer"
-            )
+        for family in item.get("advertised", ()):
+            if count := family.get("leftOut", 0):
+                what = f"{count} {family['family']} prefixes are not advertised"
+                yield f"{item['name']}: {what}: {family.get('reason', 'unknown')}"
 
 
 def malformed(items: Iterable[dict[str, Any]]) -> Iterator[str]:

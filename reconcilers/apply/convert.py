@@ -141,8 +141,10 @@ def peer_config(
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),
         import_=import_policy(peer),
-        next_hop_ipv4=peer.next_hop(IPV4_UNICAST),
-        next_hop_ipv6=peer.next_hop(IPV6_UNICAST),
+        next_hop_ipv4=peer.next_hop(IPV4_UNICAST, configured=True),
+        next_hop_ipv6=peer.next_hop(IPV6_UNICAST, configured=True),
+        default_next_hop_ipv4=peer.next_hop(IPV4_UNICAST, configured=False),
+        default_next_hop_ipv6=peer.next_hop(IPV6_UNICAST, configured=False),
         bfd=None if peer.bfd is None else BfdProfile(**asdict(peer.bfd)),
         disabled_reason=down,
     )

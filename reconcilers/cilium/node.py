@@ -262,7 +262,7 @@ def _peer(
         families=tuple(sorted(families)),
         route_set=selected.name if selected is not None else None,
         accept=(),
-        next_hops=() if ends.address is None else next_hops_of(context.node, ends.address),
+        next_hops=next_hops_of(context.node, ends.address),
         origins=(ref,),
         down_reason=down_reason,
         suppressed=_suppressed(ref, peer, config, families, selected),

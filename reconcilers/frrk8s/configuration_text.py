@@ -118,6 +118,9 @@ def _neighbor(peer: AnyPeer) -> Iterator[str]:
     for hop in (peer.next_hop_ipv4, peer.next_hop_ipv6):
         if hop is not None:
             yield f"    next-hop {hop}"
+    for hop in (peer.default_next_hop_ipv4, peer.default_next_hop_ipv6):
+        if hop is not None:
+            yield f"    default-next-hop {hop}"
     yield from (f"    {line}" for line in _accept(peer.import_))
     if peer.disabled_reason is not None:
         yield f"    down: {peer.disabled_reason}"

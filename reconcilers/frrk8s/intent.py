@@ -272,18 +272,18 @@ def _next_hops(
 ) -> Iterator[NextHop]:
     """Yield the next hop of each family that is not the address of the session.
 
-    FRR takes the IPv6 address of the session's interface where the session is over IPv4. That of the
-    node is one of the default VRF.
+    The addresses of the node are of the default VRF.
     """
     session, key = neighbor.session, neighbor.key
-    if session.next_hop_ipv4 is not None and IPV4_UNICAST in families:
-        yield NextHop(IPV4_UNICAST, session.next_hop_ipv4, configured=True)
-    if IPV6_UNICAST not in families:
+    configured = {IPV4_UNICAST: session.next_hop_ipv4, IPV6_UNICAST: session.next_hop_ipv6}
+    for family, hop in configured.items():
+        if hop is not None and family in families:
+            yield NextHop(family, hop, configured=True)
+    if key.vrf:
         return
-    if session.next_hop_ipv6 is not None:
-        yield NextHop(IPV6_UNICAST, session.next_hop_ipv6, configured=True)
-    elif not key.vrf and not key.is_interface:
-        yield from next_hops_of(node, key.end)
+    for default in next_hops_of(node, None if key.is_interface else key.end):
+        if default.family in families and configured[default.family] is None:
+            yield default
 
 
 def families_of(key: NeighborKey, both: bool, families: frozenset[str]) -> tuple[Family, ...]:

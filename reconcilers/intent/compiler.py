@@ -25,6 +25,7 @@ from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, address_rules
 from reconcilers.intent.session_addresses import forget_session_addresses
+from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Generated, ObjectRef, Peer, Problem
@@ -109,6 +110,8 @@ class IntentCompiler:
         self._addresses = AddressRules()
         self._session_addresses = -1
         """The revision of that table, as of the last run."""
+        self._unsent_routes = -1
+        """Likewise."""
         self._compiled: dict[str, NodeIntent] = {}
         """The last intent of each dialect that it could compile."""
         self._failures: dict[str, Problem] = {}
@@ -152,6 +155,7 @@ class IntentCompiler:
             resources.nodes,
             intent.generated,
             intent.session_addresses,
+            intent.unsent_routes,
         )
         return tuple({**tables, **{table.name: table for table in shared}}.values())
 
@@ -167,8 +171,8 @@ class IntentCompiler:
     def slices(self) -> Slices[Summary]:
         """Compile what is due in slices; the rows change at the end, all at once.
 
-        Nothing else writes to the tables of the intent meanwhile, but for `reconcile_statuses` and
-        `session_addresses`.
+        Nothing else writes to the tables of the intent meanwhile, but for `reconcile_statuses`,
+        `session_addresses` and `unsent_routes`.
         """
         snapshot = self._db.snapshot()
         waiting_for = self._waiting_for(snapshot)
@@ -228,7 +232,9 @@ class IntentCompiler:
         if not configuration and revision != self._session_addresses:
             self._set_address_rules(snapshot, context, intent.peers.all(snapshot))
         self._session_addresses = revision
-        if not configuration and not any(sets.pending for sets in self._route_sets.values()):
+        unsent, self._unsent_routes = self._unsent_routes, intent.unsent_routes.revision(snapshot)
+        problems = configuration or unsent != self._unsent_routes
+        if not problems and not any(sets.pending for sets in self._route_sets.values()):
             return Summary(ready=True)
         objects = written = 0
         with self._db.write(
@@ -252,7 +258,7 @@ class IntentCompiler:
             if self._pieces.slices > full:
                 yield
             changed = [sets.take_problems() for sets in self._route_sets.values()]
-            if configuration or any(changed):
+            if problems or any(changed):
                 self._write_problems(txn)
         if configuration:
             forget_session_addresses(self._db, intent)
@@ -426,7 +432,9 @@ class IntentCompiler:
         kept = [row for row in intent.problems.all(txn) if row.by_operator]
         of_sets = [p for sets in self._route_sets.values() for p in sets.problems]
         of_objects = self._object_problems.rows()
-        replace_all(txn, intent.problems, [*kept, *self._problems, *of_sets, *of_objects])
+        unsent = unsent_problems(intent, txn)
+        rows = [*kept, *self._problems, *of_sets, *of_objects, *unsent]
+        replace_all(txn, intent.problems, rows)
 
     # Reads
 

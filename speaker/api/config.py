@@ -279,6 +279,10 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     next_hop_ipv4: str | None = None
     next_hop_ipv6: str | None = None
     """The next hop of a family, in place of the session's local address."""
+    default_next_hop_ipv4: str | None = None
+    default_next_hop_ipv6: str | None = None
+    """The next hop of a family of which the session's local address is none. That of IPv4 comes after
+    the first IPv4 address of the session's interface, that of IPv6 before one of its addresses."""
     bfd: BfdProfile | None = None
     disabled_reason: str | None = None
     """Keeps the session down and is its reason in the status (a missing Secret, for example)."""
@@ -333,6 +337,8 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         for field, address, version in (
             ("next_hop_ipv4", self.next_hop_ipv4, 4),
             ("next_hop_ipv6", self.next_hop_ipv6, 6),
+            ("default_next_hop_ipv4", self.default_next_hop_ipv4, 4),
+            ("default_next_hop_ipv6", self.default_next_hop_ipv6, 6),
         ):
             if address is not None and check_next_hop(kind, self.name, field, address) != version:
                 raise InvalidConfig(

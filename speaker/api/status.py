@@ -6,6 +6,8 @@ Established. Text of a peer is already escaped. Nothing here is read back by the
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from speaker.api.monitoring import CollectorChanged
@@ -15,6 +17,10 @@ from speaker.nlri import Family
 ESTABLISHED = "Established"
 NOT_ACCEPTED = "not accepted by the import policy"
 """The reason of a received route that the import policy rejects."""
+
+
+Obstacle = Literal["", "FamilyNotNegotiated", "NoNextHop", "NotEncodable"]
+"""Why a session does not carry routes that are exported to its peer; empty without any."""
 
 
 class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,14 +34,16 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Prefixes that entered the Loc-RIB."""
     advertised: int
     left_out: int = 0
-    """Prefixes that are not advertised because they cannot be encoded for the session."""
+    """Prefixes that are to be advertised and are not; `obstacle` is why."""
+    obstacle: Obstacle = ""
+    """Why exported prefixes are not advertised on the session, as one word: empty where all are."""
     stale: int = 0
     """Stale prefixes, kept from before a restart of the peer (RFC 4724, 9494), also without a
     session."""
     not_kept: int = 0
     """Received prefixes that are counted only (`PeerSettings.keep_received`)."""
     note: str = ""
-    """Why fewer routes are exchanged than configured, as text."""
+    """Why routes are not advertised, for an obstacle; otherwise why stale ones are kept. As text."""
 
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,6 +44,8 @@ SOFT: Final = frozenset(
         "maximum_prefixes",
         "next_hop_ipv4",
         "next_hop_ipv6",
+        "default_next_hop_ipv4",
+        "default_next_hop_ipv6",
     }
 )
 

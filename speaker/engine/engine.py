@@ -232,7 +232,9 @@ class Engine:
         context = self._context
         if isinstance(item, TransportAccepted):
             instance = self._instances.get(item.instance)
-            if instance is None or not instance.accept(item.connection, item.local, item.remote):
+            if instance is None or not instance.accept(
+                item.connection, item.local, item.remote, item.interface_address
+            ):
                 context.out.append(Close(item.connection, abort=True))
             return
         connection = context.connections.get(item.connection)
@@ -241,8 +243,8 @@ class Engine:
                 context.out.append(Close(item.connection, abort=True))
             return
         match item:
-            case TransportConnected(_, local, remote):
-                connection.connected(local, remote)
+            case TransportConnected(_, local, remote, interface_address):
+                connection.connected(local, remote, interface_address)
             case TransportFailed(_, reason):
                 connection.connect_failed(reason)
             case TransportClosed(_, reason):

@@ -15,17 +15,29 @@ from speaker.nlri import has_prefixes
 from speaker.rib.export import ExportRules, NextHop
 
 
-def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str) -> ExportRules:
+def export_rules(
+    config: PeerConfig,
+    negotiated: Negotiated,
+    local_address: str,
+    interface_address: str | None = None,
+) -> ExportRules:
     """Return the export rules of a session.
 
-    ``local_address`` is the session's local address as text, possibly with a zone.
+    ``local_address`` is the session's local address as text, possibly with a zone;
+    ``interface_address`` the first address of the other IP version on its interface.
     """
     families = tuple(sorted(negotiated.families))
-    own = _packed(local_address)
     export = config.export
     if export == "set" and config.route_set is None:
         export = "none"
     exports_nothing = export == "none"
+    own = _packed(local_address)
+    on_interface = b"" if interface_address is None else _packed(interface_address)
+    hops = {
+        family: next_hop(family, own, config, negotiated, on_interface)
+        for family in families
+        if has_prefixes(family)
+    }
     return ExportRules(
         export=export,
         route_set=config.route_set if export == "set" else None,
@@ -42,35 +54,48 @@ def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str)
         next_hops=tuple(
             NextHop(
                 family,
-                b"" if exports_nothing else next_hop(family, own, config, negotiated),
-                family != IPV4_UNICAST or len(_mp_or_own(own, config)) == 16,
+                b"" if exports_nothing else hop,
+                family != IPV4_UNICAST or len(hop) == 16,
             )
-            for family in families
-            if has_prefixes(family)
+            for family, hop in hops.items()
         ),
     )
 
 
-def _mp_or_own(own: bytes, config: PeerConfig) -> bytes:
-    return own if config.next_hop_ipv4 is None else b"\x00\x00\x00\x00"
-
-
-def next_hop(family: Family, own: bytes, config: PeerConfig, negotiated: Negotiated) -> bytes:
+def next_hop(
+    family: Family,
+    own: bytes,
+    config: PeerConfig,
+    negotiated: Negotiated,
+    on_interface: bytes = b"",
+) -> bytes:
     """Return the next hop of a family's routes: 4 or 16 octets, or none where there is none.
 
-    ``own`` is the session's local address. IPv6 prefixes over an IPv4 session have the configured
-    IPv6 next hop, or the v4-mapped form of ``own``. IPv4 prefixes over an IPv6 session have its
-    IPv6 address, only towards a peer with the capability (RFC 8950 section 4).
+    ``own`` is the session's local address, ``on_interface`` one of the other IP version on its
+    interface. In this order: the configured next hop; ``own`` if it is of the family, and for IPv4
+    prefixes towards a peer with the capability (RFC 8950 section 4); for IPv4 ``on_interface``, as
+    FRR, and then the default of the configuration; for IPv6 the default first, as an interface has no
+    primary IPv6 address: the kernel's first one is the latest, which may move to another host.
+    Without any of them IPv6 prefixes have the IPv4-mapped form of ``own``, and IPv4 prefixes none.
     """
-    if family.afi == Afi.IPV6:
-        if config.next_hop_ipv6 is not None:
-            return _packed(config.next_hop_ipv6)
-        return own if len(own) == 16 else b"\x00" * 10 + b"\xff\xff" + own
-    if config.next_hop_ipv4 is not None:
-        return _packed(config.next_hop_ipv4)
-    if len(own) == 4:
+    is_ipv6 = family.afi == Afi.IPV6
+    size = 16 if is_ipv6 else 4
+    configured = config.next_hop_ipv6 if is_ipv6 else config.next_hop_ipv4
+    if configured is not None:
+        return _packed(configured)
+    if len(own) == size or family in negotiated.extended_next_hop:
         return own
-    return own if family in negotiated.extended_next_hop else b""
+    if len(on_interface) != size:
+        on_interface = b""
+    if not is_ipv6:
+        return on_interface or _default(config.default_next_hop_ipv4)
+    return (
+        _default(config.default_next_hop_ipv6) or on_interface or b"\x00" * 10 + b"\xff\xff" + own
+    )
+
+
+def _default(address: str | None) -> bytes:
+    return b"" if address is None else _packed(address)
 
 
 def _packed(address: str) -> bytes:

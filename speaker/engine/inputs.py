@@ -20,6 +20,8 @@ class TransportConnected(msgspec.Struct, frozen=True):
     connection: int
     local: tuple[str, int]
     remote: tuple[str, int]
+    interface_address: str | None = None
+    """An address of the other IP version on the interface with the local address: a next hop."""
 
 
 class TransportFailed(msgspec.Struct, frozen=True):
@@ -36,6 +38,8 @@ class TransportAccepted(msgspec.Struct, frozen=True):
     instance: str
     local: tuple[str, int]
     remote: tuple[str, int]
+    interface_address: str | None = None
+    """As in `TransportConnected`."""
 
 
 class TransportClosed(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from speaker.api import (
     NOT_ACCEPTED,
     FamilyStatus,
     InstanceStatus,
+    Obstacle,
     PeerStatus,
     PolicyDecision,
     RouteView,
@@ -31,6 +32,10 @@ from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path
 from speaker.rib.update_group import UpdateGroup
 
+NO_NEXT_HOP: Final = (
+    "there is no IPv4 next hop, neither of the session's interface nor configured, and the peer "
+    "accepts no IPv6 next hop (RFC 8950)"
+)
 ORIGINS = ("IGP", "EGP", "incomplete")
 SLICE_PREFIXES: Final = 100
 """Prefixes that one slice of a view looks up: about a millisecond's work."""
@@ -119,15 +124,16 @@ def _stale(family: Family, established: EstablishedPeer) -> tuple[int, str]:
 def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus:
     group = established.group
     negotiated = family in established.negotiated.families
-    left_out = 0 if group is None else group.left_out.of(family, established.source.session)
+    left_out = 0 if group is None else group.left_out_count(family, established)
+    obstacle: Obstacle = ""
     note = ""
     if not negotiated:
-        note = "the peer does not support the family"
+        obstacle, note = "FamilyNotNegotiated", "the peer does not support the family"
     elif group is not None and group.rules.export != "none":
         if family not in group.rules.sendable:
-            note = "not advertised: the peer does not accept IPv4 with an IPv6 next hop (RFC 8950)"
+            obstacle, note = "NoNextHop", NO_NEXT_HOP
         elif left_out:
-            note = f"{left_out} prefixes are not advertised: they do not fit a message to the peer"
+            obstacle, note = "NotEncodable", "they do not fit a message to the peer"
     stale, kept = _stale(family, established)
     return FamilyStatus(
         family=family,
@@ -136,6 +142,7 @@ def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus
         accepted=established.adj_in.accepted(family),
         advertised=0 if group is None else group.advertised_count(family, established),
         left_out=left_out,
+        obstacle=obstacle,
         not_kept=established.adj_in.counted(family),
         stale=stale,
         note=note or kept,

@@ -58,7 +58,13 @@ class Connections:
 
     # ------------------------------------------------------------ incoming connections
 
-    def accepted(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
+    def accepted(
+        self,
+        connection: int,
+        local: tuple[str, int],
+        remote: tuple[str, int],
+        interface_address: str | None = None,
+    ) -> bool:
         """Take over a connection that the peer opened; False: the caller aborts it."""
         peer = self._peer
         primary = self.primary
@@ -68,10 +74,10 @@ class Connections:
             case State.IDLE:
                 return False
             case State.ACTIVE if primary.connection is None:
-                self._take(primary, connection, local, remote)
+                self._take(primary, connection, local, remote, interface_address)
                 return True
             case State.ESTABLISHED if peer.may_restart(primary) and not self._is_young:
-                return self._replace(connection, local, remote)
+                return self._replace(connection, local, remote, interface_address)
             case State.ESTABLISHED | State.OPEN_CONFIRM if not primary.withheld:
                 self._context.out.append(Write(connection, (COLLISION.encode(),)))
                 self._context.out.append(Close(connection))
@@ -81,7 +87,7 @@ class Connections:
         if rival is not None:
             # The peer makes one attempt at a time, so the older connection is dead.
             self._discard(rival)
-        self._take(self.secondary, connection, local, remote)
+        self._take(self.secondary, connection, local, remote, interface_address)
         if not primary.outgoing and self.secondary is not None:
             self._discard(primary)
         return True
@@ -92,7 +98,13 @@ class Connections:
         up_for = self._peer.backoff.up_for()
         return up_for is None or up_for < COLLISION_WAIT_SECONDS
 
-    def _replace(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
+    def _replace(
+        self,
+        connection: int,
+        local: tuple[str, int],
+        remote: tuple[str, int],
+        interface_address: str | None,
+    ) -> bool:
         """Take over the connection of a peer that restarted (RFC 4724 section 5).
 
         The Established connection is dead. False where its end removed the peer.
@@ -102,14 +114,19 @@ class Connections:
         if not self._peer.may_come_up:
             return False
         self.primary.timers.stop_all()
-        self._take(self.primary, connection, local, remote)
+        self._take(self.primary, connection, local, remote, interface_address)
         return True
 
     def _take(
-        self, session: Session, connection: int, local: tuple[str, int], remote: tuple[str, int]
+        self,
+        session: Session,
+        connection: int,
+        local: tuple[str, int],
+        remote: tuple[str, int],
+        interface_address: str | None,
     ) -> None:
         session.state = State.ACTIVE
-        session.attach(connection, local, remote, outgoing=False)
+        session.attach(connection, local, remote, interface_address, outgoing=False)
         if self._peer.ttl:
             self._context.out.append(SetTtl(connection, self._peer.ttl, self._peer.min_ttl))
         session.fire(Event.TCP_CONNECTION_CONFIRMED)

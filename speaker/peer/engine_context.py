@@ -57,8 +57,10 @@ class ConnectionHandler(Protocol):
     def received(self, data: bytes) -> None:
         """Handle octets, in order, in pieces of any size."""
 
-    def connected(self, local: tuple[str, int], remote: tuple[str, int]) -> None:
-        """Handle the success of a connection attempt; addresses with their ports."""
+    def connected(
+        self, local: tuple[str, int], remote: tuple[str, int], interface_address: str | None
+    ) -> None:
+        """Handle the success of a connection attempt (`speaker.engine.inputs.TransportConnected`)."""
 
     def connect_failed(self, reason: str) -> None:
         """Handle the failure of a connection attempt."""

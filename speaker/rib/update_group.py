@@ -46,6 +46,7 @@ class UpdateGroup(Generic[M]):
         "_own_uncounted",
         "_policy",
         "_sendable",
+        "_unsendable",
         "exports_nothing",
         "left_out",
         "members",
@@ -76,6 +77,8 @@ class UpdateGroup(Generic[M]):
         self._full: tuple[object, UpdateBatch] | None = None
         """The initial table as encoded last, behind the revisions of its tables."""
         self._sendable = rules.sendable
+        self._unsendable: dict[Family, tuple[int, int]] = {}
+        """Revision and exported prefixes of the families that cannot be sent."""
         self.exports_nothing: Final = not self._sendable
 
     def join(self, member: M) -> None:
@@ -399,6 +402,25 @@ class UpdateGroup(Generic[M]):
             return 0
         counts = self._counts.get(family, {})
         return sum(counts.values()) - counts.get(member.source.session, 0)
+
+    def left_out_count(self, family: Family, member: M) -> int:
+        """Return the number of exported prefixes that a member does not get.
+
+        Those that cannot be encoded; of a family that is not negotiated, or has no next hop, all of
+        the route set. The Loc-RIB is not counted for it, which may be a full table.
+        """
+        if member not in self.members:
+            return 0
+        if family in self._sendable:
+            return self.left_out.of(family, member.source.session)
+        table = self.tables.get(family)
+        if table is None or self.rules.export != "set":
+            return 0
+        known = self._unsendable.get(family)
+        if known is None or known[0] != table.revision:
+            count = sum(len(nlri) for _, nlri in self._best(family))
+            known = self._unsendable[family] = (table.revision, count)
+        return known[1]
 
     def routes(self, family: Family, member: M) -> Iterator[tuple[bytes, Path]]:
         """Iterate over the routes of a member: prefix, and path after policy, before rewriting.

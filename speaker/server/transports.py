@@ -22,7 +22,7 @@ from speaker.engine.inputs import (
 )
 from speaker.peer.actions import Close, Connect, SetTtl, Write
 from speaker.peer.session_end import NO_ANSWER
-from speaker.server import sockets
+from speaker.server import interface_addresses, sockets
 from speaker.server.connection import READ, Connection
 from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 
@@ -116,7 +116,8 @@ class Transports:
     def _connected(self, connection: Connection) -> None:
         self._connections[connection.number] = connection
         local, remote = connection.addresses()
-        self._feed(TransportConnected(connection.number, local, remote))
+        other = interface_addresses.other_version(local[0])
+        self._feed(TransportConnected(connection.number, local, remote, other))
 
     def accept(self, instance: str, refuse: Callable[[str], bool]) -> Connection:
         """Create the protocol of a connection that a listening socket accepted.
@@ -131,7 +132,8 @@ class Transports:
                 connection.close(abort=True)
                 return
             self._connections[connection.number] = connection
-            self._feed(TransportAccepted(connection.number, instance, local, remote))
+            other = interface_addresses.other_version(local[0])
+            self._feed(TransportAccepted(connection.number, instance, local, remote, other))
 
         return self._connection(self._accepted, made)
 

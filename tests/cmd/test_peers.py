@@ -117,15 +117,16 @@ def test_a_peer_that_does_not_get_all_routes_is_named(
 ) -> None:
     path = tmp_path / "agent.sock"
     some = [
-        FamilyCount(family="ipv4-unicast", routes=12, left_out=2),
-        FamilyCount(family="ipv6-unicast", routes=1, left_out=1),
+        FamilyCount(family="ipv4-unicast", routes=12, left_out=2, reason="there is no next hop"),
+        FamilyCount(family="ipv6-unicast", routes=1, left_out=1, reason="they do not fit"),
     ]
     with serving(path, MadeUp([replace(UP, advertised=some), replace(UP, name="tor-3"), DOWN])):
         assert main(["peers", "--socket", str(path)]) == 0
         shown = capsys.readouterr()
         assert " 12,1 " in shown.out
-        sentence = "tor-1: 3 prefixes are not advertised: they do not fit a message to the peer\n"
-        assert shown.err == f"waggle peers: {sentence}"
+        first = "tor-1: 2 ipv4-unicast prefixes are not advertised: there is no next hop\n"
+        sentence = "tor-1: 1 ipv6-unicast prefixes are not advertised: they do not fit\n"
+        assert shown.err == f"waggle peers: {first}waggle peers: {sentence}"
         assert main(["peers", "-o", "json", "--socket", str(path)]) == 0
         shown = capsys.readouterr()
         counts = {p["name"]: p.get("advertised", []) for p in json.loads(shown.out)["items"]}

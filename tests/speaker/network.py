@@ -42,6 +42,9 @@ from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Wr
 from speaker.recording import Recorder
 
 INSTANCE = "i"
+EXTENDED_NEXT_HOP = bytes.fromhex("0506000100010002")
+"""The capability in an OPEN: IPv4 unicast with IPv6 next hops (RFC 8950)."""
+UNKNOWN_CAPABILITY = bytes.fromhex("ef06000100010002")
 
 
 class Lines(list[bytes]):
@@ -80,6 +83,12 @@ class Host:
     writes: list[Write] = field(default_factory=list)
     connects: list[Connect] = field(default_factory=list)
     accepted: int = 0
+    other_address: str | None = None
+    """Of the other IP version than ``address``: the source of connections to peers of that version."""
+    extended_next_hop: bool = True
+    """Whether it offers RFC 8950 over IPv6."""
+    interface_address: str | None = None
+    """Of the interface with ``address``, and of the other IP version."""
     recorder: Recorder | None = None
     lines: Lines = field(default_factory=lambda: Lines())
 
@@ -90,6 +99,12 @@ class Host:
         for action in actions:
             self.network.perform(self, action)
         return actions
+
+    def address_towards(self, peer: str) -> str:
+        """Return the source address of connections to a peer."""
+        if self.other_address is None or (":" in peer) == (":" in self.address):
+            return self.address
+        return self.other_address
 
     def peer(self, config: PeerConfig | DynamicPeerConfig) -> None:
         """Configure a peer."""
@@ -194,7 +209,10 @@ class Network:
                 host.writes.append(action)
                 end = host.ends.get(connection)
                 if end is not None and end.open:
-                    self._deliver(end, b"".join(parts))
+                    octets = b"".join(parts)
+                    if not host.extended_next_hop:
+                        octets = octets.replace(EXTENDED_NEXT_HOP, UNKNOWN_CAPABILITY)
+                    self._deliver(end, octets)
             case Close(connection):
                 self.cut(host, connection)
             case SetTtl():
@@ -215,18 +233,25 @@ class Network:
             host.give(TransportFailed(action.connection, "connection refused"))
             return
         target.accepted += 1
-        near = End(host, action.connection, (host.address, 40000 + action.connection))
+        source = host.address_towards(action.address)
+        near = End(host, action.connection, (source, 40000 + action.connection))
         far = End(target, -target.accepted, (target.address, action.port), near)
         near.other = far
         host.ends[near.number] = near
         target.ends[far.number] = far
         self.later(
             self._arrival(),
-            lambda: target.give(TransportAccepted(far.number, INSTANCE, far.address, near.address)),
+            lambda: target.give(
+                TransportAccepted(
+                    far.number, INSTANCE, far.address, near.address, target.interface_address
+                )
+            ),
         )
         self.later(
             self._arrival(),
-            lambda: host.give(TransportConnected(near.number, near.address, far.address)),
+            lambda: host.give(
+                TransportConnected(near.number, near.address, far.address, host.interface_address)
+            ),
         )
         far.delivered = near.delivered = self.now + self._latency[1]
 

@@ -36,8 +36,8 @@ def expected_table(
 ) -> dict[str, TableRoute]:
     """Return the routes that are advertised to ``peer`` of the render document, by prefix.
 
-    ``own_addresses`` are those of the session and, for prefixes of the other family, of the node:
-    the first suitable one is the next hop self.
+    ``own_addresses`` are those of the session and, for prefixes of the other family, of the node and
+    of the session's interface: the first suitable one is the next hop self.
     """
     own = list(own_addresses)
     local_asn = own_asn(instance, peer)
@@ -64,7 +64,7 @@ def next_hop_self(prefix: str, own_addresses: list[str]) -> str:
 
     The first address is the session's. An IPv4 prefix may have an IPv6 next hop (RFC 8950). An
     IPv6 prefix may not have an IPv4 one: over an IPv4 session it has the node's IPv6 address, or
-    the v4-mapped form of the session's where the node has none.
+    one of the interface, or the v4-mapped form of the session's.
     """
     session = own_addresses[0]
     if ":" not in prefix or ":" in session:

@@ -60,6 +60,12 @@ class Lab:
         # The address that is connected last is the one that is taken where none is configured.
         for each in sorted(sessions, key=lambda far: (far.own in usual, far)):
             link.connect(each.own, each.address)
+        on_interface = {ipaddress.ip_address(far.own) for far in sessions}
+        self._on_interface = [
+            str(one)
+            for one in sorted(on_interface, key=lambda one: (one.version, one.packed))
+            if one.version == 6
+        ]
         made: dict[tuple[str, int, int], Router] = {}
         for index, end in enumerate(sorted({far.end for far in sessions}), start=1):
             asns = {far.own: asns for far, asns in sorted(sessions.items()) if far.end == end}
@@ -207,7 +213,7 @@ class Lab:
         if peer["peerASN"] == 0:
             peer = {**peer, "peerASN": session.asn}
         internal = session.asn == stage.own_asns[name]
-        own = [session.own, *stage.own]
+        own = [session.own, *stage.own, *self._on_interface]
         wrong = table_differences(
             actual_table(routes, internal=internal), expected_table(instance, peer, own)
         )

@@ -9,7 +9,13 @@ from tests.speaker.network import Host, Network
 
 
 def add_routers(
-    routers: dict[str, Host], network: Network, intent: IntentTables, snapshot: Snapshot, agent: str
+    routers: dict[str, Host],
+    network: Network,
+    intent: IntentTables,
+    snapshot: Snapshot,
+    agent: str,
+    *,
+    extended_next_hop: bool = True,
 ) -> None:
     """Add a router for each peer that has an address and none yet; ``agent`` is the agent's address."""
     for row in intent.peers.all(snapshot):
@@ -19,6 +25,7 @@ def add_routers(
         assert instance is not None
         assert isinstance(row.peer_asn, int)
         host = network.host(row.address, row.address, row.peer_asn)
+        host.extended_next_hop = extended_next_hop
         host.peer(
             PeerConfig(
                 name="agent",

@@ -285,7 +285,13 @@ class Instance:
 
     # ------------------------------------------------------------ connections
 
-    def accept(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
+    def accept(
+        self,
+        connection: int,
+        local: tuple[str, int],
+        remote: tuple[str, int],
+        interface_address: str | None = None,
+    ) -> bool:
         """Take over an incoming connection; False: the caller aborts it."""
         peer = self._by_address.peer_at(remote[0])
         if peer is None:
@@ -301,7 +307,7 @@ class Instance:
                 return True
             peer = Peer(self._context, self, config.for_address(remote[0]), dynamic=config.name)
             self._add(peer)
-        return peer.connections.accepted(connection, local, remote)
+        return peer.connections.accepted(connection, local, remote, interface_address)
 
     def _reject(self, address: str, reason: str) -> None:
         event = self.rejected_connections.add(address, reason, self._context.now)

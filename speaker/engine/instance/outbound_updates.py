@@ -200,8 +200,12 @@ class OutboundUpdates:
             observer.policy_changed(established)
 
     def _rules(self, established: EstablishedPeer) -> ExportRules:
+        session = established.session
         return export_rules(
-            established.peer.config, established.negotiated, established.session.local[0]
+            established.peer.config,
+            established.negotiated,
+            session.local[0],
+            session.interface_address,
         )
 
     def _ribs(self, rules: ExportRules) -> Ribs:

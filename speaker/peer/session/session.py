@@ -55,6 +55,7 @@ class Session:
         "_error",
         "_late",
         "connection",
+        "interface_address",
         "left_by",
         "local",
         "messages_sent",
@@ -97,6 +98,8 @@ class Session:
         self._forget_connection()
         self.local: tuple[str, int] = ("", 0)
         self.remote: tuple[str, int] = ("", 0)
+        self.interface_address: str | None = None
+        """An address of the other IP version on the interface with the local address."""
         self.negotiated: Negotiated | None = None
         self.peer_open: Open | None = None
         self.open_sent = b""
@@ -264,7 +267,13 @@ class Session:
         self._context.out.append(self.owner.connect_request(self.connection))
 
     def attach(
-        self, connection: int, local: tuple[str, int], remote: tuple[str, int], *, outgoing: bool
+        self,
+        connection: int,
+        local: tuple[str, int],
+        remote: tuple[str, int],
+        interface_address: str | None,
+        *,
+        outgoing: bool,
     ) -> None:
         """Take over an open connection; the caller fires the event."""
         self._clear()
@@ -273,8 +282,11 @@ class Session:
         self._context.connections[connection] = self
         self.local = local
         self.remote = remote
+        self.interface_address = interface_address
 
-    def connected(self, local: tuple[str, int], remote: tuple[str, int]) -> None:
+    def connected(
+        self, local: tuple[str, int], remote: tuple[str, int], interface_address: str | None
+    ) -> None:
         """Handle the success of the connection attempt (`ConnectionHandler`)."""
         connection = self.connection
         if connection is None or self.state is not State.CONNECT:
@@ -286,7 +298,7 @@ class Session:
             # and an OPEN on this one could make it end that session.
             self.end(Event.OPEN_COLLISION_DUMP, None)
             return
-        self.attach(connection, local, remote, outgoing=True)
+        self.attach(connection, local, remote, interface_address, outgoing=True)
         self.fire(Event.TCP_CR_ACKED)
 
     def connect_failed(self, reason: str) -> None:

@@ -83,11 +83,13 @@ def test_a_route_that_does_not_fit_a_message_is_counted_apart_and_explained() ->
     assert [item.reason for item in explained(facts)] == ["Advertised", "Advertised"]
     rows.route(TOO_LONG, communities=COMMUNITIES)
     rows.run()
-    assert advertised(facts) == FamilyCount(family="ipv4-unicast", routes=1, left_out=1)
+    assert advertised(facts) == FamilyCount(
+        family="ipv4-unicast",
+        routes=1,
+        left_out=1,
+        reason="they do not fit a message to the peer",
+    )
     fits, too_long = explained(facts)
     assert fits.advertised
-    assert (too_long.advertised, too_long.reason) == (False, "NotSent")
-    assert too_long.message == (
-        "it has not been sent (yet): 1 prefixes are not advertised: they do not fit a message to "
-        "the peer"
-    )
+    assert (too_long.advertised, too_long.reason) == (False, "NotEncodable")
+    assert too_long.message == "they do not fit a message to the peer"

@@ -28,7 +28,10 @@ def test_a_next_hop_of_either_family_is_advertised_and_its_change_resets_nothing
     for four, six in (("192.0.2.77", "2001:db8::77"), ("192.0.2.78", "2001:db8::77")):
         router.sent()
         rows.speaker.host.sent()
-        hops = (NextHop(IPV4_UNICAST, four), NextHop(IPV6_UNICAST, six))
+        hops = tuple(
+            NextHop(family, address, configured=True)
+            for family, address in ((IPV4_UNICAST, four), (IPV6_UNICAST, six))
+        )
         rows.apply([INSTANCE], [changed(next_hops=hops)])
         assert router.received(IPV4_UNICAST)["10.1.0.0/24"].next_hop == four
         assert router.received(IPV6_UNICAST)["2001:db8:1::/48"].next_hop == six

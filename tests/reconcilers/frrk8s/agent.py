@@ -54,8 +54,10 @@ class AgentInMemory:
         node: str,
         dialects: Iterable[type[Dialect]] = DIALECTS,
         options: Mapping[str, Options] | None = None,
+        address: str = ADDRESS,
     ) -> None:
         self.node = node
+        self._address = address
         self.db = Database()
         types = list(dialects)
         self.kinds = Kinds(*(kind.kinds for kind in types))
@@ -65,7 +67,7 @@ class AgentInMemory:
         self.dialects = [one(self.tables, given.get(one.name, one.options_type())) for one in types]
         self.compiler = IntentCompiler(self.db, self.tables, self.intent, self.dialects, node)
         self.network = Network()
-        self.speaker = EngineSpeaker(self.network, ADDRESS)
+        self.speaker = EngineSpeaker(self.network, address)
         self.runner = runner(self.db, self.intent, self.tables, self.speaker)
         self.routers: dict[str, Host] = {}
         db, intent = self.db, self.intent
@@ -156,9 +158,19 @@ class AgentInMemory:
         found = {name: len(list(it.next(snapshot))) for name, it in self._changes.items()}
         return {name: count for name, count in found.items() if count}
 
-    def connect(self, seconds: float = 5) -> None:
-        """Add a router for each peer that has none, and let the sessions come up."""
-        add_routers(self.routers, self.network, self.intent, self.db.snapshot(), ADDRESS)
+    def connect(self, seconds: float = 5, *, extended_next_hop: bool = True) -> None:
+        """Add a router for each peer that has none, and let the sessions come up.
+
+        ``extended_next_hop``: whether the routers accept IPv6 next hops of IPv4 prefixes (RFC 8950).
+        """
+        add_routers(
+            self.routers,
+            self.network,
+            self.intent,
+            self.db.snapshot(),
+            self._address,
+            extended_next_hop=extended_next_hop,
+        )
         self.network.run(seconds)
 
     def render(self) -> dict[str, Any]:

@@ -357,16 +357,16 @@ def test_ipv6_prefixes_have_the_nodes_ipv6_address_as_next_hop_over_an_ipv4_sess
     value = node()
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.next_hop(IPV6_UNICAST) is None
+    assert row.next_hop(IPV6_UNICAST, configured=False) is None
     value["status"]["addresses"].append({"type": "InternalIP", "address": "2001:db8::1"})
     cluster.put(kinds.NODE, value)
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.next_hop(IPV6_UNICAST) == "2001:db8::1"
+    assert row.next_hop(IPV6_UNICAST, configured=False) == "2001:db8::1"
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="2001:db8::9")]))
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.next_hop(IPV6_UNICAST) is None
+    assert row.next_hop(IPV6_UNICAST, configured=False) is None
 
 
 def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
@@ -374,4 +374,9 @@ def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     names = {table.name for table in cluster.compiler.followed}
     tables: tuple[Table[Any], ...] = cluster.resources.resources
     # And the kernel, what the operator generates in the same process, and sessions.
-    assert names == {table.name for table in tables} | {"host", "generated", "session_addresses"}
+    assert names == {table.name for table in tables} | {
+        "host",
+        "generated",
+        "session_addresses",
+        "unsent-routes",
+    }

@@ -59,6 +59,8 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"passive": True}, Effect.RESET),
     ({"next_hop_ipv4": "10.0.0.9"}, Effect.SOFT),
     ({"next_hop_ipv6": "fd00::1"}, Effect.SOFT),
+    ({"default_next_hop_ipv4": "10.0.0.9"}, Effect.SOFT),
+    ({"default_next_hop_ipv6": "fd00::1"}, Effect.SOFT),
     ({"local_port": 1179}, Effect.RESET),
     ({"disabled_reason": "no Secret"}, Effect.RESET),
     ({"bfd": BfdProfile()}, Effect.NONE),

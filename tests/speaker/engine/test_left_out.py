@@ -108,7 +108,7 @@ def test_a_route_that_becomes_too_long_is_withdrawn_counted_and_reported(
     assert counts(a, "b") == (1, 1)
     assert advertised(a, "b") == set(b.received(IPV4_UNICAST)) == {"10.8.0.0/24"}
     family = next(f for f in a.status("b").families if f.family == IPV4_UNICAST)
-    assert family.note == "1 prefixes are not advertised: they do not fit a message to the peer"
+    assert family.note == "they do not fit a message to the peer"
     (report,) = [event for event in a.events if isinstance(event, RouteLeftOut)]
     assert (report.peers, report.prefix, report.count) == (("b",), "10.9.0.0/24", 1)
     assert "a message has at most 65535" in report.reason

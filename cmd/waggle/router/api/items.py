@@ -37,6 +37,7 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
                 "accepted": family.accepted,
                 "advertised": family.advertised,
                 "leftOut": family.left_out,
+                "note": family.note or None,
                 "stale": family.stale,
             }
             for family in status.families

@@ -1,0 +1,136 @@
+"""In every scenario: each route that a session is to carry is sent, or has the reason why it is not.
+
+In memory, with routers that support less than the scenario's peers may need: no IPv6 next hops for IPv4
+(RFC 8950), or one family. A route that is missing at a router is explained, shows in the status of the
+session, and is a problem.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from cells.api.facts import AgentFacts
+from cells.api.model import ExplainItem
+from cells.hive import Group
+from cells.node import ThisNode
+from cells.options import NodeOptions
+from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
+from reconcilers.model import Peer
+from reconcilers.offline import OfflineIntent, kinds_of
+from resources.manifests import load
+from speaker.api import PeerConfig, PeerStatus
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from tests.speaker.network import Host, Network
+from tests.support import scenario
+from tests.support.engine_speaker import EngineSpeaker
+from tests.support.scenario import Scenario
+from tests.support.speaker_reconcilers import runner
+
+OWN = ("10.255.255.1", "fd00:ffff::1")
+ROUTERS = ("both families", "the family of the session")
+SECONDS = 8.0
+"""Virtual: longer than the delays of all first attempts."""
+
+
+class Cluster:
+    """One step of a scenario as an agent in memory, and a router for each of its peers."""
+
+    def __init__(self, described: Scenario, manifests: Path, routers: str) -> None:
+        kinds = kinds_of(described.dialects)
+        self.made = OfflineIntent(
+            load([str(manifests)], kinds), described.dialects, described.settings
+        )
+        self._node = described.node
+        self._one_family = routers == ROUTERS[1]
+        self.network = Network()
+        self.speaker = EngineSpeaker(self.network, OWN[0])
+        self.speaker.host.other_address = OWN[1]
+        self.routers: dict[tuple[str, str], Host] = {}
+        db, intent = self.made.db, self.made.intent
+        self._runner = runner(db, intent, self.made.resources, self.speaker)
+        self._runner.run(self.network.now)
+        for row in intent.peers.all(db.snapshot()):
+            self._add_router(row)
+        self.network.run(SECONDS)
+        write_unsent_routes(db, intent, unsent_routes(self.speaker.peers()))
+        self.made._compiler.run()
+
+    def _add_router(self, row: Peer) -> None:
+        instance = self.made.intent.instances.get(self.made.db.snapshot(), row.instance)
+        if row.address is None or instance is None or row.address in self.network.hosts:
+            return
+        asn = row.peer_asn if isinstance(row.peer_asn, int) and row.peer_asn else 65099
+        if row.peer_asn == "internal":
+            asn = row.local_asn or instance.local_asn
+        host = self.network.host(row.address, row.address, asn)
+        host.extended_next_hop = False
+        own = IPV6_UNICAST if ":" in row.address else IPV4_UNICAST
+        host.peer(
+            PeerConfig(
+                name="agent",
+                address=self.speaker.host.address_towards(row.address),
+                families=(own,) if self._one_family else (IPV4_UNICAST, IPV6_UNICAST),
+                import_="all",
+            )
+        )
+        self.routers[row.instance, row.name] = host
+
+    def explained(self) -> list[ExplainItem]:
+        """Return what ``waggle explain --all`` answers."""
+        absent: Any = None
+        facts = AgentFacts(
+            ThisNode(NodeOptions(name=self._node)),
+            self.speaker,
+            self.made.db,
+            self.made.resources,
+            self.made.intent,
+            cast("Any", self.made),
+            Group(),
+            statuses=absent,
+            readiness=absent,
+            health=absent,
+            unused=None,
+        )
+        return [item for items in facts.explain(None, peer=None, instance=None) for item in items]
+
+    def check(self) -> None:
+        """Assert the invariant for each Established session."""
+        explained = self.explained()
+        problems = [one["message"] for one in self.made.document()["problems"]]
+        up = {(s.instance, s.name): s for s in self.speaker.peers() if s.established}
+        for instance in self.made.document()["instances"]:
+            for peer in instance["peers"]:
+                key = (instance["name"], peer["name"])
+                if key not in up or key not in self.routers:
+                    continue
+                of_peer = [one for one in explained if (one.instance, one.peer) == key]
+                for text in {route["prefix"] for route in peer["advertise"]}:
+                    family = IPV6_UNICAST if ":" in text else IPV4_UNICAST
+                    items = [one for one in of_peer if text in one.advertised_prefixes]
+                    if text in self.routers[key].received(family):
+                        assert all(one.advertised for one in items), (key, text)
+                        continue
+                    reason = _status_reason(up[key], family)
+                    assert reason, (key, text)
+                    assert {(one.advertised, one.message) for one in items} == {(False, reason)}
+                    what = f"{family} routes are not advertised"
+                    assert f"peer '{peer['name']}': {what}: {reason}" in problems
+
+
+def _status_reason(status: PeerStatus, family: Family) -> str:
+    (found,) = (one for one in status.families if one.family == family)
+    assert found.left_out
+    assert found.obstacle
+    return found.note
+
+
+@pytest.mark.parametrize("routers", ROUTERS)
+@pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
+def test_each_route_is_sent_or_has_a_reason(directory: Path, routers: str, tmp_path: Path) -> None:
+    described = scenario.load(directory)
+    for step in described.steps:
+        scenario.carry_out(directory, step, tmp_path)
+        Cluster(described, tmp_path, routers).check()
