@@ -27,7 +27,7 @@ soak: $(VENV)/.installed-dev  ## ten minutes of a node's life: objects that come
 	@tests/support/install-routers
 	@SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -q tests/interop/test_node_life.py $(ARGS)
 
-mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, and of merging, against their tests (ARGS="-k 8212", ARGS="-k frrk8s")
+mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, and of merging, against their tests (ARGS="-k 8212", ARGS="-k frrk8s", ARGS="--random 200 --seed 1")
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 properties: $(VENV)/.installed-dev  ## merging FRRConfigurations against its model, on 100,000 random sets (MODEL_SEED=N: other ones)

@@ -4,6 +4,8 @@ The tests of an RFC are those that docs/rfcs.md names, those of merging are in `
 
 Each mutant is a change of a copy of the project, so the working tree stays as it is. ``-k RULE``
 selects rules: ``make mutants ARGS="-k 8212"``.
+
+``--random N --seed S`` takes mutants of random places of rooms instead (`tests.mutants.random_places`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.mutants import random_places
 from tests.mutants.merging import MERGING, TESTS
 from tests.mutants.page import ROOT, named_tests
 from tests.mutants.rules import MUTANTS, Mutant
@@ -31,8 +34,24 @@ def main() -> int:
     """Run; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("-k", metavar="RULE", default="", help="only rules that begin so")
+    parser.add_argument("--random", metavar="N", type=int, help="mutants of N random places")
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="of the random places")
+    parser.add_argument(
+        "--rooms",
+        metavar="FOLDER,...",
+        default=",".join(random_places.ROOMS),
+        help="of the random places (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--record", metavar="DIRECTORY", type=Path, help="a record of an earlier version, in build/"
+    )
+    arguments = parser.parse_args()
+    if arguments.random is not None:
+        return random_places.run(
+            arguments.rooms.split(","), arguments.random, arguments.seed, arguments.record, _print
+        )
     every = (*MUTANTS, *MERGING)
-    chosen = [one for one in every if one.rule.startswith(parser.parse_args().k)]
+    chosen = [one for one in every if one.rule.startswith(arguments.k)]
     survivors = []
     with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
         copy = Path(name)
