@@ -13,6 +13,7 @@ import pytest
 
 from cells.apply.loop import FirstPass
 from cells.apply.session_addresses import FILE, decode, encode
+from cells.apply.verification import NotReadyError, VerificationLoop
 from cells.declarations import APPLY, SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
@@ -444,3 +445,20 @@ def test_received_routes_of_a_peer_are_kept_and_limited_as_set(
     limits = {one.limit for one in peer.maximum_prefixes}
     assert limits == (set() if limit is None else {limit})
     assert peer.first_as_enforced is enforced
+
+
+def test_verify_before_the_first_round_is_refused_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hive = agent(tmp_path, verify_interval="0")
+
+    async def scenario() -> None:
+        verification = hive.get(VerificationLoop)
+        verification._first_pass = FirstPass()
+        async with asyncio.timeout(5):
+            with pytest.raises(NotReadyError, match="not all sources have been read"):
+                await verification.request()
+            assert await waggle(tmp_path, "verify") == 1
+        assert "nothing has been applied yet" in capfd.readouterr().err
+
+    running(hive, scenario)

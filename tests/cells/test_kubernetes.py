@@ -19,9 +19,11 @@ from cells.dialects.cell import agent_cell
 from cells.feed_log import FeedLog
 from cells.hive import Level, load
 from cells.hive.hive import Hive
+from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics
 from resources.cilium.kinds import ADVERTISEMENT
 from resources.ingest import Ingest
+from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
@@ -312,3 +314,34 @@ def test_an_agent_has_one_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == (
         "waggle-agent: --kubeconfig: excludes --manifests: an agent has one source of objects\n"
     )
+
+
+def feed(phase: Phase, cause: str = "", kind: str = "Service") -> FeedStatus:
+    return FeedStatus(kind, "", phase, cause, 3, cause)
+
+
+def test_an_outage_is_reported_with_the_time_of_its_first_failure(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        kubernetes = hive.get(Kubernetes)
+        now = 1_800_000_000.0
+        kubernetes._clock = lambda: now
+        for seconds in (0, 60, 3600):
+            now = 1_800_000_000.0 + seconds
+            kubernetes._on_statuses((feed(Phase.FAILING, f"refused after {seconds} s"),))
+            message = levels(hive)["kubernetes"][1]
+            assert "cannot be read since 2027-01-15T08:00:00Z" in message
+            assert message.endswith(f"refused after {seconds} s")
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("phase", [Phase.FOLLOWING, Phase.HOLDING])
+def test_an_api_server_whose_list_is_held_answers(tmp_path: Path, phase: Phase) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        kubernetes = hive.get(Kubernetes)
+        kubernetes._on_statuses((feed(phase), feed(Phase.FAILING, "refused", "Node")))
+        assert levels(hive)["kubernetes"][0] is Level.OK
+        kubernetes._on_statuses((feed(Phase.FAILING, "refused"),))
+        assert "; the last known state is kept: refused" in levels(hive)["kubernetes"][1]
+
+    run(tmp_path, scenario)

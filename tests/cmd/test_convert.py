@@ -122,3 +122,13 @@ def test_the_migration_scenario_has_the_converted_objects(
     arguments = [str(directory / name) for name in ("policy.yaml", "cluster.yaml")]
     assert main(["convert", "-f", *arguments]) == 0
     assert capsys.readouterr().out == (directory / "converted.yaml").read_text()
+
+
+def test_a_problem_of_a_converted_draft_is_named_with_its_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draft = Path(__file__).parent / "design_documents" / "cfp-28175-cluster-config.yaml"
+    text = draft.read_text().replace("rack: rack1", "rack: not a label")
+    assert main(["convert", "-f", _write(tmp_path, text)]) == 1
+    err = capsys.readouterr().err
+    assert "CiliumBGPClusterConfig/01-cilium-bgp-config: spec.nodeSelector" in err

@@ -257,3 +257,13 @@ def test_a_cut_capture_ends_where_it_is_cut_and_another_file_is_refused(
 def test_an_invalid_hex_text_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", "xyz"]) == 2
     assert "waggle decode" in capsys.readouterr().err
+
+
+def test_add_path_families_are_named_by_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with_id = UPDATE.replace("002f02", "003302").replace("180a0000", "00000007180a0000")
+    assert main(["decode", "--add-path", "ipv4-unicast", with_id]) == 0
+    (answer,) = _lines(capsys)
+    assert answer["announce"] == ["10.0.0.0/24"]
+    assert main(["decode", with_id]) == 0
+    (answer,) = _lines(capsys)
+    assert answer.get("announce") != ["10.0.0.0/24"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.reconcilers.build import cluster_config
 from waggle.__main__ import main
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
@@ -129,3 +130,31 @@ def test_a_list_is_given_by_commas_or_repeated(flags: list[str]) -> None:
         parser.parse_args(flags, argparse.Namespace(node="n1")), Dialects(())
     )
     assert settings.intent.drain_taints == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("flags", "router_id"),
+    [
+        ([], "192.0.2.7"),
+        (["--node-address", "198.51.100.0/24"], "198.51.100.7"),
+        (["--node-address", "203.0.113.9"], "203.0.113.9"),
+        (["--node-address", "10.0.0.0/8"], "192.0.2.7"),
+    ],
+)
+def test_the_router_id_is_the_address_of_the_node_that_a_flag_prefers(
+    flags: list[str], router_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    addresses = [{"type": "InternalIP", "address": a} for a in ("192.0.2.7", "198.51.100.7")]
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1"},
+        "status": {"addresses": addresses},
+    }
+    config = {"apiVersion": "cilium.io/v2", "kind": "CiliumBGPClusterConfig", **cluster_config()}
+    objects = {"apiVersion": "v1", "kind": "List", "items": [node, config]}
+    path = tmp_path / "objects.json"
+    path.write_text(json.dumps(objects))
+    assert main(["render", "-f", str(path), "--node", "n1", *flags]) == 0
+    (instance,) = json.loads(capsys.readouterr().out)["instances"]
+    assert instance["routerID"] == router_id

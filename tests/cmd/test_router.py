@@ -120,7 +120,8 @@ def test_collectors_inherit_the_settings_of_bmp(tmp_path: Path) -> None:
 bmp:
   collectors:
     - {address: 192.0.2.50}
-    - {address: 192.0.2.51, port: 5000, name: spare, monitor: [adj-rib-out], retryTime: 5}
+    - {address: 192.0.2.51, port: 5000, name: spare, monitor: [adj-rib-out], retryTime: 5,
+       localAddress: 192.0.2.1, longestRetryTime: 60, queueLimit: 1000000}
   monitor: [pre-policy, loc-rib]
   statisticsInterval: 10
   systemName: r1
@@ -129,6 +130,8 @@ bmp:
     assert (one.name, one.port) == ("192.0.2.50 port 11019", 11019)
     assert (one.monitor, other.monitor) == (("pre-policy", "loc-rib"), ("adj-rib-out",))
     assert (other.name, other.port, other.retry_time) == ("spare", 5000, 5)
+    assert (one.local_address, other.local_address) == (None, "192.0.2.1")
+    assert (other.longest_retry_time, other.queue_limit) == (60, 1_000_000)
     assert one.statistics_interval == other.statistics_interval == 10
     assert one.system_name == "r1"
     assert one.system_description == "waggle router AS 65000 (192.0.2.1)"

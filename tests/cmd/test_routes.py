@@ -357,3 +357,13 @@ def test_an_answer_that_breaks_off_is_an_error_behind_what_was_printed(
         line for line in capsys.readouterr().err.splitlines() if line.startswith("waggle routes: ")
     ]
     assert f"the agent at {path} cannot be reached: " in error
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many"])
+def test_a_limit_is_a_positive_number(
+    path: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["routes", f"--limit={value}", "--socket", str(path)])
+    assert raised.value.code == output.EXIT_USAGE
+    assert "--limit" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from cells.hive import Level
 from tests.cells.faults.stand import NODE, PODS, Stand, quick, run, stand
 from tests.cmd.lab import free_port
 from tests.reconcilers.build import cluster_config, node, peer
+from tests.support.apiserver import status
 from tests.support.wait import until
 
 __all__ = ["quick"]
@@ -271,3 +272,17 @@ def test_f56_an_object_that_slips_past_validation_has_an_event_and_stops_nothing
         assert it.session.flaps == 0
 
     run(tmp_path, scenario)
+
+
+def test_events_that_are_forbidden_degrade_health_and_stop_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(60), stand(tmp_path) as it:
+            it.server.always("create", "events", status(403, "Forbidden", "User cannot"))
+            await it.start_agent()
+            await it.has(PODS)
+            await until(lambda: it.message("report/events").startswith("may not create events: "))
+            assert it.levels()["report/events"][0] is Level.DEGRADED
+            it.service("web", "198.51.100.10")
+            await it.has(PODS, WEB)
+
+    asyncio.run(scenario())

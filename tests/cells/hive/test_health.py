@@ -69,3 +69,15 @@ def test_readiness_waits_for_every_gate() -> None:
     applied()
     assert readiness.ready
     assert readiness.gates() == {"sync": True, "apply": True}
+
+
+def test_a_callback_that_is_registered_after_the_last_gate_is_called_at_once() -> None:
+    readiness = Readiness()
+    calls: list[str] = []
+    opened = readiness.gate("sync", "the first pass over the manifests")
+    readiness.when_ready(lambda: calls.append("before"))
+    assert calls == []
+    opened()
+    assert calls == ["before"]
+    readiness.when_ready(lambda: calls.append("after"))
+    assert calls == ["before", "after"]

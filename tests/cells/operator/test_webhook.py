@@ -8,8 +8,9 @@ import datetime as dt
 import io
 import json
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ import pytest
 
 from cells.hive import HealthTree
 from cells.operator.webhook import certificate
+from cells.operator.webhook.cell import Webhook
 from cells.operator.webhook.certificate import CONFIGURATIONS, CertificateKeeper
 from cells.operator.webhook.server import BODY_OCTETS, WebhookServer
 from reconcilers.admission import Verdict
@@ -38,6 +40,8 @@ class Objects:
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}
         self.writes = 0
+        self.refuses = ""
+        """The path of an object of which no change is accepted."""
 
     async def get(self, path: str) -> dict[str, Any] | None:
         return json.loads(json.dumps(self.stored[path])) if path in self.stored else None
@@ -55,6 +59,8 @@ class Objects:
         self._put(path, content)
 
     async def merge(self, path: str, content: dict[str, Any]) -> None:
+        if path == self.refuses:
+            raise StatusError(503, "etcd is away")
         self._put(path, {**self.stored[path], **content})
 
     def _put(self, path: str, content: dict[str, Any]) -> None:
@@ -368,6 +374,48 @@ def test_a_configuration_that_is_applied_anew_has_the_authorities_within_seconds
 
     asyncio.run(main())
     assert trusted - applied <= 5
+
+
+def test_a_new_authority_issues_no_certificate_before_the_api_server_trusts_it() -> None:
+    async def main() -> None:
+        async with replica() as it:
+            # A certificate follows on another, until the authority is old, too.
+            it.objects.refuses = CONFIGURATION
+            before = None
+            with suppress(StatusError):
+                while True:
+                    before = from_secret(it.objects.stored[SECRET]["data"])
+                    it.now += LIFETIME / 2
+                    assert await it.step()
+            assert before is not None
+            for _ in range(3):
+                with pytest.raises(StatusError):
+                    await it.step()
+                stored = from_secret(it.objects.stored[SECRET]["data"])
+                assert stored is not None
+                assert stored.authority_key != before.authority_key
+                assert stored.certificate == before.certificate
+            it.objects.refuses = ""
+            for _ in range(2):
+                assert await it.step()
+            renewed = from_secret(it.objects.stored[SECRET]["data"])
+            assert renewed is not None
+            assert renewed.certificate != before.certificate
+
+    asyncio.run(main())
+
+
+def test_reviews_are_counted_by_kind_and_verdict() -> None:
+    webhook = object.__new__(Webhook)
+    webhook._reviews = Counter()
+    for allowed in (True, False, True):
+        webhook._observe("Claim", Verdict(allowed=allowed))
+    (family,) = webhook.collect()
+    assert family.name == "waggle_webhook_reviews"
+    assert {(*one.labels.values(), one.value) for one in family.samples} == {
+        ("Claim", "allowed", 2.0),
+        ("Claim", "denied", 1.0),
+    }
 
 
 Damage = Callable[[Objects], None]

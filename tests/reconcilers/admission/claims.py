@@ -73,8 +73,15 @@ class ClaimDialect(Dialect):
                 raise ValueError("a defect")
             if row.spec.refers_to is not None:
                 text = f"{row.spec.refers_to} is not there"
+                left_out = (f"of {context.node}",)
                 problems.append(
-                    Problem((ref_to(CLAIM, row),), "spec.refersTo", text, category="unresolved")
+                    Problem(
+                        (ref_to(CLAIM, row),),
+                        "spec.refersTo",
+                        text,
+                        left_out,
+                        category="unresolved",
+                    )
                 )
         for subject, rows in by_subject.items():
             if len({row.spec.value for row in rows}) > 1:

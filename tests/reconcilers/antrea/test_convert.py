@@ -212,6 +212,55 @@ def test_cilium_has_an_instance_for_each_configuration_and_its_selectors(
     assert "spec.bgpConfigurations[0].advertisements" in fields(notes)  # egress
 
 
+def test_a_password_of_a_draft_is_a_note_for_cilium(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, notes = convert(capsys, DRAFT["one-process"], "--to", "cilium")
+    assert any(
+        "spec.bgpPeers[0]: " in note and "authSecretRef of the CiliumBGPPeerConfig" in note
+        for note in notes
+    )
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"matchLabels": {"team": "a"}},
+        {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "Exists"}]},
+        {"matchLabels": {"kubernetes.io/metadata.name": "prod", "team": "a"}},
+    ],
+)
+def test_services_of_namespaces_that_cilium_cannot_select_are_a_note_and_not_advertised(
+    selector: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value["spec"]["advertisements"]["externalIPs"]["namespaceSelector"] = selector
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    objects, notes = convert(capsys, path, "--to", "cilium")
+    field = "spec.advertisements.externalIPs.namespaceSelector"
+    assert any(f"{field}: ExternalIP is not converted: " in note for note in notes)
+    addresses = [
+        entry.get("service", {}).get("addresses")
+        for o in objects
+        if o["kind"] == "CiliumBGPAdvertisement"
+        for entry in o["spec"]["advertisements"]
+    ]
+    assert ["ExternalIP"] not in addresses
+
+
+def test_a_draft_without_a_node_selector_selects_every_node_with_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    del value["spec"]["nodeSelector"]
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    (made,), notes = convert(capsys, path)
+    assert made["spec"]["nodeSelector"] == {}
+    assert any("spec.nodeSelector: is missing: every node is selected" in note for note in notes)
+
+
 def test_a_policy_and_what_it_becomes_advertise_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,3 +131,15 @@ def test_what_metallbs_speaker_has_written_for_a_node_that_is_gone_contradicts_n
     (problem,) = check([str(path)], DIALECTS, OfflineSettings(""))["problems"]
     assert problem["category"] == "unsupported"
     assert problem["nodes"] == ["with kubernetes.io/hostname=n9, none yet"]
+
+
+def test_objects_that_contradict_each_other_contradict_no_frr_configuration(
+    tmp_path: Path,
+) -> None:
+    # Overlapping pools: nothing of MetalLB is in effect, and so nothing is merged.
+    other = frr_configuration("x", {"asn": 64951})
+    pools = FRONT, pool("again", "198.18.30.0/25")
+    found = conditions(tmp_path, node("n1"), peer("a"), *pools, other)
+    assert "Conflicting" in found["IPAddressPool/front"]
+    assert "Conflicting" not in found["BGPPeer/a"]
+    assert "Conflicting" not in found["FRRConfiguration/x"]

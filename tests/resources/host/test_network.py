@@ -144,3 +144,10 @@ def test_an_error_names_the_term_and_the_value(spec: dict[str, object], field: s
     with pytest.raises(InvalidObject) as caught:
         NODE_NETWORK.decode(network(**spec))
     assert [error.path for error in caught.value.errors] == [field]
+
+
+def test_an_unknown_field_of_a_node_network_is_reported() -> None:
+    assert NODE_NETWORK.strict
+    value = network(devices=[{"name": "eth0", "adress": ["192.0.2.1"]}], defaultRoute=[])
+    paths = {error.path for error in NODE_NETWORK.unknown_fields(value)}
+    assert paths == {"spec.defaultRoute", "spec.devices[0].adress"}

@@ -75,3 +75,10 @@ def test_the_annotations_that_a_manager_has_applied() -> None:
         {"manager": "us", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:annotations": {}}}},
     ]
     assert annotations_of(entries, "us") == {"a", "b"}
+
+
+def test_our_own_entry_of_the_status_stays_apart() -> None:
+    status = entry("us", {"f:status": {"f:conditions": {}}}, "Apply", subresource="status")
+    theirs = entry("person", {"f:spec": SPEC})
+    found = adopted([status, theirs], "us", "cilium.io/v2")
+    assert found == [entry("us", {"f:spec": SPEC}, "Apply"), status]

@@ -29,6 +29,13 @@ def test_lines_do_not_depend_on_the_segmentation(octets: bytes, cuts: list[int])
     assert found == whole
 
 
+def test_empty_lines_between_events_are_skipped_and_a_piece_without_an_end_is_kept() -> None:
+    lines = Lines()
+    assert lines.feed(b"a\n\n \nb") == [b"a"]
+    assert lines.feed(b"\nc\n\n") == [b"b", b"c"]
+    assert lines.feed(b"\n") == []
+
+
 def test_a_line_of_several_mebibytes_is_complete() -> None:
     lines = Lines()
     piece = b"x" * 65_536

@@ -138,3 +138,32 @@ def test_queued_octets_are_processed_before_the_close() -> None:
             assert two.received(two.accepted[0]) == much
 
     asyncio.run(main())
+
+
+def test_a_slice_of_long_reads_ends_with_its_time_and_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each piece takes a millisecond of the clock: a slice of 5 ms is five of them."""
+
+    async def main() -> None:
+        seconds = 0.0
+        turns: list[int] = []
+
+        def feed(item: Input) -> None:
+            nonlocal seconds
+            if isinstance(item, BytesReceived):
+                seconds += 0.001
+                turns[-1] += 1
+
+        # The first slice is as long as its share of the time before it.
+        queue = Transports(feed, lambda _: False, lambda: seconds)
+        queue._worked_at = seconds
+        queue._read_queue.put(1, bytes(100 * LONG_PIECE))
+        while not turns or queue._working:
+            turns.append(0)
+            queue._work()
+            queue._worked_at = seconds
+        assert sum(turns) == 100
+        assert set(turns) == {5}
+
+    asyncio.run(main())

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from opentelemetry import trace
@@ -318,5 +318,26 @@ def test_an_instance_without_listen_addresses_does_not_listen() -> None:
             await until(lambda: not p.b.instances())
             with socket.socket() as probe:
                 assert probe.connect_ex((B, p.port)) != 0
+
+    asyncio.run(main())
+
+
+def test_every_change_of_routes_is_linked_to_the_span_that_causes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provider = TracerProvider()
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+
+    async def main() -> None:
+        async with pair() as p:
+            speaker = p.a
+            calls: tuple[Callable[[], None], ...] = (
+                lambda: speaker.update_routes(NAME, "s", routes("10.1.0.0/16")),
+                lambda: speaker.remove_route_set(NAME, "s"),
+            )
+            for call in calls:
+                with provider.get_tracer("test").start_as_current_span("round") as span:
+                    call()
+                    assert speaker._inputs.trace_links.contexts[-1] == span.get_span_context()
 
     asyncio.run(main())

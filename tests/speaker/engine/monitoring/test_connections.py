@@ -232,3 +232,12 @@ def test_an_internal_error_ends_connections_to_stations_and_no_session(
 def test_invalid_settings_are_rejected(field: str, value: object) -> None:
     with pytest.raises(InvalidConfig, match=f"collector 'c': {field}: "):
         BmpCollector(**{"name": "c", "address": ADDRESS, field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("local", [None, "10.99.0.9"])
+def test_a_connection_is_opened_from_the_local_address_of_the_station(local: str | None) -> None:
+    raw = Raw()
+    collector = Collector(raw.engine, raw.give, replace(PRE, local_address=local))
+    collector.configure()
+    ((_, attempt),) = collector.attempts
+    assert (attempt.address, attempt.local_address) == (PRE.address, local)
