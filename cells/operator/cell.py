@@ -215,7 +215,7 @@ class Operator:
             names = ", ".join(kinds)
             scope.stopped(
                 f"the definitions of {names} in the API server have no conditions: they are lost, and "
-                f"problems are Events only (waggle crds {' '.join(kinds)} has definitions with them)"
+                f"problems are Events only; Waggle leaves definitions of other projects as they are"
             )
         else:
             scope.ok("stored with their objects")

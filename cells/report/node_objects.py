@@ -153,7 +153,9 @@ class NodeObjectReport:
         if writer.failure:
             scope.degraded(writer.failure)
         elif writer.missing:
-            scope.stopped(f"the API server does not have it (waggle crds {writer.kind})")
+            scope.stopped(
+                f"the API server does not have it (waggle crds {writer.kind} | kubectl create -f -)"
+            )
         elif not self._enabled:
             scope.ok("switched off (--status-report=false); there is none")
         else:

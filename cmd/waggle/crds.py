@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from waggle.dialects import Dialects
-from waggle.output import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, USAGE, exit_statuses
+from waggle.output import (
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_USAGE,
+    USAGE,
+    complain,
+    exit_statuses,
+    reason_of,
+)
+
+if TYPE_CHECKING:
+    from reconcilers.dialect import Dialect
+    from resources.kind import Kind
 
 NAME = "crds"
+STANDARD_INPUT = "-"
+EXAMPLES = """\
+examples:
+  create what is missing; kubectl leaves what the cluster has:
+    waggle crds cilium | kubectl create -f -
+  update Waggle's definitions, and no other project's:
+    kubectl get crds -o json | waggle crds cilium --installed - |
+      kubectl apply --server-side --force-conflicts -f -
+  delete Waggle's definitions, with all objects of their kinds:
+    kubectl get crds -o json | waggle crds --installed - --ours -o name |
+      xargs -r kubectl delete
+"""
 
 
 def add_parser(
@@ -19,49 +44,161 @@ def add_parser(
     """Declare the command and its arguments."""
     parser = subparsers.add_parser(
         NAME,
-        help="print the CustomResourceDefinitions, for kubectl apply",
+        help="print the CustomResourceDefinitions, for kubectl create",
         description="Print the CustomResourceDefinitions of the kinds that Waggle knows, generated "
-        "from the types that decode the objects. Keep definitions that the owner of an API has "
-        "installed.",
+        "from the types that decode the objects. Definitions that another project has installed "
+        "stay as they are: with --installed they are left out.",
         epilog=exit_statuses(
-            {EXIT_OK: "success", EXIT_USAGE: USAGE, EXIT_NOT_FOUND: "no kind of that name"},
-            "example:\n  waggle crds | kubectl apply --server-side -f -",
+            {
+                EXIT_OK: "success",
+                EXIT_USAGE: f"{USAGE}, or unreadable input",
+                EXIT_NOT_FOUND: "no dialect or kind of that name",
+            },
+            EXAMPLES,
         ),
     )
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these kinds (default: all)")
+    names = ", ".join(entry.name for entry in dialects)
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"only these dialects ({names}) or kinds (default: all)",
+    )
     parser.add_argument(
         "-o",
         "--output",
-        choices=("yaml", "json"),
+        choices=("yaml", "json", "name"),
         default="yaml",
-        help="YAML documents, or one List as JSON (default: %(default)s)",
+        help="YAML documents, one List as JSON, or names for kubectl (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--installed",
+        metavar="FILE",
+        help="the cluster's definitions, as kubectl get crds -o json prints them (- is standard "
+        "input): leave out those that are there and are not Waggle's",
+    )
+    parser.add_argument(
+        "--ours",
+        action="store_true",
+        help="with --installed: only those that are there and are Waggle's",
+    )
+    parser.add_argument(
+        "--replace",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="with --installed: print this one although the cluster has another project's; may be "
+        "repeated",
     )
     parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the definitions; returns the exit status."""
-    from reconcilers.offline import kinds_of
-    from resources.crds.generate import custom_resource_definition, defined
+    from resources.crds.generate import custom_resource_definition
 
-    dialects = args.dialects.load()
-    known_kinds = defined((*kinds_of(dialects), *(k for d in dialects for k in d.defined_kinds)))
-    by_name = {word.lower(): kind for kind in known_kinds for word in (kind.name, kind.plural)}
-    unknown = [name for name in args.kinds if name.lower() not in by_name]
+    if args.installed is None and (args.ours or args.replace):
+        flag = "--ours" if args.ours else "--replace"
+        complain("waggle crds", f"{flag} needs --installed, the definitions of the cluster")
+        return EXIT_USAGE
+    if args.ours and args.replace:
+        complain("waggle crds", "--replace has no effect with --ours: give one of them")
+        return EXIT_USAGE
+    catalog = _Catalog(args.dialects.load())
+    unknown = [name for name in args.names if not catalog.named(name)]
+    unknown += [name for name in args.replace if len(catalog.named(name)) != 1]
     if unknown:
-        known = ", ".join(kind.name for kind in known_kinds)
-        print(f"waggle crds: no kind {', '.join(unknown)}; the kinds are {known}", file=sys.stderr)
+        complain("waggle crds", f"no kind {', '.join(unknown)}; {catalog}")
         return EXIT_NOT_FOUND
-    wanted = {by_name[name.lower()].name for name in args.kinds}
-    found = [custom_resource_definition(k) for k in known_kinds if not wanted or k.name in wanted]
-    if args.output == "json":
+    names = {kind.name for name in args.names for kind in catalog.named(name)}
+    wanted = [kind for kind in catalog.kinds if not names or kind.name in names]
+    definitions = [custom_resource_definition(kind) for kind in wanted]
+    if args.installed is not None:
+        replaced = {kind.name for name in args.replace for kind in catalog.named(name)}
+        try:
+            definitions = _beside_installed(definitions, args.installed, replaced, ours=args.ours)
+        except _UnreadableError as error:
+            complain("waggle crds", str(error))
+            return EXIT_USAGE
+    _print(definitions, args.output)
+    return EXIT_OK
+
+
+class _Catalog:
+    """The kinds with a definition, by each word that names them."""
+
+    def __init__(self, dialects: Sequence[type[Dialect]]) -> None:
+        from reconcilers.offline import kinds_of
+        from resources.crds.generate import defined
+        from resources.kind import Kinds
+
+        self.kinds = defined((*kinds_of(dialects), *(k for d in dialects for k in d.defined_kinds)))
+        self._by_word: dict[str, tuple[Kind[Any], ...]] = {
+            dialect.name: defined(
+                Kinds(dialect.kinds, dialect.cluster_kinds, dialect.defined_kinds)
+            )
+            for dialect in dialects
+        }
+        for kind in self.kinds:
+            for word in (kind.name, kind.plural, f"{kind.plural}.{kind.group}"):
+                self._by_word[word.lower()] = (kind,)
+
+    def named(self, word: str) -> tuple[Kind[Any], ...]:
+        """Return the kinds of a dialect, or the kind of a name or resource name; else nothing."""
+        return self._by_word.get(word.lower(), ())
+
+    def __str__(self) -> str:
+        """Return the known kinds as a sentence."""
+        return f"the kinds are {', '.join(kind.name for kind in self.kinds)}"
+
+
+class _UnreadableError(Exception):
+    """The file of ``--installed`` cannot be read."""
+
+
+def _beside_installed(
+    definitions: Iterable[dict[str, Any]], path: str, replaced: set[str], *, ours: bool
+) -> list[dict[str, Any]]:
+    """Return the definitions that may be applied, or with ``ours`` deleted; says what is left out.
+
+    Raises `_UnreadableError`.
+    """
+    from resources.crds.installed import InstalledError, is_generated, read_installed
+
+    try:
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+        installed: Mapping[str, Mapping[str, Any]] = read_installed(data)
+    except OSError as error:
+        raise _UnreadableError(reason_of(error)) from None
+    except InstalledError as error:
+        name = "standard input" if path == STANDARD_INPUT else path
+        raise _UnreadableError(f"{name}: {error}") from None
+    result = []
+    for definition in definitions:
+        name, kind = definition["metadata"]["name"], definition["spec"]["names"]["kind"]
+        present = installed.get(name)
+        if present is None:
+            if not ours:
+                result.append(definition)
+        elif is_generated(present) or kind in replaced:
+            result.append(definition)
+        else:
+            hint = "" if ours else f"; --replace {kind} prints it"
+            complain("waggle crds", f"left out: {name} is there, and is not Waggle's{hint}")
+    return result
+
+
+def _print(definitions: Sequence[dict[str, Any]], form: str) -> None:
+    if form == "name":
+        for definition in definitions:
+            print(f"customresourcedefinition.apiextensions.k8s.io/{definition['metadata']['name']}")
+    elif form == "json":
         import msgspec
 
-        document = {"apiVersion": "v1", "kind": "List", "items": found}
+        document = {"apiVersion": "v1", "kind": "List", "items": definitions}
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
-        print(as_yaml(found), end="")
-    return EXIT_OK
+        print(as_yaml(definitions), end="")
 
 
 def as_yaml(definitions: Sequence[dict[str, Any]]) -> str:

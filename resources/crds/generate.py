@@ -47,6 +47,14 @@ def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:
     }
 
 
+def describe_version(group: str, version: str) -> str:
+    """Return the description of ``apiVersion``, by which `resources.crds.installed` knows a definition.
+
+    Clusters have it: another text would make every definition of before that of another project.
+    """
+    return f"The version of the API: {group}/{version}."
+
+
 def _version(kind: Kind[Any], definition: Definition, version: str) -> dict[str, Any]:
     stored = kind.versions[0]
     result: dict[str, Any] = {"name": version, "served": True, "storage": version == stored}
@@ -68,7 +76,7 @@ def _object(kind: Kind[Any], definition: Definition, version: str) -> Schema:
     properties: Schema = {
         "apiVersion": {
             "type": "string",
-            "description": f"The version of the API: {kind.group}/{version}.",
+            "description": describe_version(kind.group, version),
         },
         "kind": {"type": "string", "description": f"The kind of the object: {kind.name}."},
         "metadata": {"type": "object"},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -72,3 +75,99 @@ def test_a_peer_of_cilium_without_as_number_has_any_in_each_version(
         instance = spec["properties"]["bgpInstances"]["items"]
         peer = instance["properties"]["peers"]["items"]
         assert peer["properties"]["peerASN"]["default"] == 0, version["name"]
+
+
+def test_a_dialect_names_all_of_its_definitions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds", "frrk8s", "-o", "name"]) == 0
+    assert capsys.readouterr().out.split() == [
+        f"customresourcedefinition.apiextensions.k8s.io/{plural}.frrk8s.metallb.io"
+        for plural in (
+            "frrconfigurations",
+            "frrk8sconfigurations",
+            "frrnodestates",
+            "bgpsessionstates",
+        )
+    ]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A cluster with BGPPeer of another project, and with Waggle's Community."""
+    assert main(["crds", "BGPPeer", "Community", "-o", "json"]) == 0
+    definitions = json.loads(capsys.readouterr().out)
+    (theirs,) = definitions["items"][0]["spec"]["versions"]
+    theirs["schema"] = {"openAPIV3Schema": {"type": "object"}}
+    path = tmp_path / "crds.json"
+    path.write_text(json.dumps(definitions))
+    return path
+
+
+def test_what_another_project_installed_is_left_out(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crds", "metallb", "--installed", str(cluster), "-o", "name"]) == 0
+    printed = capsys.readouterr()
+    assert "bgppeers" not in printed.out
+    # What is Waggle's, and what is missing.
+    assert "communities" in printed.out
+    assert "bfdprofiles" in printed.out
+    assert printed.err == (
+        "waggle crds: left out: bgppeers.metallb.io is there, and is not Waggle's; "
+        "--replace BGPPeer prints it\n"
+    )
+
+
+def test_another_projects_definition_is_printed_where_a_flag_names_it(
+    cluster: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--installed", str(cluster), "--replace", "bgppeers.metallb.io", "-o", "name"]
+    assert main(["crds", "metallb", *flags]) == 0
+    printed = capsys.readouterr()
+    assert "bgppeers.metallb.io" in printed.out
+    assert printed.err == ""
+
+
+def test_ours_are_the_present_definitions_of_waggle(
+    cluster: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Input:
+        buffer = io.BytesIO(cluster.read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Input)
+    assert main(["crds", "--installed", "-", "--ours", "-o", "name"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "customresourcedefinition.apiextensions.k8s.io/communities.metallb.io\n"
+    assert "left out: bgppeers.metallb.io" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty; an empty cluster has a List without items"),
+        ("Error from server: nope", "not an object of Kubernetes"),
+        ("kind: Pod\nmetadata: {name: a}", "not a list of CustomResourceDefinitions"),
+        ("kind: List\nitems: [1]", "not a list of CustomResourceDefinitions"),
+        ("kind: List\nitems: [{}]", "a CustomResourceDefinition without a name"),
+        ("a: [", "line 2: not YAML"),
+    ],
+)
+def test_an_answer_that_is_no_list_of_definitions_prints_nothing(
+    text: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "crds"
+    path.write_text(text)
+    assert main(["crds", "--installed", str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"waggle crds: {path}: {reason}" in printed.err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--ours"], ["--replace", "BGPPeer"], ["--installed", "x", "--ours", "--replace", "BGPPeer"]],
+)
+def test_flags_about_a_cluster_need_its_definitions(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crds", *flags]) == 2
+    assert capsys.readouterr().out == ""

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -73,12 +72,10 @@ class Reader:
     def run(self, line: str) -> str:
         """Run a command; one in a Pod of the agent uses the agent that runs here."""
         _, inside, command = line.partition("exec daemonset/waggle-agent -- ")
-        words = shlex.split(command if inside else line)
         if inside:
-            socket = ["--socket", str(self.directory / "api")]
-            words = [sys.executable, "-m", *words, *socket]
+            line = f"{command} --socket {self.directory / 'api'}"
         done = subprocess.run(
-            words,
+            ["bash", "-o", "pipefail", "-c", line],
             cwd=self.directory,
             env={
                 "HOME": str(self.directory),
@@ -89,7 +86,7 @@ class Reader:
             text=True,
             check=False,
         )
-        assert done.returncode == 0 or words[3:4] == ["status"], f"{line}\n{done.stderr}"
+        assert done.returncode == 0 or line.startswith("waggle status"), f"{line}\n{done.stderr}"
         return done.stdout
 
     def get(self, kind: str) -> list[dict[str, Any]]:
@@ -111,6 +108,9 @@ def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "helm").symlink_to(helm.program)
     (tmp_path / "bin" / "kubectl").symlink_to(found.kubectl)
+    waggle = tmp_path / "bin" / "waggle"
+    waggle.write_text(f'#!/bin/sh\nexec {sys.executable} -m waggle "$@"\n')
+    waggle.chmod(0o755)
     eventually(lambda: _check_nothing_ends(apiserver), within=90)
     metadata = {"name": NODE, "labels": {"kubernetes.io/os": "linux"}}
     put(apiserver, "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": metadata})

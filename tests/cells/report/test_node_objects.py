@@ -254,7 +254,7 @@ def test_kinds_that_the_api_server_does_not_have_are_named_and_cost_few_requests
         await until(lambda: len(server.queries("list", "bgpsessionstates")) > 2)
         assert levels(hive)["BGPSessionState"] == (
             Level.STOPPED,
-            "the API server does not have it (waggle crds BGPSessionState)",
+            "the API server does not have it (waggle crds BGPSessionState | kubectl create -f -)",
         )
         assert not server.queries("create", "bgpsessionstates")
         server.served["bgpsessionstates"] = ("v1beta1",)
