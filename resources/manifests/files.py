@@ -1,7 +1,9 @@
 """Finds the manifest files of a directory tree, and detects changes.
 
 Hidden files, swap and backup files of editors and everything but regular files are ignored. Symbolic
-links are followed (a ConfigMap's volume consists of them) if they stay within the tree.
+links are followed (a ConfigMap's volume consists of them) if they stay within the tree; one that leads
+to a directory above it is not, as that is read already. An entry that cannot be read is reported in
+`ScanResult`, whatever the system call raises, and no other entry depends on it.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 MAX_DEPTH = 16
+MISSING = "there is no such file or directory"
+DANGLING = "is a link to a file that does not exist"
+NO_TEXT = "its name is not UTF-8"
 
 
 class Signature(NamedTuple):
@@ -29,16 +33,33 @@ class ScanResult(NamedTuple):
 
     files: dict[str, Signature]
     skipped: dict[str, str]
-    """Files named as manifests and directories that cannot be read, with the reason."""
+    """Entries that cannot be read (manifests, directories, links to either), with the reason."""
     directories: dict[str, None]
     """The directories that were read, in order."""
+    dangling: dict[str, None]
+    """Links within a tree to what does not exist, in order."""
     missing: tuple[str, ...] = ()
     """The roots that do not exist."""
+
+
+def reason_of(error: OSError) -> str:
+    """Return the text of an error of the system; its type's name if it has none."""
+    return error.strerror or str(error) or type(error).__name__
+
+
+def unreadable(error: OSError) -> str:
+    """Return the reason of an entry that cannot be read."""
+    return f"cannot be read: {reason_of(error)}"
 
 
 def is_manifest_name(name: str) -> bool:
     """True if a file has the name of a manifest."""
     return not name.startswith((".", "#")) and os.path.splitext(name)[1] in SUFFIXES  # noqa: PTH122
+
+
+def as_text(path: str) -> str:
+    """Return a path for messages and documents: octets that are not UTF-8 are escaped."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def signature(path: str) -> Signature | str | None:
@@ -48,7 +69,7 @@ def signature(path: str) -> Signature | str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return unreadable(error)
     if not stat.S_ISREG(status.st_mode):
         return None if stat.S_ISDIR(status.st_mode) else "is not a regular file"
     return Signature(status.st_mtime_ns, status.st_size, status.st_ino)
@@ -56,19 +77,23 @@ def signature(path: str) -> Signature | str | None:
 
 def scan(roots: Iterable[str]) -> ScanResult:
     """Find the manifests below directories; a root may also be a file."""
-    result = ScanResult({}, {}, {})
+    result = ScanResult({}, {}, {}, {})
     missing = []
     for root in roots:
+        if as_text(root) != root:
+            result.skipped[as_text(root)] = NO_TEXT
+            continue
         try:
-            is_directory = stat.S_ISDIR(Path(root).stat().st_mode)
+            is_directory = stat.S_ISDIR(os.stat(root).st_mode)  # noqa: PTH116  as `signature`
+            real = os.path.realpath(root)
         except (FileNotFoundError, NotADirectoryError):
             missing.append(root)
             continue
         except OSError as error:
-            result.skipped[root] = f"cannot be read: {error.strerror}"
+            result.skipped[root] = unreadable(error)
             continue
         if is_directory:
-            for path in _walk(root, os.path.realpath(root), 0, result):
+            for path in _walk(root, real, 0, result):
                 _add(result, path)
         else:
             _add(result, root)
@@ -81,30 +106,60 @@ def _add(result: ScanResult, path: str) -> None:
         result.files[path] = sign
     elif sign is not None:
         result.skipped[path] = sign
+    elif os.path.islink(path):  # noqa: PTH114
+        result.dangling[path] = None
 
 
 def _walk(directory: str, root: str, depth: int, result: ScanResult) -> Iterator[str]:
+    """Yield the paths named as manifests; ``root`` is the real path of the tree."""
     try:
-        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+        with os.scandir(directory) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        result.skipped[directory] = f"cannot be read: {error.strerror}"
+        result.skipped[directory] = unreadable(error)
         return
     result.directories[directory] = None
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if entry.is_symlink() and not _within(entry.path, root):
+        path = as_text(entry.path)
+        try:
+            is_directory = _is_directory(entry, root)
+        except (FileNotFoundError, NotADirectoryError):
+            # If it is no link, it is gone since the directory was listed.
+            if os.path.islink(entry.path):  # noqa: PTH114
+                result.dangling[path] = None
             continue
-        if entry.is_dir():
-            # The limit ends a loop of links within the tree.
-            if depth < MAX_DEPTH:
-                yield from _walk(entry.path, root, depth + 1, result)
-        elif is_manifest_name(entry.name):
-            yield entry.path
+        except OSError as error:
+            result.skipped[path] = unreadable(error)
+            continue
+        if is_directory is None or not (is_directory or is_manifest_name(entry.name)):
+            continue
+        if path != entry.path:
+            result.skipped[path] = NO_TEXT
+        elif not is_directory:
+            yield path
+        elif depth < MAX_DEPTH:
+            yield from _walk(path, root, depth + 1, result)
+
+
+def _is_directory(entry: os.DirEntry[str], root: str) -> bool | None:
+    """Return whether an entry is a directory; None for a link that is not followed.
+
+    Raises `OSError` where that cannot be found out.
+    """
+    if not entry.is_symlink():
+        return entry.is_dir()
+    target = os.path.realpath(entry.path)
+    if not _within(target, root):
+        return None
+    # `DirEntry.is_dir` is False where the target does not exist, which is an error here.
+    is_directory = stat.S_ISDIR(entry.stat().st_mode)
+    above = os.path.realpath(os.path.dirname(entry.path))  # noqa: PTH120
+    return None if is_directory and _within(above, target) else is_directory
 
 
 def _within(path: str, root: str) -> bool:
-    target = os.path.realpath(path)
-    return target == root or target.startswith(root + os.sep)
+    return path == root or path.startswith(os.path.join(root, ""))  # noqa: PTH118

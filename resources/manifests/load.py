@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
-from resources.manifests.files import scan
+from resources.manifests.files import DANGLING, MISSING, scan, unreadable
 from resources.manifests.parse import Parsed, Rewrite, parse_file, size_limit
 from resources.source import Replace, SourceProblem
 
@@ -38,7 +38,7 @@ def read_file(path: str, size: int, parse: Callable[[str, bytes], Parsed]) -> Pa
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return unreadable(error)
     return parse(path, data)
 
 
@@ -58,11 +58,9 @@ def load(
     Raises `UnreadablePathError` for a path that does not exist.
     """
     given = list(paths)
-    roots = [root for root in given if root != STANDARD_INPUT or stdin is None]
-    for root in roots:
-        if not Path(root).exists():
-            raise UnreadablePathError(root, "there is no such file or directory")
-    found = scan(roots)
+    found = scan(root for root in given if root != STANDARD_INPUT or stdin is None)
+    for root in found.missing:
+        raise UnreadablePathError(root, MISSING)
     catalog = Catalog(kinds)
 
     def parse(path: str, data: bytes) -> Parsed:
@@ -76,6 +74,8 @@ def load(
             catalog.put(path, content)
     for path, reason in found.skipped.items():
         catalog.fail(path, reason)
+    for path in found.dangling:
+        catalog.fail(path, DANGLING)
     if stdin is not None and STANDARD_INPUT in given:
         data = stdin.read(size_limit(STANDARD_INPUT) + 1)
         if len(data) > size_limit(STANDARD_INPUT):

@@ -1,20 +1,22 @@
 """The kernel's notifications (inotify) of changes in directories, for the event loop.
 
 Nothing runs while nothing changes. A file that was renamed into its place is whole; one that is written
-in place may be written further.
+in place may be written further. What the kernel refuses raises nothing; it is in `Notifications.errors`
+until a later call of `watch` succeeds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
+from itertools import chain
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from asyncinotify import Inotify, Mask, Watch
+from asyncinotify import Event, Inotify, Mask, Watch
 
-from resources.manifests.files import is_manifest_name
+from resources.manifests.files import is_manifest_name, reason_of
 
 _MASK: Final = (
     Mask.MODIFY
@@ -52,17 +54,11 @@ class Notifications:
         """The directories of each watch: links may lead to one by several paths."""
         self._arrived = asyncio.Event()
         self._scan_requested = False
-        self.error = ""
-        """Why directories are not watched; empty if all are."""
+        self.errors: dict[str, str] = {}
+        """Why directories are not watched."""
 
     def __enter__(self) -> Self:
-        """Open; without inotify, nothing is ever reported, and `error` has the reason."""
-        try:
-            self._inotify = Inotify(cache_size=_EVENTS_PER_READ, sync_timeout=0)
-        except OSError as error:
-            self.error = os.strerror(error.errno or 0)
-            return self
-        asyncio.get_running_loop().add_reader(self._inotify.fd, self._arrived.set)
+        """Use it in the loop that runs; the kernel's interface is opened by `watch`."""
         return self
 
     def __exit__(
@@ -72,37 +68,56 @@ class Notifications:
         traceback: TracebackType | None,
     ) -> None:
         """Close."""
-        if self._inotify is not None:
-            asyncio.get_running_loop().remove_reader(self._inotify.fd)
-            self._inotify.close()
+        self._close()
 
-    def watch(self, directories: Iterable[str]) -> bool:
-        """Watch these directories and no others; returns True if one is watched only from now on."""
+    def _open(self) -> Inotify:
+        """Open the kernel's interface, unless that is done. Raises `OSError`."""
         if self._inotify is None:
+            opened = Inotify(cache_size=_EVENTS_PER_READ, sync_timeout=0)
+            try:
+                asyncio.get_running_loop().add_reader(opened.fd, self._arrived.set)
+            except OSError:
+                opened.close()
+                raise
+            self._inotify = opened
+        return self._inotify
+
+    def _close(self) -> None:
+        inotify, self._inotify = self._inotify, None
+        self._watches, self._paths = {}, {}
+        if inotify is not None:
+            asyncio.get_running_loop().remove_reader(inotify.fd)
+            inotify.close()
+
+    def watch(self, directories: Collection[str]) -> bool:
+        """Watch these directories and no others; returns True if one is watched only from now on."""
+        self.errors = {}
+        try:
+            inotify = self._open()
+        except OSError as error:
+            self.errors = dict.fromkeys(directories, reason_of(error))
             return False
         watches: dict[int, Watch] = {}
         paths: dict[int, list[str]] = {}
-        self.error = ""
         for directory in directories:
             try:
-                watch = self._inotify.add_watch(directory, _MASK)
+                watch = inotify.add_watch(directory, _MASK)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self.error = os.strerror(error.errno or 0)
+                self.errors[directory] = reason_of(error)
                 continue
             watches[watch.wd] = watch
             paths.setdefault(watch.wd, []).append(directory)
         is_new = any(self._paths.get(wd) != found for wd, found in paths.items())
         for wd in self._watches.keys() - watches.keys():
-            self._remove(self._watches[wd])
+            self._remove(inotify, self._watches[wd])
         self._watches, self._paths = watches, paths
         return is_new
 
-    def _remove(self, watch: Watch) -> None:
-        assert self._inotify is not None  # noqa: S101 - it has watches
+    def _remove(self, inotify: Inotify, watch: Watch) -> None:
         try:
-            self._inotify.rm_watch(watch)
+            inotify.rm_watch(watch)
         except (OSError, ValueError):
             # The kernel has removed it, with its directory.
             return
@@ -125,7 +140,7 @@ class Notifications:
         self._arrived.clear()
         changes: list[Change] = []
         scan, self._scan_requested = self._scan_requested, False
-        while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
+        while (event := self._next()) is not None:
             name = os.fspath(event.name) if event.name is not None else ""
             if event.mask & _OF_THE_TREE or name.startswith(".."):
                 scan = True
@@ -134,3 +149,15 @@ class Notifications:
                 directories = self._paths.get(event.watch.wd, ())
                 changes += [Change(directory, name, whole) for directory in directories]
         return changes, scan
+
+    def _next(self) -> Event | None:
+        """Return the next event; None without one, and after an error, which costs events."""
+        if self._inotify is None:
+            return None
+        try:
+            return self._inotify.sync_get()
+        except OSError as error:
+            self.errors = dict.fromkeys(chain.from_iterable(self._paths.values()), reason_of(error))
+            self._close()
+            self.request_scan()
+            return None

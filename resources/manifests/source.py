@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -20,7 +22,16 @@ from reactivex.subject import Subject
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.doubts import Cause, Doubts
-from resources.manifests.files import ScanResult, Signature, is_manifest_name, scan, signature
+from resources.manifests.files import (
+    DANGLING,
+    MISSING,
+    ScanResult,
+    Signature,
+    as_text,
+    is_manifest_name,
+    scan,
+    signature,
+)
 from resources.manifests.load import read_file
 from resources.manifests.notifications import Change, Notifications
 from resources.manifests.reparse import Reparser
@@ -68,7 +79,7 @@ class ManifestsSource:
         self._reparser = Reparser(kinds)
         self._catalog = Catalog(kinds)
         self._signatures: dict[str, Signature] = {}
-        self._found = ScanResult({}, {}, {})
+        self._found = ScanResult({}, {}, {}, {})
         """The last scan."""
         self._causes: dict[str, Cause | None] = {}
         """What is wrong with directories of files that are gone, in the present pass."""
@@ -77,8 +88,6 @@ class ManifestsSource:
         self._missing: set[str] = set()
         """The roots that do not exist, or whose files have not been read since they do."""
         self._notifications = Notifications()
-        self._unwatched = ""
-        """Why changes are found by scans only; empty if the kernel reports them."""
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
         self._unread: Subject[dict[tuple[str, str], int]] = Subject()
         self._last_unread: dict[tuple[str, str], int] = {}
@@ -110,7 +119,6 @@ class ManifestsSource:
                     found = await self._scan()
                     # Of a directory that is watched from now on, changes since the scan are unknown.
                     is_new = notifications.watch(self._directories(found))
-                    self._unwatched = notifications.error
                     self.compare(found)
                     scan_at = self._clock() + (0.0 if is_new else self._pause(found))
                 self.read_settled()
@@ -177,7 +185,7 @@ class ManifestsSource:
         for path in self._vanished(found):
             self._lose(path, now)
         for path, reason in found.skipped.items():
-            self._catalog.fail(path, reason)
+            self._fail(path, reason)
         for kind, event in self._catalog.replacements():
             self._events[kind.name].on_next(event)
         self._emit_problems()
@@ -188,15 +196,19 @@ class ManifestsSource:
         for path, sign in found.files.items():
             if self._signatures.get(path) != sign:
                 self._settling.see(path, sign, now)
-        for path in self._vanished(found):
-            if path not in self._doubts:
-                self._settling.see(path, None, now)
         events: list[tuple[str, Event]] = []
+        vanished = self._vanished(found)
+        for path in vanished:
+            if path not in self._roots and not is_manifest_name(os.path.basename(path)):  # noqa: PTH119
+                # A directory or a link that can be read again, or is gone.
+                events += self._catalog.remove(path)
+            elif path not in self._doubts:
+                self._settling.see(path, None, now)
         for path, reason in found.skipped.items():
             if self._found.skipped.get(path) != reason:
-                events += self._catalog.fail(path, reason)
+                events += self._fail(path, reason)
         self._found = found
-        events += self._confirm_doubts(now)
+        events += self._confirm_doubts(frozenset(vanished), now)
         self._emit(events)
 
     def _vanished(self, found: ScanResult) -> list[str]:
@@ -217,8 +229,8 @@ class ManifestsSource:
             path = self._root_files.get((change.directory, change.name))
         if path is None:
             return True
-        if os.path.islink(path):  # noqa: PTH114
-            # It may lead out of the tree.
+        if os.path.islink(path) or as_text(path) != path:  # noqa: PTH114
+            # It may lead out of the tree, or is not read.
             return False
         self._settling.add(path, signature(path), self._clock(), whole=change.whole)
         return True
@@ -236,7 +248,7 @@ class ManifestsSource:
                 if path in self._catalog:
                     events += self._lose(path, now)
             elif isinstance(sign, str):
-                events += self._catalog.fail(path, sign)
+                events += self._fail(path, sign)
             elif self._signatures.get(path) != sign:
                 events += self._read(path, sign, now)
         self._emit(events)
@@ -245,9 +257,7 @@ class ManifestsSource:
         """Read one file. If it was cut in its place, the objects that it has lost still count."""
         content = read_file(path, sign.size, self._reparser.parse)
         if isinstance(content, str):
-            # Read again with the next scan: permissions do not change the signature.
-            self._signatures.pop(path, None)
-            return self._catalog.fail(path, content)
+            return self._fail(path, content)
         former = self._signatures.get(path)
         self._signatures[path] = sign
         if former is None or former.inode == sign.inode:
@@ -256,6 +266,11 @@ class ManifestsSource:
                 return self._catalog.put(path, content, lost)
         self._doubts.dispel(path)
         return self._catalog.put(path, content)
+
+    def _fail(self, path: str, reason: str) -> list[tuple[str, Event]]:
+        """Report that a file cannot be read. It is read as soon as it can be, changed or not."""
+        self._signatures.pop(path, None)
+        return self._catalog.fail(path, reason)
 
     def _lose(self, path: str, now: float) -> list[tuple[str, Event]]:
         """Remove a file that is gone, unless its directory is empty or away, too."""
@@ -282,7 +297,11 @@ class ManifestsSource:
     def _find_cause(self, directory: str) -> Cause | None:
         try:
             with os.scandir(directory or ".") as entries:
-                if any(is_manifest_name(entry.name) for entry in entries):
+                if any(
+                    is_manifest_name(entry.name)
+                    and not (entry.is_symlink() and signature(entry.path) is None)
+                    for entry in entries
+                ):
                     return None
         except OSError:
             return Cause.AWAY
@@ -290,18 +309,23 @@ class ManifestsSource:
         known = (path for path in self._found.files if path.startswith(below))
         return None if any(signature(path) is not None for path in known) else Cause.EMPTY
 
-    def _confirm_doubts(self, now: float) -> list[tuple[str, Event]]:
-        """Look at the files in doubt again; what is believed gone is deleted."""
+    def _confirm_doubts(self, vanished: AbstractSet[str], now: float) -> list[tuple[str, Event]]:
+        """Look at the files in doubt again; what is believed gone is deleted.
+
+        What cannot be read at present confirms nothing.
+        """
         self._causes.clear()
         events: list[tuple[str, Event]] = []
         for path in self._doubts:
             doubt = self._doubts.get(path)
             assert doubt is not None  # noqa: S101 - of the iteration
             if doubt.parsed is None:
-                if path not in self._found.files:
+                if path in vanished:
                     events += self._lose(path, now)
-            elif self._signatures.get(path) == self._found.files.get(path) and self._doubts.confirm(
-                path, doubt.missing, now, doubt.cause, doubt.parsed
+            elif (
+                path in self._found.files
+                and self._signatures.get(path) == self._found.files[path]
+                and self._doubts.confirm(path, doubt.missing, now, doubt.cause, doubt.parsed)
             ):
                 events += self._catalog.put(path, doubt.parsed)
         return events
@@ -326,10 +350,18 @@ class ManifestsSource:
 
     def _other_problems(self) -> list[SourceProblem]:
         problems = [
-            SourceProblem(root, 0, 0, None, "", "there is no such file or directory", lost=True)
-            for root in sorted(self._missing)
+            SourceProblem(path, 0, 0, None, "", message, lost=True)
+            for message, paths in (
+                (MISSING, sorted(self._missing)),
+                (DANGLING, self._found.dangling),
+            )
+            for path in paths
         ]
-        if self._unwatched:
-            message = f"changes are found by scans only: {self._unwatched}"
-            problems.append(SourceProblem(self._roots[0], 0, 0, None, "", message))
+        unwatched: defaultdict[str, list[str]] = defaultdict(list)
+        for directory, reason in self._notifications.errors.items():
+            unwatched[reason].append(directory)
+        for reason, (directory, *others) in unwatched.items():
+            more = f", here and in {len(others)} more" if others else ""
+            message = f"changes are found by scans only{more}: {reason}"
+            problems.append(SourceProblem(directory, 0, 0, None, "", message))
         return [*problems, *self._doubts.problems()]
