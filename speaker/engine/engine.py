@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import assert_never
 
 from speaker.api import (
@@ -56,6 +57,7 @@ from speaker.engine.instance import DECONFIGURED, Instance
 from speaker.engine.instance_imports import InstanceImports
 from speaker.engine.monitoring import Exporter
 from speaker.engine.observer import ObserverSlot
+from speaker.engine.sliced_work import SlicedWork
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
 from speaker.nlri import Family
@@ -87,6 +89,7 @@ class Engine:
         self._monitoring = Exporter(self._context, self._instances)
         self._imports = InstanceImports(self._instances)
         self._slot = ObserverSlot()
+        self._work = SlicedWork(partial(self._report_fault, where="removing routes"))
         self.max_queue = max_queue
         self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}
@@ -110,6 +113,7 @@ class Engine:
             else:
                 self._monitoring.received(item.connection, len(item.data))
         elif isinstance(item, SendUpdates):
+            self._work.renew()
             self._import_routes()
             for instance in self._instances.values():
                 # A fence, too, without the cost of a context manager.
@@ -204,6 +208,7 @@ class Engine:
 
     def _shut_down(self, communication: str) -> None:
         cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
+        self._work.stop()
         for instance in self._instances.values():
             instance.stop(cease, keep_routes=True)
         self._monitoring.stop()
@@ -289,6 +294,7 @@ class Engine:
             self._context,
             config,
             self._slot,
+            self._work,
             neighbors=self._neighbors,
             restarting=self.restarting and before is None,
         )
@@ -323,6 +329,8 @@ class Engine:
     @property
     def updates_pending(self) -> bool:
         """Whether a `SendUpdates` is due, after the inputs that are already there."""
+        if self._work:
+            return True
         # Read after each input: plain loops, here and below, cost a third of what `any` does.
         for instance in self._instances.values():
             if instance.outbound.pending:

@@ -1,6 +1,7 @@
 """How many prefixes a peer may send: checked per UPDATE, not per prefix (RFC 4486 section 4).
 
-Counts the prefixes of the Adj-RIB-In, before policy: those take the memory. Beyond the limit there
+Counts the prefixes of the Adj-RIB-In, before policy: those take the memory; no stale ones, which the
+peer may be about to replace. Beyond the limit there
 are at most those of one UPDATE, and only until the session has ended.
 """
 
@@ -56,13 +57,13 @@ class PrefixLimits:
 
     def reached(self, adj_in: AdjRibIn) -> bool:
         """Return whether `take` yields a report."""
-        return any(adj_in.received(family) >= count for family, count in self._thresholds.items())
+        return any(adj_in.announced(family) >= count for family, count in self._thresholds.items())
 
     def take(self, adj_in: AdjRibIn) -> Iterator[LimitReached]:
         """Yield the thresholds that were reached since the last call; each one once."""
         for family, threshold in list(self._thresholds.items()):
             limit = self._limits[family]
-            received = adj_in.received(family)
+            received = adj_in.announced(family)
             if received < threshold:
                 continue
             beyond = received > limit.limit

@@ -3,7 +3,8 @@
 The receiving speaker of RFC 4724 section 4.2, with the NOTIFICATION of RFC 8538 and the long-lived
 stale routes of RFC 9494; and the enhanced route refresh of RFC 7313, which is the same without the
 loss of the session. One `StaleRoutes` belongs to one Adj-RIB-In and outlives the sessions that fill
-it. It sends nothing: the next outbound updates carry its changes of the RIBs.
+it. It sends nothing: the next outbound updates carry its changes of the RIBs. Large changes are made in
+slices (`speaker.engine.sliced_work`), first those of prefixes with another path.
 
 ==========  ==========================================  ========================================
 phase       starts when                                 ends when
@@ -29,11 +30,18 @@ from typing import Final, final
 from msgspec.structs import replace
 
 from speaker.capability import GracefulRestartCapability, LongLivedGracefulRestart
+from speaker.engine.sliced_work import (
+    FAILOVER_UNITS,
+    LOOKUPS_PER_UNIT,
+    STEP_ROUTES,
+    SlicedWork,
+    Steps,
+)
 from speaker.iana import WELL_KNOWN_COMMUNITIES, Family
 from speaker.negotiated import Negotiated
 from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.peer import Peer
-from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_in import AdjRibIn, DepartedRoutes, StaleMark
 from speaker.rib.path import LLGR_STALE, Path
 
 NO_LLGR: Final = WELL_KNOWN_COMMUNITIES["no-llgr"]
@@ -47,6 +55,11 @@ class Phase(enum.Enum):
     RESTARTING = "the peer restarts"
     LONG_LIVED = "the restart time of the peer is over"
     REFRESHING = "the peer has not advertised them again yet"
+
+
+def _units(keys: Sequence[bytes], *, contested: bool) -> int:
+    units = FAILOVER_UNITS if contested else 1
+    return STEP_ROUTES // LOOKUPS_PER_UNIT + units * len(keys)
 
 
 @final
@@ -78,9 +91,12 @@ class StaleRoutes:
     __slots__ = (
         "_context",
         "_long_lived",
+        "_on_departed",
         "_on_empty",
         "_on_removed",
+        "_work",
         "adj_in",
+        "departed",
         "families",
         "peer",
     )
@@ -88,23 +104,30 @@ class StaleRoutes:
     def __init__(
         self,
         context: EngineContext,
+        work: SlicedWork,
         peer: Peer,
         adj_in: AdjRibIn,
         on_empty: Callable[[Peer], None],
         on_removed: Callable[[Peer, Family, Sequence[bytes]], None],
+        on_departed: Callable[[], None],
     ) -> None:
-        """``on_empty`` is called when the last stale route of a peer without a session is removed.
+        """``on_empty`` is called when the time of a peer's stale routes ends without a session.
 
-        ``on_removed`` is called with the NLRI of removed routes of a family.
+        ``on_removed`` is called with the NLRI of removed routes of a family, ``on_departed`` when no
+        route of an ended session is left.
         """
         self.peer = peer
         self.adj_in = adj_in
         self.families: dict[Family, StaleFamily] = {}
+        self.departed: list[DepartedRoutes] = []
+        """The routes of a session that has ended for good, until they are removed."""
         self._context = context
+        self._work = work
         self._long_lived: Mapping[Family, int] = {}
         """The long-lived stale times in seconds, as negotiated (RFC 9494)."""
         self._on_empty = on_empty
         self._on_removed = on_removed
+        self._on_departed = on_departed
 
     def __bool__(self) -> bool:
         return bool(self.families)
@@ -157,12 +180,13 @@ class StaleRoutes:
             return
         # RFC 4724 section 4.2: routes that are stale already do not survive a second restart.
         self._stop_tracking(family)
-        self.adj_in.sweep(family)
+        self._remove_stale(family)
         restarts = any(family == one for one, _ in capability.families)
-        if restarts or family in self._long_lived:
-            self.adj_in.mark_stale(family)
+        self.adj_in.mark_stale(family)
         if not self.adj_in.stale(family):
-            self.adj_in.drop(family)
+            return
+        if not restarts and family not in self._long_lived:
+            self._remove_stale(family)
             return
         stale = self.families[family] = StaleFamily(self, family)
         if restarts and capability.restart_time:
@@ -210,9 +234,24 @@ class StaleRoutes:
     def sweep(self, family: Family) -> None:
         """Remove the routes that are still stale: the peer has advertised its table again."""
         if self._stop_tracking(family):
-            removed = self.adj_in.sweep(family)
-            if removed:
-                self._on_removed(self.peer, family, removed)
+            self._remove_stale(family)
+
+    def _remove_stale(self, family: Family) -> None:
+        mark = self.adj_in.end_stale(family)
+        if mark is not None:
+            self._work.add(self._removal(family, mark, contested=True), failover=True)
+            self._work.add(self._removal(family, mark, contested=False))
+
+    def _removal(self, family: Family, mark: StaleMark, *, contested: bool) -> Steps:
+        for keys in self.adj_in.stale_keys(family, mark, STEP_ROUTES, contested=contested):
+            self.adj_in.withdraw(family, keys)
+            if keys:
+                self._on_removed(self.peer, family, keys)
+            yield _units(keys, contested=contested)
+        if not contested:
+            self.adj_in.forget_mark(family, mark)
+            for count in mark.release():
+                yield count // LOOKUPS_PER_UNIT
 
     def expired(self, stale: StaleFamily) -> None:
         """Enter the next phase of a family whose time is over."""
@@ -229,14 +268,30 @@ class StaleRoutes:
 
     def _depreference(self, family: Family) -> None:
         """Attach LLGR_STALE to long-lived stale routes: they are the least preferred (RFC 9494)."""
+        mark = self.adj_in.last_mark(family)
+        if mark is not None:
+            marked: dict[Path, Path] = {}
+            self._work.add(self._depreferenced(family, mark, marked, contested=True), failover=True)
+            self._work.add(self._depreferenced(family, mark, marked, contested=False))
+
+    def _depreferenced(
+        self, family: Family, mark: StaleMark, marked: dict[Path, Path], *, contested: bool
+    ) -> Steps:
         adj_in = self.adj_in
-        for path, nlri in adj_in.stale_paths(family).items():
-            communities = path.attributes.communities
-            if NO_LLGR in communities:
-                adj_in.withdraw(family, nlri)
-            elif not path.long_lived:
-                attributes = replace(path.attributes, communities=(*communities, LLGR_STALE))
-                adj_in.replace_stale(family, Path(attributes, path.source, path.rejected), nlri)
+        for keys in adj_in.stale_keys(family, mark, STEP_ROUTES, contested=contested):
+            for path, nlri in adj_in.by_path(family, keys)[0].items():
+                communities = path.attributes.communities
+                if NO_LLGR in communities:
+                    adj_in.withdraw(family, nlri)
+                elif not path.long_lived:
+                    stale = marked.get(path)
+                    if stale is None:
+                        attributes = replace(
+                            path.attributes, communities=(*communities, LLGR_STALE)
+                        )
+                        stale = marked[path] = Path(attributes, path.source, path.rejected)
+                    adj_in.replace_stale(family, stale, nlri)
+            yield _units(keys, contested=True)
 
     # ------------------------------------------------------------ bookkeeping
 
@@ -252,10 +307,29 @@ class StaleRoutes:
         return True
 
     def clear(self) -> None:
-        """Remove all routes of the peer, stale or not."""
+        """Remove all routes of the peer, stale or not; none comes any more."""
         for family in list(self.families):
             self._stop_tracking(family)
-        self.adj_in.clear()
+        self.remove(self.adj_in.depart())
+
+    def remove(self, departed: Sequence[DepartedRoutes]) -> None:
+        """Remove the routes of families that the Adj-RIB-In has given up."""
+        self.departed = [*self.departed, *departed]
+        for routes in departed:
+            self._work.add(self._failed_over(routes), failover=True)
+        for routes in departed:
+            self._work.add(self._removed(routes))
+
+    def _failed_over(self, routes: DepartedRoutes) -> Steps:
+        for withdrawn, looked_up in routes.fail_over(STEP_ROUTES):
+            yield FAILOVER_UNITS * withdrawn + looked_up // LOOKUPS_PER_UNIT
+
+    def _removed(self, routes: DepartedRoutes) -> Steps:
+        for withdrawn, looked_up in routes.remove(STEP_ROUTES):
+            yield withdrawn + looked_up // LOOKUPS_PER_UNIT
+        self.departed.remove(routes)
+        if not self.departed:
+            self._on_departed()
 
     def remaining(self) -> Iterable[tuple[Family, Phase, float]]:
         """Iterate over the stale families with their phase and the seconds that are left."""

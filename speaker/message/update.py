@@ -8,7 +8,7 @@ without them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from msgspec.structs import replace
 
@@ -270,6 +270,10 @@ class UpdateDecoder:
         self._cache_free += octets - self._cache_size
         self._cache_size = octets
         self.reserve(0, 0)
+
+    def tables(self) -> list[dict[Any, Any]]:
+        """Return the tables of the cache, for the caller to empty: no message is decoded any more."""
+        return [self._decoded, self._with_next_hop]
 
     def reserve(self, octets: int, sets: int = 1) -> None:
         """Reserve memory for attribute sets of so many octets on the wire; clear a full cache first.

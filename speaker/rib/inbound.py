@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 from speaker.attribute import (
     AS_CONFED_SET,
@@ -150,6 +150,10 @@ class InboundUpdates:
         judged = self._make_path(attributes, path.source)
         same = judged.rejected == path.rejected and judged.attributes == attributes
         return path if same else judged
+
+    def cached(self) -> list[dict[Any, Any]]:
+        """Return the tables of cached attributes and paths, to be emptied after the last session."""
+        return [*self.cache.tables(), *self._decoder.tables()]
 
     def process(self, body: bytes) -> Update:
         """Process the body of an UPDATE; `malformed_report` describes its faults.

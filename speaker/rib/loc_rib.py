@@ -24,7 +24,7 @@ __all__ = ["Change", "LocRib"]
 class LocRib:
     """The table of one family: prefix in wire form to paths."""
 
-    __slots__ = ("_dirty", "_fast", "_table", "_touched", "revision")
+    __slots__ = ("_dirty", "_fast", "_table", "_touched", "revision", "several")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
@@ -34,6 +34,8 @@ class LocRib:
         """The best path before the first change, for prefixes that changed one by one."""
         self._touched: set[bytes] | None = None
         """Prefixes of which any path changed; None while no update group advertises all paths."""
+        self.several = 0
+        """The number of prefixes with several paths."""
         self.revision = 0
         """Increases with every change: the key of what is derived from the table."""
 
@@ -123,6 +125,13 @@ class LocRib:
                 found.append(prefix)
         return found
 
+    def contested(self, keys: Iterable[bytes], skip: int = 0) -> list[bytes]:
+        """Return the keys whose prefixes, behind ``skip`` octets, have several paths."""
+        get = self._table.get
+        if skip:
+            return [key for key in keys if type(get(key[skip:])) is tuple]
+        return [key for key in keys if type(get(key)) is tuple]
+
     def by_path_of(
         self, source: Source, nlri: Iterable[bytes]
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
@@ -167,7 +176,7 @@ class LocRib:
         """Announce prefix by prefix: the slow path."""
         table, dirty = self._table, self._dirty
         source = path.source
-        new = 0
+        new = several = 0
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
@@ -182,6 +191,7 @@ class LocRib:
                         dirty.setdefault(prefix, held)  # type: ignore[arg-type]  # as above
                     continue
                 held = (held,)  # type: ignore[assignment]  # as above
+                several += 1
             others = [other for other in held if other.source is not source]  # type: ignore[union-attr]
             if len(others) == len(held):  # type: ignore[arg-type]  # as above
                 new += 1
@@ -194,6 +204,7 @@ class LocRib:
             before = held[0]  # type: ignore[index]  # as above
             if after is not before:
                 dirty.setdefault(prefix, before)
+        self.several += several
         return new
 
     def announce_new(
@@ -243,7 +254,7 @@ class LocRib:
     def _withdraw_each(self, source: Source, nlri: Sequence[bytes]) -> int:
         """Withdraw prefix by prefix: the slow path."""
         table, dirty, touched = self._table, self._dirty, self._touched
-        gone = 0
+        gone = single = 0
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
@@ -254,8 +265,12 @@ class LocRib:
                 others = [other for other in held if other.source is not source]
                 if len(others) == len(held):
                     continue
-                table[prefix] = others[0] if len(others) == 1 else order(others)
-                after = others[0] if len(others) == 1 else table[prefix][0]  # type: ignore[index]
+                if len(others) == 1:
+                    single += 1
+                    table[prefix] = after = others[0]
+                else:
+                    ranked = table[prefix] = order(others)
+                    after = ranked[0]
                 if after is not held[0]:
                     dirty.setdefault(prefix, held[0])
             elif held.source is source:
@@ -264,6 +279,7 @@ class LocRib:
             else:
                 continue
             gone += 1
+        self.several -= single
         return gone
 
     def discard_changes(self) -> None:

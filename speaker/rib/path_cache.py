@@ -6,7 +6,7 @@ once, without the garbage collector.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from speaker.attribute import PathAttributes
 from speaker.rib.adj_in import AdjRibIn
@@ -58,6 +58,10 @@ class PathCache:
         self.by_field.clear()
         if self._by_path_id:
             self._clear_add_path()
+
+    def tables(self) -> list[dict[Any, Any]]:
+        """Return the tables of the cache, for the caller to empty: no path is received any more."""
+        return [self._by_attributes, self.by_field, self._by_path_id]
 
     def _clear_add_path(self) -> None:
         self._by_path_id.clear()

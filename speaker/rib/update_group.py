@@ -91,6 +91,10 @@ class UpdateGroup(Generic[M]):
         self.pending_members.pop(member, None)
         self.members.pop(member, None)
 
+    def forget_received(self) -> None:
+        """Release received paths that are cached."""
+        self._encoder.forget_received()
+
     @property
     def empty(self) -> bool:
         """Whether the group has no session."""

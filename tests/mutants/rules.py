@@ -131,8 +131,8 @@ MUTANTS: Final = (
     Mutant(
         "4724",
         "speaker/engine/stale_routes.py",
-        "            removed = self.adj_in.sweep(family)\n            if removed:",
-        "            removed: list[bytes] = []\n            if removed:",
+        "        if self._stop_tracking(family):\n            self._remove_stale(family)",
+        "        self._stop_tracking(family)",
     ),
     Mutant(
         "4760",

@@ -22,6 +22,7 @@ from speaker.engine.observer import ObserverSlot
 from speaker.engine.prefix_limits import prefix_limits_of
 from speaker.engine.rejected_connections import RejectedConnections
 from speaker.engine.selection_deferral import SelectionDeferral, initial_update_complete
+from speaker.engine.sliced_work import SlicedWork, emptied
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification, RouteRefresh
 from speaker.nlri import Family
@@ -35,8 +36,6 @@ DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
 SOFT_FIELDS: Final = frozenset({"selection_deferral_time", "originate", "imports"})
 """Settings of an instance whose change leaves all sessions as they are."""
-UNSENT_ROUTES: Final = 20_000
-"""Routes of ended sessions after which their withdrawals are sent, before the end of the turn."""
 SILENT_SECONDS: Final = 2.0
 """How long a dynamic peer may keep its place without an OPEN while other addresses wait for one."""
 
@@ -49,14 +48,16 @@ class Instance:
         context: EngineContext,
         config: InstanceConfig,
         slot: ObserverSlot,
+        work: SlicedWork,
         *,
         neighbors: Mapping[str, str | None],
         restarting: bool = False,
     ) -> None:
         """Start without peers.
 
-        ``slot`` holds the engine's observer, ``neighbors`` the addresses that were discovered, by
-        interface. ``restarting``: peers may keep routes from before a restart of this process.
+        ``slot`` holds the engine's observer, ``work`` what it does in slices, ``neighbors`` the
+        addresses that were discovered, by interface. ``restarting``: peers may keep routes from before
+        a restart of this process.
         """
         self.config = config
         self.name = config.name
@@ -71,9 +72,10 @@ class Instance:
         self.restarting_peers: dict[Peer, EstablishedPeer] = {}
         """The peers without a session whose routes are kept as stale (RFC 4724)."""
         self.rejected_connections = RejectedConnections(config.name)
-        self._unsent_routes = 0
-        """Routes of sessions that ended since `send_pending` was last called for them."""
+        self._departed: dict[Peer, EstablishedPeer] = {}
+        """The last session of each peer, while its routes are being removed."""
         self._context = context
+        self._work = work
         self._slot = slot
         self._neighbors = neighbors
         self._by_address = PeersByAddress()
@@ -82,7 +84,12 @@ class Instance:
             self._deferral.start(config.selection_deferral_time)
         self.outbound = OutboundUpdates(context, self.name, self._deferral, slot)
         self._session_setup = SessionSetup(
-            context, self.outbound.loc, self._no_stale_routes, self._stale_routes_removed
+            context,
+            work,
+            self.outbound.loc,
+            self._no_stale_routes,
+            self._stale_routes_removed,
+            self._routes_departed,
         )
 
     def same_router(self, config: InstanceConfig) -> bool:
@@ -163,9 +170,7 @@ class Instance:
 
     def _discard(self, peer: Peer) -> None:
         del self.peers[peer.name]
-        kept = self.restarting_peers.pop(peer, None)
-        if kept is not None:
-            kept.stale.clear()
+        self._remove_kept_routes(peer)
         self._by_address.discard(peer)
 
     def remove_peer(self, name: str) -> None:
@@ -259,7 +264,7 @@ class Instance:
         """Remove the routes of a peer without a session."""
         kept = self.restarting_peers.pop(peer, None)
         if kept is not None:
-            kept.stale.clear()
+            self._remove_routes(kept)
             if peer.dynamic is not None:
                 peer.remove_if_idle()
 
@@ -350,7 +355,7 @@ class Instance:
         """
         self._deferral.end()
         for kept in self.restarting_peers.values():
-            kept.stale.clear()
+            self._remove_routes(kept)
         self.restarting_peers.clear()
         for peer in list(self.peers.values()):
             graceful = keep_routes and peer.config.graceful_restart is not None
@@ -361,7 +366,10 @@ class Instance:
     def session_up(self, peer: Peer, session: Session) -> None:
         """Start the exchange of routes (`PeerContext`)."""
         before = self.restarting_peers.pop(peer, None)
-        established = self._session_setup.established(peer, session, before)
+        departed = self._departed.get(peer)
+        established = self._session_setup.established(
+            peer, session, before, None if departed is None else departed.source.session
+        )
         self.established[peer] = established
         session.updates.start(
             PlainUpdates(self._context, established, self._slot),
@@ -392,13 +400,7 @@ class Instance:
         if restart and established.stale.session_lost(established.negotiated):
             self.restarting_peers[peer] = established
         else:
-            established.stale.clear()
-        self._unsent_routes += routes
-        if self._unsent_routes >= UNSENT_ROUTES:
-            # Many sessions may end in one turn of the loop: the changes of all of them at once would
-            # take as much memory as the routes.
-            self._unsent_routes = 0
-            self.outbound.send_pending()
+            self._remove_routes(established)
         self._follow_neighbor(peer)
         return routes
 
@@ -422,8 +424,25 @@ class Instance:
         if self._slot.observer is not None and established is not None:
             self._slot.observer.routes_changed(established, family, keys)
 
+    def _remove_routes(self, established: EstablishedPeer) -> None:
+        """Remove all routes of a peer, whose session has ended."""
+        stale = established.stale
+        stale.clear()
+        if stale.departed:
+            self._departed[established.peer] = established
+        self._work.add(emptied(established.inbound.cached()))
+
+    def _routes_departed(self) -> None:
+        """Release what refers to sessions without routes."""
+        for peer, established in list(self._departed.items()):
+            if not established.stale.departed:
+                del self._departed[peer]
+        self.outbound.forget_received()
+
     def _no_stale_routes(self, peer: Peer) -> None:
-        self.restarting_peers.pop(peer, None)
+        kept = self.restarting_peers.pop(peer, None)
+        if kept is not None:
+            self._remove_routes(kept)
         if peer.dynamic is not None and peer not in self.established:
             peer.remove_if_idle()
 

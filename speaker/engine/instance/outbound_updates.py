@@ -224,6 +224,11 @@ class OutboundUpdates:
             self._groups.pop(group.rules, None)
             self._differences.clear()
 
+    def forget_received(self) -> None:
+        """Release received paths that are cached: an ended session has no routes any more."""
+        for group in self._groups.values():
+            group.forget_received()
+
     def groups(self) -> Iterator[_Group]:
         """Iterate over the update groups."""
         yield from self._groups.values()

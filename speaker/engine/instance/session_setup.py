@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.ribs import Ribs
+from speaker.engine.sliced_work import SlicedWork, emptied
 from speaker.engine.stale_routes import StaleRoutes
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, has_prefixes
@@ -25,7 +26,7 @@ from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound import InboundUpdates
 from speaker.rib.inbound_context import InboundContext, inbound_context
 from speaker.rib.local_routes import LOCAL
-from speaker.rib.path import Source
+from speaker.rib.path import Source, SourceSession
 from speaker.rib.policy import compile_import
 from speaker.rib.usable_next_hop import is_loopback
 
@@ -37,15 +38,19 @@ class SessionSetup:
     def __init__(
         self,
         context: EngineContext,
+        work: SlicedWork,
         loc: Ribs,
         on_no_stale: Callable[[Peer], None],
         on_stale_removed: Callable[[Peer, Family, Sequence[bytes]], None],
+        on_departed: Callable[[], None],
     ) -> None:
         """``loc`` is the Loc-RIB; for the callbacks see `StaleRoutes`."""
         self._context = context
         self._loc = loc
         self._on_no_stale = on_no_stale
         self._on_stale_removed = on_stale_removed
+        self._on_departed = on_departed
+        self._work = work
         self._numbers = itertools.count(LOCAL.sent_path_id + 1)
 
     def next_path_id(self) -> int:
@@ -53,9 +58,16 @@ class SessionSetup:
         return next(self._numbers)
 
     def established(
-        self, peer: Peer, session: Session, before: EstablishedPeer | None
+        self,
+        peer: Peer,
+        session: Session,
+        before: EstablishedPeer | None,
+        departed: SourceSession | None,
     ) -> EstablishedPeer:
-        """Set up a session; ``before`` holds the stale routes of the last one."""
+        """Set up a session; ``before`` holds the stale routes of the last one.
+
+        ``departed`` is the last one where its routes are still being removed: they are not sent back.
+        """
         negotiated = session.negotiated
         assert negotiated is not None  # noqa: S101  an OPEN was accepted
         source = self._source(peer, session, negotiated)
@@ -70,7 +82,12 @@ class SessionSetup:
             and before.negotiated.peer_asn == negotiated.peer_asn
         ):
             before.stale.clear()
+            self._work.add(emptied(before.inbound.cached()))
+            if before.stale.departed:
+                departed = before.source.session
             before = None
+        if departed is not None:
+            source.session = departed
         if before is None:
             policy = compile_import(peer.name, peer.config.import_)
             adj_in = AdjRibIn(
@@ -82,12 +99,18 @@ class SessionSetup:
                 peer.config.keep_received,
             )
             stale = StaleRoutes(
-                self._context, peer, adj_in, self._on_no_stale, self._on_stale_removed
+                self._context,
+                self._work,
+                peer,
+                adj_in,
+                self._on_no_stale,
+                self._on_stale_removed,
+                self._on_departed,
             )
         else:
             stale = before.stale
             adj_in = stale.adj_in
-            adj_in.attach(tables, negotiated.add_path_receive)
+            stale.remove(adj_in.attach(tables, negotiated.add_path_receive))
             stale.session_restored(negotiated)
         context = inbound_context(
             negotiated,

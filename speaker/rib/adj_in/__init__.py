@@ -6,9 +6,13 @@
   `prefix_log` lists their prefixes
 * `path_ids`: path identifiers (RFC 7911) and their sources
 * `counted_prefixes`: routes that are counted and not kept
+* `stale_mark`: which routes are stale
+* `departed`: the routes of an ended session, which leave the Loc-RIB in steps
 * `reapply`: the keys to which a changed policy is still to be applied
 """
 
 from speaker.rib.adj_in.adj_rib_in import AdjRibIn
+from speaker.rib.adj_in.departed import DepartedRoutes
+from speaker.rib.adj_in.stale_mark import StaleMark
 
-__all__ = ["AdjRibIn"]
+__all__ = ["AdjRibIn", "DepartedRoutes", "StaleMark"]

@@ -15,15 +15,18 @@ withdrawn or swept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
 from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
+from speaker.rib.adj_in.departed import DepartedRoutes
 from speaker.rib.adj_in.held_routes import HeldRoutes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.reapply import PendingKeys
 from speaker.rib.adj_in.shared import SharedAdjRibIn
+from speaker.rib.adj_in.stale_mark import StaleMark
+from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy, changed_prefixes
@@ -32,7 +35,7 @@ from speaker.rib.policy import CompiledPolicy, changed_prefixes
 class AdjRibIn(HeldRoutes):
     """The received routes of one session, and their changes."""
 
-    __slots__ = ("_keep", "_loc", "_reapply", "rejected_by_policy")
+    __slots__ = ("_departed", "_keep", "_loc", "_reapply", "rejected_by_policy")
 
     def __init__(
         self,
@@ -54,6 +57,8 @@ class AdjRibIn(HeldRoutes):
         self._loc = loc_rib
         self._reapply = PendingKeys()
         """The keys to which a changed policy is still to be applied."""
+        self._departed: list[DepartedRoutes] = []
+        """The families that the present session cleared, while their routes are being removed."""
         self.rejected_by_policy = 0
         """Announced prefixes that the import policy rejected."""
         for family in loc_rib:
@@ -74,10 +79,10 @@ class AdjRibIn(HeldRoutes):
 
         The caller must not change the list.
         """
-        if self._stale:
-            self._clear_stale(family, nlri)
         shared = self._shared.get(family)
         if shared is not None:
+            if self._marks:
+                self._clear_stale(family, nlri)
             ineligible = self._tables[family]
             if path.rejected is not None:
                 shared.withdraw(nlri)
@@ -92,8 +97,12 @@ class AdjRibIn(HeldRoutes):
             self.rejected_by_policy += len(nlri)
             if self._keep is not None:
                 nlri = self._choose_kept(family, nlri)
+            if self._marks:
+                self._clear_stale(family, nlri)
             self._tables[family].update(dict.fromkeys(nlri, path))
             return
+        if self._marks:
+            self._clear_stale(family, nlri)
         self._tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
             not_installed = self._not_installed[family]
@@ -133,7 +142,7 @@ class AdjRibIn(HeldRoutes):
         """
         taken = 0
         shared = self._shared.get(family)
-        if shared is not None and not self._stale and not self._tables[family]:
+        if shared is not None and not self._marks and not self._tables[family]:
             taken = shared.announce_new(paths, fields, family.afi)
         while taken < len(fields):
             try:
@@ -188,8 +197,9 @@ class AdjRibIn(HeldRoutes):
         if table:
             for prefix in nlri:
                 table.pop(prefix, None)
-        if self._stale:
-            self._clear_stale(family, nlri)
+        if self._marks:
+            for mark in self._marks.get(family, ()):
+                mark.gone(nlri)
         shared = self._shared.get(family)
         if shared is not None:
             shared.withdraw(nlri)
@@ -200,75 +210,131 @@ class AdjRibIn(HeldRoutes):
         if not self._rejects_all:
             self._withdraw_from_loc_rib(family, nlri)
 
-    def attach(self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]) -> None:
+    def attach(
+        self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]
+    ) -> list[DepartedRoutes]:
         """Continue in a new session of the peer, with its families; the others are cleared.
 
         So are families with path identifiers in only one of the two sessions: their keys differ.
+        Returns the cleared families, whose routes the caller removes from the Loc-RIB.
         """
-        for family in self._tables.keys() & (self.path_ids.families ^ add_path):
-            self.drop(family)
-            self._shared.pop(family, None)
+        changed = self._tables.keys() & (self.path_ids.families ^ add_path)
+        departed = [self._depart(family) for family in sorted(changed)]
         self.path_ids.set_families(add_path)
-        for family in self._tables.keys() - loc_rib.keys():
-            self.drop(family)
+        for family in sorted(self._tables.keys() - loc_rib.keys()):
+            departed.append(self._depart(family))
             del self._tables[family], self._not_installed[family]
             self._shared.pop(family, None)
         for family in loc_rib.keys() - self._tables.keys():
             self._tables[family] = {}
             self._not_installed[family] = set()
         self._loc = loc_rib
+        for routes in self._departed:
+            if routes.family in loc_rib:
+                # Of a session before the last one: its source is that of the new session's routes.
+                routes.finish()
+        self._departed = [r for r in (*self._departed, *departed) if not r.finished]
         for family in loc_rib:
             if family not in self._shared:
                 self._choose_storage(family)
+        return departed
 
-    def clear(self) -> None:
-        """Withdraw all routes: the session ended."""
+    def depart(self) -> list[DepartedRoutes]:
+        """Give up all routes: the session ended, and no other one continues with them.
+
+        The caller removes them from the Loc-RIB.
+        """
         self._reapply.clear()
-        for family in self._tables:
-            self.drop(family)
+        return [self._depart(family) for family in self._tables]
 
-    def drop(self, family: Family) -> None:
-        """Withdraw the routes of a family."""
-        if family in self._shared:
-            self._shared[family].clear()
-        elif not self._rejects_all:
-            self._withdraw_from_loc_rib(family, list(self._tables[family]))
+    def _depart(self, family: Family) -> DepartedRoutes:
+        routes = DepartedRoutes(
+            family,
+            self.source,
+            dict(self.path_ids.sources) if family in self.path_ids.families else None,
+            self._loc[family],
+            self._tables[family],
+            self._shared.pop(family, None),
+            None if self._rejects_all else self._not_installed[family],
+            self._marks.pop(family, []),
+        )
         self._tables[family] = {}
         self._not_installed[family] = set()
-        self._stale.pop(family, None)
         self._counted.pop(family, None)
         self.path_ids.clear(family)
+        return routes
 
     # ------------------------------------------------------------------ stale
 
     def mark_stale(self, family: Family) -> None:
         """Mark all held routes of a family as stale; those that are only counted are forgotten."""
         self._counted.pop(family, None)
-        if self.received(family):
-            self._stale[family] = {key for key, _ in self.items(family)}
+        if not self.held(family):
+            return
+        marks = self._marks.setdefault(family, [])
+        if marks and not marks[-1].swept:
+            del marks[-1]
+        marks.append(StaleMark())
 
-    def sweep(self, family: Family) -> Sequence[bytes]:
-        """Withdraw the stale routes of a family; return their keys."""
-        stale = self._stale.pop(family, None)
-        if not stale:
-            return ()
-        # In the order of the table: it must not depend on hashes, so that a recorded run replays.
-        gone = [nlri for nlri, _ in self.items(family) if nlri in stale]
-        self.withdraw(family, gone)
-        return gone
+    def end_stale(self, family: Family) -> StaleMark | None:
+        """End the time of a family's stale routes: `stale_keys` of the returned mark are to be removed.
+
+        None without stale routes.
+        """
+        marks = self._marks.get(family)
+        if not marks or marks[-1].swept:
+            return None
+        marks[-1].swept = True
+        return marks[-1]
+
+    def stale_keys(
+        self, family: Family, mark: StaleMark, size: int, *, contested: bool = False
+    ) -> Iterator[list[bytes]]:
+        """Iterate over the stale routes of a mark, in steps of ``size`` looked-up keys.
+
+        With ``contested`` those whose prefixes have another path in the Loc-RIB. Routes may change
+        between two steps. Ends when the mark is no longer valid, as that of an ended session.
+        """
+        if contested and not self._loc[family].several:
+            return
+        skip = 4 if family in self.path_ids.families else 0
+        for some in key_slices(self.keys(family), size):
+            if mark not in self._marks.get(family, ()):
+                return
+            keys = self._loc[family].contested(some, skip) if contested else some
+            stale = mark.stale(keys) if keys else ()
+            # In the order of the table: it must not depend on hashes, so that a recorded run replays.
+            yield [key for key in dict.fromkeys(keys) if key in stale and self._holds(family, key)]
+
+    def _holds(self, family: Family, key: bytes) -> bool:
+        if key in self._tables[family]:
+            return True
+        shared = self._shared.get(family)
+        return shared is not None and shared.path(key) is not None
+
+    def last_mark(self, family: Family) -> StaleMark | None:
+        """Return the mark of a family's stale routes; None without any."""
+        marks = self._marks.get(family)
+        return marks[-1] if marks else None
+
+    def forget_mark(self, family: Family, mark: StaleMark) -> None:
+        """Forget a mark whose stale routes are removed."""
+        marks = self._marks.get(family)
+        if marks and mark in marks:
+            marks.remove(mark)
+            if not marks:
+                del self._marks[family]
 
     def replace_stale(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Replace the path of stale routes; they remain stale."""
-        stale = self._stale.pop(family, set())
+        marks = self._marks.pop(family, [])
         self.announce(family, path, nlri)
-        self._stale[family] = stale
+        if marks:
+            self._marks[family] = marks
 
     def _clear_stale(self, family: Family, nlri: Sequence[bytes]) -> None:
-        stale = self._stale.get(family)
-        if stale is not None:
-            stale.difference_update(nlri)
-            if not stale:
-                del self._stale[family]
+        for mark in self._marks.get(family, ()):
+            mark.announced(nlri)
 
     # ------------------------------------------------------------------ policy
 
@@ -301,17 +367,18 @@ class AdjRibIn(HeldRoutes):
 
     def _leave_out(self, family: Family, keys: Sequence[bytes]) -> None:
         """Count held routes from now on, and keep them no more, until only the number is held."""
-        table, stale = self._tables.get(family, {}), self._stale.get(family, ())
+        table, marks = self._tables.get(family, {}), self._marks.get(family)
         excess = sum(map(len, self._tables.values())) - (self._keep or 0)
         gone = [key for key in keys if key in table][: max(0, excess)]
         for key in gone:
             del table[key]
         self.path_ids.forget(family, gone)
         # Whether the peer still has a stale route is not known.
-        counted = [key for key in gone if key not in stale]
+        counted = marks[-1].fresh_of(gone) if marks else gone
         if counted:
             self._counted.setdefault(family, CountedPrefixes()).add(counted)
-        self._clear_stale(family, gone)
+        for mark in marks or ():
+            mark.gone(gone)
 
     def forget_counted(self) -> None:
         """Count those routes no more that are not kept: the peer will announce them again."""
@@ -393,15 +460,18 @@ class AdjRibIn(HeldRoutes):
                 self._withdraw_from_loc_rib(family, list(table))
             self._tables[family] = {}
             self._not_installed[family] = set()
-        stale, self._stale = self._stale, {}
+        marks, self._marks = self._marks, {}
         self._policy = policy
         for family, by_path in held.items():
             self._choose_storage(family)
             for path, keys in by_path.items():
                 self.announce(family, path, keys)
-        self._stale = stale
+        self._marks = marks
         for family, counted in self._counted.items() if self._rejects_all else ():
-            # Whether the peer still has a stale route is not known.
-            gone = [key for key in stale.get(family, ()) if key not in self._tables[family]]
-            counted.remove(gone)
-            self._clear_stale(family, gone)
+            table = self._tables[family]
+            for mark in marks.get(family, ())[-1:]:
+                # Whether the peer still has a stale route is not known.
+                before = chain.from_iterable(held[family].values())
+                counted.remove(mark.stale([key for key in before if key not in table]))
+            for mark in marks.get(family, ()):
+                mark.restrict(table)

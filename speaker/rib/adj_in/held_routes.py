@@ -14,6 +14,7 @@ from speaker.nlri import Family
 from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.shared import SharedAdjRibIn
+from speaker.rib.adj_in.stale_mark import StaleMark
 from speaker.rib.key_slices import copied, key_slices
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
@@ -24,10 +25,10 @@ class HeldRoutes:
 
     __slots__ = (
         "_counted",
+        "_marks",
         "_not_installed",
         "_policy",
         "_shared",
-        "_stale",
         "_tables",
         "path_ids",
         "source",
@@ -52,8 +53,9 @@ class HeldRoutes:
         """The routes that are not kept, of families that have any."""
         self._not_installed: dict[Family, set[bytes]] = {family: set() for family in self._tables}
         """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
-        self._stale: dict[Family, set[bytes]] = {}
-        """The keys of stale routes, for families that have any."""
+        self._marks: dict[Family, list[StaleMark]] = {}
+        """What is stale in the families that have stale routes: the last mark, and earlier ones whose
+        routes are being removed."""
 
     @property
     def _rejects_all(self) -> bool:
@@ -76,9 +78,17 @@ class HeldRoutes:
 
     def received(self, family: Family) -> int:
         """Return the number of received routes: held, or counted only."""
+        return self.held(family) + self.counted(family)
+
+    def held(self, family: Family) -> int:
+        """Return the number of held routes."""
         shared = self._shared.get(family)
-        held = len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
-        return held + self.counted(family)
+        return len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
+
+    def announced(self, family: Family) -> int:
+        """Return the number of received routes that are not stale."""
+        marks = self._marks.get(family)
+        return marks[-1].fresh + self.counted(family) if marks else self.received(family)
 
     def counted(self, family: Family) -> int:
         """Return the number of received routes of a family that are counted and not kept."""
@@ -100,15 +110,19 @@ class HeldRoutes:
 
     def stale(self, family: Family) -> int:
         """Return the number of stale routes."""
-        return len(self._stale.get(family, ()))
+        marks = self._marks.get(family)
+        return self.held(family) - marks[-1].fresh if marks else 0
 
     def stale_paths(self, family: Family) -> dict[Path, list[bytes]]:
         """Return the keys of the stale routes by path."""
-        stale = self._stale.get(family, ())
+        marks = self._marks.get(family)
         groups: dict[Path, list[bytes]] = {}
-        for nlri, path in self.items(family):
-            if nlri in stale:
-                groups.setdefault(path, []).append(nlri)
+        if marks:
+            routes = dict(self.items(family))
+            stale = marks[-1].stale(routes)
+            for nlri, path in routes.items():
+                if nlri in stale:
+                    groups.setdefault(path, []).append(nlri)
         return groups
 
     def by_path(

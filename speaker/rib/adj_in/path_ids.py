@@ -104,11 +104,16 @@ class ReceivedPathIds:
 
     def by_source(self, keys: Sequence[bytes]) -> list[tuple[Source, list[bytes]]]:
         """Group keys by the source of their path identifier; unknown identifiers are ignored."""
-        by_id: dict[bytes, list[bytes]] = {}
-        for key in keys:
-            by_id.setdefault(key[:4], []).append(key[4:])
-        return [
-            (self.sources[path_id], prefixes)
-            for path_id, prefixes in by_id.items()
-            if path_id in self.sources
-        ]
+        return by_source(self.sources, keys)
+
+
+def by_source(
+    sources: Mapping[bytes, Source], keys: Sequence[bytes]
+) -> list[tuple[Source, list[bytes]]]:
+    """Group keys by the source of their path identifier; unknown identifiers are ignored."""
+    by_id: dict[bytes, list[bytes]] = {}
+    for key in keys:
+        by_id.setdefault(key[:4], []).append(key[4:])
+    return [
+        (sources[path_id], prefixes) for path_id, prefixes in by_id.items() if path_id in sources
+    ]

@@ -77,6 +77,30 @@ class ReceivedPrefixLog:
         self._kept = {}
         self._named = self._next = 0
 
+    def take(self, size: int) -> list[bytes]:
+        """Remove ``size`` prefixes or some more, the last ones, and return them; fewer are the rest."""
+        taken: list[bytes] = []
+        while len(taken) < size:
+            if self._lists:
+                some = self._lists.pop()
+                if len(some) > size:
+                    # Split once: the list may be that of a whole table.
+                    parts = [some[at : at + size] for at in range(0, len(some), size)]
+                    some = parts.pop()
+                    self._lists += parts
+                taken += some
+            elif self._fields:
+                self._lists.append(LazyNlriField(self._fields.pop(), self._afi))
+            elif self._kept:
+                taken += [self._kept.popitem()[0] for _ in range(min(size, len(self._kept)))]
+            elif self._old:
+                # The next one to be checked is the last, and its end is not.
+                self._lists.append(self._old.pop()[self._next :])
+                self._next = 0
+            else:
+                break
+        return taken
+
     def _added(self, named: int, held: int) -> None:
         """Count added prefixes, and start or continue a compaction."""
         self._named += named

@@ -58,6 +58,14 @@ class SharedAdjRibIn:
         self._log.clear()
         self.count = 0
 
+    def take(self, size: int) -> list[bytes]:
+        """Remove about ``size`` prefixes from the log and return them; fewer are the rest.
+
+        Withdrawn ones may be among them. Only for the routes of an ended session: the caller withdraws
+        them, and none is announced again.
+        """
+        return self._log.take(size)
+
     def path(self, nlri: bytes) -> Path | None:
         """Return the path of a prefix, or None."""
         return self._loc.path_of(self._source, nlri)

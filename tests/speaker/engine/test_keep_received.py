@@ -124,7 +124,7 @@ def test_an_end_of_the_session_and_stale_routes_leave_no_count() -> None:
         if after:
             established.adj_in.mark_stale(IPV4_UNICAST)
         else:
-            established.adj_in.clear()
+            established.stale.clear()
         assert lab.counts() == (after, 0)
         lab.announce(0, 25, med=9)
         assert lab.counts() == (25, 15)

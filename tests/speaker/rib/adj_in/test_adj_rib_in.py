@@ -68,6 +68,27 @@ STEP: st.SearchStrategy[Step] = st.one_of(
 )
 
 
+def sweep(adj_in: AdjRibIn) -> set[bytes]:
+    """Remove the stale routes and return their keys."""
+    mark = adj_in.end_stale(IPV4_UNICAST)
+    gone: set[bytes] = set()
+    if mark is not None:
+        for contested in (True, False):
+            for keys in adj_in.stale_keys(IPV4_UNICAST, mark, 2, contested=contested):
+                adj_in.withdraw(IPV4_UNICAST, keys)
+                gone.update(keys)
+        adj_in.forget_mark(IPV4_UNICAST, mark)
+    return gone
+
+
+def clear(adj_in: AdjRibIn) -> None:
+    """Remove all routes."""
+    for routes in adj_in.depart():
+        for _ in (*routes.fail_over(2), *routes.remove(2)):
+            assert not adj_in.held(IPV4_UNICAST)
+        assert routes.finished
+
+
 class Model:
     """One session's routes, kept in the plainest way."""
 
@@ -96,11 +117,11 @@ class Model:
             adj_in.mark_stale(IPV4_UNICAST)
             self.stale = set(self.held)
         elif what == "sweep":
-            assert set(adj_in.sweep(IPV4_UNICAST)) == self.stale
+            assert sweep(adj_in) == self.stale
             self.held = {n: p for n, p in self.held.items() if n not in self.stale}
             self.stale.clear()
         elif what == "clear":
-            adj_in.clear()
+            clear(adj_in)
             self.held.clear()
             self.stale.clear()
         elif what == "slice":
@@ -198,7 +219,7 @@ class Sender:
             adj_in.mark_stale(IPV4_UNICAST)
             self.announced, self.stale = set(), self.held
         elif what == "sweep":
-            adj_in.sweep(IPV4_UNICAST)
+            sweep(adj_in)
             self.stale.clear()
         elif what == "slice" and adj_in.reapplying:
             adj_in.reapply()

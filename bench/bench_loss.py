@@ -1,0 +1,172 @@
+"""Time of the speaker's core after a session with a full table is lost, and of the longest input.
+
+A peer announces many prefixes, which other peers receive; then its connection is lost. With
+``failover`` a second peer has announced the same prefixes with a longer path; with ``restart`` the peer
+restarts gracefully, and comes back without its routes; with ``long-lived`` its restart time expires,
+and they become long-lived stale. The goal is for the longest input: what other sessions wait.
+
+``python -m bench.bench_loss [--routes N] [--peers N] [SCENARIO ...]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from typing import Final, Literal
+
+from bench.speed import streams
+from speaker.api import GracefulRestart, InstanceConfig, PeerConfig
+from speaker.capability import (
+    FourOctetAs,
+    GracefulRestartCapability,
+    LongLivedGracefulRestart,
+    Multiprotocol,
+)
+from speaker.engine import Engine
+from speaker.engine.inputs import (
+    BytesReceived,
+    Input,
+    SendUpdates,
+    SetInstance,
+    SetPeer,
+    TimersDue,
+    TransportAccepted,
+    TransportClosed,
+)
+from speaker.message import KEEPALIVE, Open
+from speaker.nlri import IPV4_UNICAST
+from speaker.rib.pack import end_of_rib
+from speaker.server.memory import settle_memory
+
+GOAL_MS: Final = 20.0
+PER_UPDATE: Final = 10
+"""Prefixes of an attribute set."""
+SCENARIOS: Final = ("loss", "failover", "rejected", "restart", "long-lived")
+
+
+class Bench:
+    """An engine with Established sessions."""
+
+    def __init__(self, scenario: str, routes: int, peers: int) -> None:
+        self._engine = Engine(random.Random(1))  # noqa: S311  jitter
+        self._now = 0.0
+        self._scenario = scenario
+        self._connections = 0
+        self.longest = 0.0
+        self.total = 0.0
+        self.inputs = 0
+        self._give(SetInstance(InstanceConfig(name="b", local_asn=65000, router_id="10.0.0.1")))
+        for number in range(3, peers + 3):
+            self._peer(number, "none", "all")
+            self._open(number)
+        accepts: Literal["all", "none"] = "none" if scenario == "rejected" else "all"
+        self._peer(1, accepts, "none")
+        self.connection = self._open(1)
+        self._announce(self.connection, 1, routes)
+        if scenario == "failover":
+            self._peer(2, "all", "none")
+            self._announce(self._open(2), 2, routes)
+        self.longest = self.total = 0.0
+        self.inputs = 0
+
+    @property
+    def _restart(self) -> GracefulRestart | None:
+        if self._scenario not in ("restart", "long-lived"):
+            return None
+        return GracefulRestart(restart_time=60, stale_time=300, long_lived_time=600)
+
+    def _peer(
+        self, number: int, accepts: Literal["all", "none"], export: Literal["all", "none"]
+    ) -> None:
+        address = f"10.0.1.{number}"
+        config = PeerConfig(
+            name=address,
+            address=address,
+            peer_asn=65000 + number,
+            passive=True,
+            import_=accepts,
+            export=export,
+            graceful_restart=self._restart if number == 1 else None,
+        )
+        self._give(SetPeer("b", config))
+
+    def _open(self, number: int) -> int:
+        self._connections += 1
+        connection = self._connections
+        address = f"10.0.1.{number}"
+        self._give(TransportAccepted(connection, "b", ("10.0.0.1", 179), (address, 4000)))
+        capabilities: list[object] = [Multiprotocol(IPV4_UNICAST), FourOctetAs(65000 + number)]
+        if number == 1 and self._restart is not None:
+            families = ((IPV4_UNICAST, True),)
+            capabilities.append(GracefulRestartCapability(restart_time=60, families=families))
+            if self._scenario == "long-lived":
+                capabilities.append(LongLivedGracefulRestart(((IPV4_UNICAST, True, 600),)))
+        greeting = Open(
+            asn=65000 + number,
+            hold_time=0,
+            router_id=number,
+            capabilities=tuple(capabilities),  # type: ignore[arg-type]  # any of them
+        )
+        self._give(BytesReceived(connection, greeting.encode()))
+        self._give(BytesReceived(connection, KEEPALIVE))
+        return connection
+
+    def _announce(self, connection: int, number: int, routes: int) -> None:
+        for start in range(0, routes, PER_UPDATE):
+            path = [65000 + number, *[64600 + start % 300] * number, 1 + start]
+            found = streams.attributes(path, f"10.0.1.{number}", med=start)
+            nlri = streams.host_nlri(streams.FIRST_PREFIX + start, PER_UPDATE)
+            self._give(BytesReceived(connection, streams.messages(found, nlri)))
+
+    def lose(self) -> None:
+        """Lose the session, and perform all that follows of it."""
+        self._give(TransportClosed(self.connection, "cut"))
+        if self._scenario == "restart":
+            self._now += 10.0
+            self._give(TimersDue())
+            self._give(BytesReceived(self._open(1), end_of_rib(IPV4_UNICAST)))
+        elif self._scenario == "long-lived":
+            self._now += 61.0
+            self._give(TimersDue())
+
+    def _give(self, item: Input) -> None:
+        self._measured(item)
+        while self._engine.updates_pending:
+            self._measured(SendUpdates())
+
+    def _measured(self, item: Input) -> None:
+        began = time.thread_time()
+        self._engine.handle(item, self._now)
+        took = (time.thread_time() - began) * 1e3
+        self.total += took
+        self.longest = max(self.longest, took)
+        self.inputs += 1
+
+
+def main() -> int:
+    """Measure and print; the exit status is 1 if the goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--routes", type=int, default=500_000, metavar="N")
+    parser.add_argument("--peers", type=int, default=10, metavar="N", help="that receive them")
+    parser.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
+    args = parser.parse_args()
+    settle_memory()
+    good = True
+    print(f"{args.routes} routes, {args.peers} peers; goal: no input over {GOAL_MS:g} ms of CPU")
+    for scenario in args.scenarios:
+        bench = Bench(scenario, args.routes, args.peers)
+        bench.lose()
+        print(
+            f"{scenario:>12}: {bench.total:7.0f} ms in {bench.inputs} inputs, "
+            f"longest {bench.longest:.1f} ms",
+            flush=True,
+        )
+        good = good and bench.longest <= GOAL_MS
+        del bench
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
