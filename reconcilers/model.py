@@ -237,6 +237,8 @@ class Peer(msgspec.Struct, frozen=True):
     """While an earlier state of the configuration is in force: the password that it had."""
     down_reason: str | None = None
     """Why this peer must stay down (a missing Secret ...), for people."""
+    unlimited_set: str | None = None
+    """Where ``route_set`` has a limited number of prefixes: the set with all of them."""
     suppressed: tuple[SuppressedFamily, ...] = ()
     graceful_shutdown: GracefulShutdown | None = None
     """Set while the node is drained."""
@@ -266,6 +268,40 @@ class UnsentRoutes(msgspec.Struct, frozen=True, order=True):
     family: Family
     reason: str
     """For people."""
+
+
+class LearnedLimit(msgspec.Struct, frozen=True, order=True):
+    """The number of prefixes of a family that a peer accepts, as it ended a session with more of them.
+
+    Its NOTIFICATION, Cease / Maximum Number of Prefixes Reached, may name it (RFC 4486 section 4).
+    """
+
+    instance: str
+    peer: str
+    family: Family
+    limit: int
+
+
+class AdvertiseLimit(msgspec.Struct, frozen=True):
+    """The limit of the prefixes of a family that a peer is sent, and its use."""
+
+    instance: str
+    peer: str
+    family: Family
+    limit: int
+    learned: bool
+    """True if the peer has made it known, False if it is configured."""
+    prefixes: int
+    """Those that the peer would be sent without a limit."""
+    waiting: int
+    """Those of Services that it is not sent because of the limit."""
+
+    @property
+    def reason(self) -> str:
+        """Return where the limit comes from, for people."""
+        if self.learned:
+            return "the peer ended the session: Maximum Number of Prefixes Reached"
+        return "--advertise-peer-limit"
 
 
 class Attributes(msgspec.Struct, frozen=True):

@@ -100,9 +100,32 @@ class IntentOptions(Options, frozen=True):
             flag="--advertise-namespace-limit-ingress",
         ),
     ] = False
+    advertise_peer_limit: Annotated[
+        tuple[str, ...],
+        setting(
+            "prefixes of a family that a peer is sent: N for all peers, PEER=N for one by its name, "
+            "address or interface; repeatable. Addresses of the newest Services wait; by default there "
+            "is no limit",
+            flag="--advertise-peer-limit",
+            metavar="[PEER=]N",
+        ),
+    ] = ()
+
+    def peer_limit(self, *names: str | None) -> int:
+        """Return the limit of a peer with any of these names; 0 is none."""
+        limits = dict(map(_peer_limit, self.advertise_peer_limit))
+        return next(
+            (limits[name] for name in (*names, "") if name is not None and name in limits), 0
+        )
 
     def __post_init__(self) -> None:
-        """Check the prefixes. Raises `InvalidOption`."""
+        """Check the prefixes and the limits of peers. Raises `InvalidOption`."""
+        for text in self.advertise_peer_limit:
+            try:
+                _peer_limit(text)
+            except ValueError:
+                wrong = f"{text!r} is neither N nor PEER=N"
+                raise InvalidOption("--advertise-peer-limit", wrong) from None
         for flag, texts in (
             ("--advertise-allow", self.advertise_allow),
             ("--advertise-deny", self.advertise_deny),
@@ -112,3 +135,11 @@ class IntentOptions(Options, frozen=True):
                     canonical_prefix(text)
                 except ValueError as error:
                     raise InvalidOption(flag, str(error)) from None
+
+
+def _peer_limit(text: str) -> tuple[str, int]:
+    """Return the name of a peer, empty for all, and its limit. Raises ValueError."""
+    name, equals, number = text.rpartition("=")
+    if not number.isascii() or not number.isdecimal() or bool(name) != bool(equals):
+        raise ValueError(text)
+    return name, int(number)

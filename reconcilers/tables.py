@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from reconcilers.model import (
+    AdvertiseLimit,
     Condition,
     Generated,
     Instance,
+    LearnedLimit,
     ObjectAnnotations,
     ObjectRef,
     Peer,
@@ -69,6 +71,13 @@ class IntentTables:
             "unsent-routes", Index(KEY, lambda row: (row.instance, row.peer, row.family))
         )
         """Of sessions that are Established. Empty without a speaker."""
+        self.learned_limits: Table[LearnedLimit] = db.table(
+            "learned-limits", Index(KEY, lambda row: (row.instance, row.peer, row.family))
+        )
+        """Of the peers that are configured. Empty without a speaker."""
+        self.advertise_limits: Table[AdvertiseLimit] = db.table(
+            "advertise-limits", Index(KEY, lambda row: (row.instance, row.peer, row.family))
+        )
         self.routes: Table[Route] = db.table(
             "routes",
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),

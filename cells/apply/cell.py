@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
+from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
 from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.unsent_routes import UnsentRoutesLoop
 from cells.apply.verification import DriftMetrics, VerificationLoop
@@ -45,15 +46,29 @@ def make_runner(
 
 WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, make_runner),
-    private=(VerificationLoop, SessionAddressLoop, UnsentRoutesLoop),
+    private=(
+        VerificationLoop,
+        SessionAddressLoop,
+        UnsentRoutesLoop,
+        LearnedLimitLoop,
+        PeerLimitReport,
+    ),
     # What an earlier process knew is read before the first round.
-    invokes=(SessionAddressLoop, ApplyLoop, VerificationLoop, UnsentRoutesLoop),
+    invokes=(
+        SessionAddressLoop,
+        LearnedLimitLoop,
+        ApplyLoop,
+        VerificationLoop,
+        UnsentRoutesLoop,
+        PeerLimitReport,
+    ),
     contributes=(
         provide(Instances, as_=Reconciler),
         provide(RouteSets, as_=Reconciler),
         provide(ImportPolicies, as_=Reconciler),
         provide(make_peers, as_=Reconciler),
         provide(DriftMetrics, as_=MetricsCollector),
+        provide(PeerLimitReport, as_=MetricsCollector),
         reconciler_resource,
         verify_action,
     ),

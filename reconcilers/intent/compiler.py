@@ -19,9 +19,11 @@ from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepa
 from reconcilers.intent import drain
 from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners, arbitrate
+from reconcilers.intent.created import created
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.object_problems import ObjectProblems
+from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, address_rules
 from reconcilers.intent.session_addresses import forget_session_addresses
@@ -34,7 +36,6 @@ from reconcilers.slices import Pieces, Slices, finish
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
-from resources.meta import OwnerReference
 from resources.row_updates import replace_all
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
@@ -121,6 +122,9 @@ class IntentCompiler:
         self._pieces = Pieces()
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)
+        self._peer_limits = PeerLimits(intent, options, self._pieces)
+        self._learned_limits = -1
+        """The revision of that table, as of the last run."""
         sources = self._feeding.route_sources
         self._route_sets = {
             name: RouteSets(
@@ -132,6 +136,7 @@ class IntentCompiler:
                 self._pieces,
                 self._limits,
                 self._object_problems,
+                self._peer_limits.note,
             )
             for name, dialect in self._dialects.items()
         }
@@ -156,6 +161,7 @@ class IntentCompiler:
             intent.generated,
             intent.session_addresses,
             intent.unsent_routes,
+            intent.learned_limits,
         )
         return tuple({**tables, **{table.name: table for table in shared}}.values())
 
@@ -172,7 +178,7 @@ class IntentCompiler:
         """Compile what is due in slices; the rows change at the end, all at once.
 
         Nothing else writes to the tables of the intent meanwhile, but for `reconcile_statuses`,
-        `session_addresses` and `unsent_routes`.
+        `session_addresses`, `unsent_routes` and `learned_limits`.
         """
         snapshot = self._db.snapshot()
         waiting_for = self._waiting_for(snapshot)
@@ -226,8 +232,9 @@ class IntentCompiler:
             route_sets.collect(snapshot)
             route_sets.judge_again(judged_again)
         node = self._resources.nodes.get(snapshot, ("", context.node))
-        configuration = bool(compiled) or node != self._node
-        self._node = node
+        learned = intent.learned_limits.revision(snapshot)
+        configuration = bool(compiled) or node != self._node or learned != self._learned_limits
+        self._node, self._learned_limits = node, learned
         revision = intent.session_addresses.revision(snapshot)
         if not configuration and revision != self._session_addresses:
             self._set_address_rules(snapshot, context, intent.peers.all(snapshot))
@@ -246,9 +253,11 @@ class IntentCompiler:
             intent.problems,
             intent.generated,
             intent.annotations,
+            intent.advertise_limits,
         ) as txn:
             if configuration:
                 self._write_configuration(txn, snapshot, context)
+                yield from self._peer_limits.replace_sets(txn)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
                     written += yield from route_sets.replace(txn, self._compiled[name].route_sets)
@@ -258,6 +267,8 @@ class IntentCompiler:
             if self._pieces.slices > full:
                 yield
             changed = [sets.take_problems() for sets in self._route_sets.values()]
+            written += yield from self._peer_limits.write(txn)
+            changed.append(self._peer_limits.take_problems())
             if problems or any(changed):
                 self._write_problems(txn)
         if configuration:
@@ -347,13 +358,17 @@ class IntentCompiler:
         )
         problems += missing_vrfs(instances, self._host(snapshot))
         arbitrated = arbitrate(
-            instances, peers, self.owners, lambda ref: self._created(snapshot, ref)
+            instances,
+            peers,
+            self.owners,
+            lambda ref: created(self._resources, intent, snapshot, ref),
         )
         self.owners = arbitrated.owners
         drain_reason = drain.reason(self._node, self._options)
         sessions = arbitrated.peers
         if drain_reason is not None:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
+        sessions = self._peer_limits.apply(sessions, intent.learned_limits.all(snapshot))
         self._set_address_rules(snapshot, context, arbitrated.peers)
         replace_all(txn, intent.instances, arbitrated.instances)
         replace_all(txn, intent.peers, sessions)
@@ -404,36 +419,18 @@ class IntentCompiler:
         for route_sets in self._route_sets.values():
             route_sets.set_address_rules(self._addresses, snapshot, context)
 
-    def _created(self, snapshot: Snapshot, ref: ObjectRef) -> str:
-        """Return the creationTimestamp of an object; of a generated one, that of its owner."""
-        kind = self._resources.kinds.named(ref.kind)
-        key = (ref.namespace, ref.name)
-        row = None if kind is None else self._resources.of(kind).get(snapshot, key)
-        if row is not None:
-            owner = next((o for o in row.metadata.owner_references if o.controller), None)
-            # An object that a controller writes is as old as what it is made of.
-            of_owner = "" if owner is None else self._created_owner(snapshot, ref, owner)
-            return of_owner or str(row.metadata.creation_timestamp)
-        generated = self._intent.generated.get(snapshot, (ref.kind, *key))
-        if generated is None or generated.owner == ref:
-            return ""
-        return self._created(snapshot, generated.owner)
-
-    def _created_owner(self, snapshot: Snapshot, ref: ObjectRef, owner: OwnerReference) -> str:
-        kind = self._resources.kinds.named(owner.kind)
-        if kind is None:
-            return ""
-        namespace = ref.namespace if kind.namespaced else ""
-        found = self._resources.of(kind).get(snapshot, (namespace, owner.name))
-        return "" if found is None else str(found.metadata.creation_timestamp)
-
     def _write_problems(self, txn: WriteTxn) -> None:
         intent = self._intent
         kept = [row for row in intent.problems.all(txn) if row.by_operator]
         of_sets = [p for sets in self._route_sets.values() for p in sets.problems]
-        of_objects = self._object_problems.rows()
-        unsent = unsent_problems(intent, txn)
-        rows = [*kept, *self._problems, *of_sets, *of_objects, *unsent]
+        rows = [
+            *kept,
+            *self._problems,
+            *self._peer_limits.problems,
+            *of_sets,
+            *self._object_problems.rows(),
+            *unsent_problems(intent, txn),
+        ]
         replace_all(txn, intent.problems, rows)
 
     # Reads

@@ -163,17 +163,42 @@ class Explainer:
         self, dialect: Dialect, peer: Peer, found: Sequence[Candidate]
     ) -> list[RouteExplanation]:
         sets = self._rules[peer.dialect]
-        rules = sets.get(peer.route_set) if peer.route_set is not None else None
-        return [
-            replace(
-                self._with_conflicts(
-                    self._with_rejections(one, dialect.explain(one, peer, rules)), peer.route_set
-                ),
-                instance=peer.instance,
-                peer=peer.name,
+        route_set = peer.unlimited_set or peer.route_set
+        rules = sets.get(route_set) if route_set is not None else None
+        explanations = (
+            self._with_conflicts(
+                self._with_rejections(one, dialect.explain(one, peer, rules)), route_set
             )
             for one in found
+        )
+        return [
+            replace(self._with_limit(one, peer), instance=peer.instance, peer=peer.name)
+            for one in explanations
         ]
+
+    def _with_limit(self, explanation: RouteExplanation, peer: Peer) -> RouteExplanation:
+        """Leave out prefixes that wait because the peer has a limit."""
+        family = explanation.family
+        if peer.unlimited_set is None or peer.route_set is None or family is None:
+            return explanation
+        routes, snapshot = self._intent.routes, self._snapshot
+        kept = tuple(
+            nlri
+            for nlri in explanation.advertised
+            if routes.get(snapshot, (peer.route_set, family, nlri)) is not None
+        )
+        if kept == explanation.advertised:
+            return explanation
+        if kept:
+            return replace(explanation, advertised=kept)
+        limit = self._intent.advertise_limits.get(snapshot, (peer.instance, peer.name, family))
+        text = "the peer has a limit, and older Services have its prefixes"
+        if limit is not None:
+            text = (
+                f"the peer is sent no more than {limit.limit} prefixes of {family} ({limit.reason}), "
+                "and older Services have them"
+            )
+        return replace(explanation, advertised=(), reason="PeerLimit", message=text)
 
     def _with_rejections(
         self, candidate: Candidate, explanation: RouteExplanation

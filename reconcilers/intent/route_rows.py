@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final
 
@@ -33,8 +33,15 @@ From = tuple[ObjectRef, str]
 class RouteRows:
     """Writes the routes of one dialect's route sets, and keeps the conflicts between contributions."""
 
-    def __init__(self, intent: IntentTables, dialect: Dialect, pieces: Pieces) -> None:
-        """``pieces`` counts the prefixes of a slice."""
+    def __init__(
+        self,
+        intent: IntentTables,
+        dialect: Dialect,
+        pieces: Pieces,
+        on_change: Callable[[str, Family, bytes], None],
+    ) -> None:
+        """``pieces`` counts the prefixes of a slice; ``on_change`` takes each changed route."""
+        self._on_change = on_change
         self._intent = intent
         self._dialect = dialect
         self._pieces = pieces
@@ -126,6 +133,8 @@ class RouteRows:
         if conflict is not None or conflicting is not None:
             wanted = row if conflict is not None else None
             written += _write(txn, i.conflicting_routes, key, conflicting, wanted)
+        if written:
+            self._on_change(*key)
         return min(1, written)
 
     def _joined(

@@ -6,7 +6,7 @@ filled by every object once; a set that no peer gets any more is emptied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import Contribution, ObjectRef, Problem
 from reconcilers.slices import Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
+from speaker.nlri import Family
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
 
@@ -71,10 +72,12 @@ class RouteSets:
         pieces: Pieces,
         limits: AddressLimits,
         object_problems: ObjectProblems,
+        on_change: Callable[[str, Family, bytes], None],
     ) -> None:
         """``sources`` are those of the dialect, and of the dialects that feed it.
 
-        ``pieces`` counts the prefixes of a slice. ``object_problems`` takes the problems of objects.
+        ``pieces`` counts the prefixes of a slice. ``object_problems`` takes the problems of objects,
+        ``on_change`` each changed route.
         """
         self._intent = intent
         self._node = ObjectRef("Node", "", node)
@@ -98,7 +101,7 @@ class RouteSets:
         self._source_failures: dict[str, Problem] = {}
         """Sources that failed as a whole."""
         self._pieces = pieces
-        self._rows = RouteRows(intent, dialect, pieces)
+        self._rows = RouteRows(intent, dialect, pieces, on_change)
         self._findings = Findings(dialect.name, node, object_problems)
         self._limits = limits
         self._addresses = AddressRules()

@@ -156,6 +156,17 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     """The instance that it is imported from (available)."""
 
 
+class PeerPrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """The peer ended a session as it was sent more prefixes than it accepts (Cease 6/1, RFC 4486)."""
+
+    family: Family | None = None
+    """The address family of the limit; None where the NOTIFICATION has no data."""
+    limit: int | None = None
+    """The prefix upper bound of the peer; None where the NOTIFICATION has no data."""
+    advertised: tuple[tuple[Family, int], ...] = ()
+    """The number of prefixes that the peer was sent, by family."""
+
+
 class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
     """A session entered another state."""
 
@@ -169,6 +180,8 @@ class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
     """The received routes that the session held, where it left Established."""
     local_address: str = ""
     """Of the connection; empty without one."""
+    peer_limit: PeerPrefixLimit | None = None
+    """Where it left Established because the peer was sent too many prefixes."""
 
 
 class SessionError(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,9 @@ Decoding never fails: errors in a NOTIFICATION are not answered (RFC 4271 sectio
 
 from __future__ import annotations
 
+import struct
+from typing import NamedTuple
+
 import msgspec
 
 from speaker.iana import CeaseSubcode, ErrorCode, MessageType, OpenSubcode, describe_error
@@ -15,6 +18,8 @@ from speaker.message.header import frame_message
 
 _WITH_TEXT = (CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, CeaseSubcode.ADMINISTRATIVE_RESET)
 MAX_COMMUNICATION = 255
+_PREFIX_LIMIT = struct.Struct(">HBI")
+"""AFI, SAFI and prefix upper bound (RFC 4486 section 4)."""
 _HARD = (
     CeaseSubcode.MAXIMUM_PREFIXES,
     CeaseSubcode.ADMINISTRATIVE_SHUTDOWN,
@@ -23,6 +28,15 @@ _HARD = (
     CeaseSubcode.BFD_DOWN,
 )
 """The Cease subcodes that are sent as Hard Reset: the routes must not be retained."""
+
+
+class PrefixLimitReached(NamedTuple):
+    """The data of Cease / Maximum Number of Prefixes Reached (RFC 4486 section 4)."""
+
+    afi: int
+    safi: int
+    limit: int
+    """The prefix upper bound."""
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -71,6 +85,20 @@ class Notification(msgspec.Struct, frozen=True):
         if self.is_hard_reset and len(self.data) >= 2:
             return Notification.decode(self.data)
         return self
+
+    @property
+    def is_prefix_limit(self) -> bool:
+        """Whether it is Cease / Maximum Number of Prefixes Reached, also within a Hard Reset."""
+        reason = self.reason
+        return reason.code == ErrorCode.CEASE and reason.subcode == CeaseSubcode.MAXIMUM_PREFIXES
+
+    @property
+    def prefix_limit(self) -> PrefixLimitReached | None:
+        """The limit that the peer names; None without its data, which is optional (RFC 4486)."""
+        data = self.reason.data
+        if not self.is_prefix_limit or len(data) < _PREFIX_LIMIT.size:
+            return None
+        return PrefixLimitReached(*_PREFIX_LIMIT.unpack_from(data))
 
     @property
     def is_version_error(self) -> bool:

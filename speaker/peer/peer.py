@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from speaker.api import Confederation, PeerConfig, SessionError, StateChanged
+from speaker.api import (
+    Confederation,
+    PeerConfig,
+    PeerPrefixLimit,
+    SessionError,
+    StateChanged,
+)
 from speaker.capability import Capability
 from speaker.fsm import Event, State
 from speaker.iana import CeaseSubcode, ErrorCode
@@ -368,13 +374,15 @@ class Peer:
             connections.primary.release()
             return
         routes = 0
+        peer_limit: PeerPrefixLimit | None = None
         if before is State.ESTABLISHED:
             self.flaps += 1
+            peer_limit = self._peer_limit(session)
             self.down_since = self._context.now
             routes = self.instance.session_down(self, restart=self.may_restart(session))
             self.backoff.ended()
             self.session_end.damped()
-        self._report(before, routes)
+        self._report(before, routes, peer_limit)
         if (
             ended
             and before > State.ACTIVE
@@ -401,7 +409,23 @@ class Peer:
             and not self.session_end.hard
         )
 
-    def _report(self, before: State, routes: int = 0) -> None:
+    def _peer_limit(self, session: Session) -> PeerPrefixLimit | None:
+        """Return the limit of the peer for which it has ended the session, with what it was sent."""
+        if session.notified is None:
+            return None
+        message, sent = session.notified
+        if sent or not message.is_prefix_limit:
+            return None
+        advertised = self.instance.advertised(self)
+        named = message.prefix_limit
+        for family, _ in advertised:
+            if named is not None and (named.afi, named.safi) == (family.afi, family.safi):
+                return PeerPrefixLimit(family=family, limit=named.limit, advertised=advertised)
+        return PeerPrefixLimit(advertised=advertised)
+
+    def _report(
+        self, before: State, routes: int = 0, peer_limit: PeerPrefixLimit | None = None
+    ) -> None:
         session = self.connections.primary
         self._context.report(
             StateChanged(
@@ -413,6 +437,7 @@ class Peer:
                 reason=self.reason,
                 routes=routes,
                 local_address="" if session.connection is None else session.local[0],
+                peer_limit=peer_limit,
             )
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from speaker.api import Confederation
+from speaker.nlri import Family
 from speaker.peer.session import Session
 
 P_contra = TypeVar("P_contra", contravariant=True)
@@ -31,6 +32,9 @@ class PeerContext(Protocol[P_contra]):
 
         Returns their number.
         """
+
+    def advertised(self, peer: P_contra) -> tuple[tuple[Family, int], ...]:
+        """Return the number of prefixes that the peer is sent, by family."""
 
     def keeps_routes(self, peer: P_contra) -> bool:
         """Return whether routes of the peer are kept without a session."""

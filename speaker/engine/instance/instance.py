@@ -404,6 +404,15 @@ class Instance:
         self._follow_neighbor(peer)
         return routes
 
+    def advertised(self, peer: Peer) -> tuple[tuple[Family, int], ...]:
+        """Return the number of prefixes that the peer is sent, by family (`PeerContext`)."""
+        established = self.established.get(peer)
+        group = None if established is None else established.group
+        if established is None or group is None:
+            return ()
+        families = group.rules.families
+        return tuple((family, group.advertised_count(family, established)) for family in families)
+
     def _follow_neighbor(self, peer: Peer) -> None:
         """Apply, after a session, the address that was discovered last on the interface."""
         interface = peer.config.interface

@@ -8,17 +8,21 @@ import pytest
 
 from speaker.api import (
     Confederation,
+    GracefulRestart,
     InstanceConfig,
     MaximumPrefixes,
     PeerAs,
     PeerConfig,
+    PeerPrefixLimit,
     PrefixLimit,
     RouteAttributes,
     SessionError,
+    StateChanged,
 )
 from speaker.engine.inputs import EnablePeer, ResetPeer, SetInstance, ShutDownPeer
 from speaker.fsm import State
-from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, CeaseSubcode, Role
+from speaker.message import Notification
 from tests.speaker.network import INSTANCE, Host, Network
 
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
@@ -127,6 +131,36 @@ def test_rfc4486_4_beyond_the_limit_the_session_ends_with_family_and_limit() -> 
     octets = b.sent()
     assert octets.endswith(bytes.fromhex("06010001 01 00000014".replace(" ", "")))
     assert "the peer sent 21 prefixes of ipv4-unicast, the limit is 20" in b.status().reason
+
+
+def peer_limits(host: Host) -> list[PeerPrefixLimit]:
+    changes = [event for event in host.events if isinstance(event, StateChanged)]
+    return [event.peer_limit for event in changes if event.peer_limit is not None]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"graceful_restart": GracefulRestart(60)}], ids=["Cease", "Hard Reset"]
+)
+def test_rfc4486_4_the_end_of_the_session_has_the_limit_of_the_peer_and_what_it_was_sent(
+    settings: dict[str, object],
+) -> None:
+    network, a, b = pair(settings, {"maximum_prefixes": (MaximumPrefixes(20),), **settings})
+    a.routes(prefixes(21))
+    network.run(0.5)
+    (found,) = peer_limits(a)
+    assert (found.family, found.limit) == (IPV4_UNICAST, 20)
+    assert dict(found.advertised)[IPV4_UNICAST] == 21
+    assert peer_limits(b) == []
+
+
+def test_rfc4486_4_the_data_is_optional() -> None:
+    without = Notification.cease(CeaseSubcode.MAXIMUM_PREFIXES)
+    assert without.is_prefix_limit
+    assert without.prefix_limit is None
+    cut = Notification(6, 1, bytes.fromhex("000101000003"))
+    assert (cut.is_prefix_limit, cut.prefix_limit) == (True, None)
+    assert Notification(6, 1, bytes.fromhex("00020100000014")).prefix_limit == (2, 1, 20)
+    assert not Notification.cease(CeaseSubcode.OUT_OF_RESOURCES).is_prefix_limit
 
 
 def test_a_peer_beyond_its_limit_stays_down_until_it_is_reset() -> None:

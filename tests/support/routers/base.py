@@ -65,6 +65,8 @@ class PeerSettings:
     """Whether routes of other neighbours are advertised as well. GoBGP always advertises them."""
     maximum_prefixes: int | None = None
     """How many prefixes of a family it takes before it ends the session."""
+    reconnects_after_limit: bool = False
+    """Whether it accepts the next session after that one by itself, as soon as it can."""
     role: str | None = None
     """Its own role towards the neighbour (RFC 9234), as ``customer``."""
     restart_time: int | None = None

@@ -155,7 +155,8 @@ class Bird(Router):
         if peer.add_path != "none":
             options.append(f"add paths {ADD_PATH[peer.add_path]};")
         if peer.maximum_prefixes is not None:
-            options.append(f"receive limit {peer.maximum_prefixes} action disable;")
+            action = "restart" if peer.reconnects_after_limit else "disable"
+            options.append(f"receive limit {peer.maximum_prefixes} action {action};")
         extended = peer.extended_next_hop and family == IPV4
         if extended:
             options.append("extended next hop on;")

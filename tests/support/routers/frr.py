@@ -174,7 +174,8 @@ class Frr(Router):
         if peer.add_path not in {"receive", "both"}:
             lines.append(f"{name} disable-addpath-rx")
         if peer.maximum_prefixes is not None:
-            lines.append(f"{name} maximum-prefix {peer.maximum_prefixes}")
+            restart = " restart 1" if peer.reconnects_after_limit else ""
+            lines.append(f"{name} maximum-prefix {peer.maximum_prefixes}{restart}")
         return lines
 
     def _neighbor(self, peer: PeerSettings) -> list[str]:

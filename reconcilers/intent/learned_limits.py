@@ -1,0 +1,98 @@
+"""The limits that peers make known: the table that the compiler reads.
+
+A router with a prefix limit ends the session beyond it, and again after each reconnection: that costs
+all routes of the node. After Cease / Maximum Number of Prefixes Reached (RFC 4486) the peer is sent no
+more prefixes than its NOTIFICATION names, or nine tenths of those that it was sent, until its session
+has been up for an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from reconcilers.model import LearnedLimit
+from reconcilers.tables import KEY, IntentTables
+from speaker.api import ESTABLISHED, PeerPrefixLimit, StateChanged
+from speaker.nlri import Family
+from statedb import Database
+
+LIFTED_AFTER_SECONDS: Final = 3600.0
+"""The time that a session has to be up."""
+Key = tuple[str, str]
+"""Instance and peer."""
+
+
+class LearnedLimits:
+    """Takes the ends and the beginnings of sessions, and writes the limits that follow from them."""
+
+    def __init__(self, database: Database, intent: IntentTables) -> None:
+        self._database = database
+        self._intent = intent
+        self._noted: dict[Key, dict[Family, int]] = {}
+        """Limits that are not written yet."""
+        self._up_since: dict[Key, float] = {}
+
+    def note(self, event: StateChanged, now: float) -> bool:
+        """Note a state of a session; True if a limit is to be written, or is lifted in time.
+
+        ``now`` is monotonic, in seconds.
+        """
+        key = (event.instance, event.peer)
+        if event.new == ESTABLISHED:
+            self._up_since[key] = now
+            return any(True for _ in self._rows(key))
+        if event.old == ESTABLISHED:
+            self._up_since.pop(key, None)
+            if event.peer_limit is not None:
+                self._noted.setdefault(key, {}).update(limits_of(event.peer_limit))
+                return True
+        return False
+
+    def write(self, now: float) -> float | None:
+        """Write the noted limits, and delete those whose time is over and those of former peers.
+
+        Returns the seconds until the next one is lifted.
+        """
+        table, snapshot = self._intent.learned_limits, self._database.snapshot()
+        noted, self._noted = self._noted, {}
+        peers = self._intent.peers
+        rows = [
+            LearnedLimit(*key, family, limit)
+            for key, limits in noted.items()
+            if peers.get(snapshot, key) is not None
+            for family, limit in limits.items()
+        ]
+        gone, pauses = [], []
+        for row in table.all(snapshot):
+            key = (row.instance, row.peer)
+            since = self._up_since.get(key)
+            pause = None if since is None else since + LIFTED_AFTER_SECONDS - now
+            if peers.get(snapshot, key) is None or (pause is not None and pause <= 0):
+                gone.append(row)
+            elif pause is not None:
+                pauses.append(pause)
+        if rows or gone:
+            with self._database.write(table) as txn:
+                for row in gone:
+                    table.delete(txn, (row.instance, row.peer, row.family))
+                for row in rows:
+                    table.upsert(txn, row)
+        return min(pauses, default=None)
+
+    def _rows(self, key: Key) -> Iterable[LearnedLimit]:
+        return self._intent.learned_limits.prefix(self._database.snapshot(), KEY, key)
+
+
+def limits_of(found: PeerPrefixLimit) -> Mapping[Family, int]:
+    """Return the limits by family for which a peer has ended its session.
+
+    A bound that is not below the number of prefixes that the peer was sent would end the next session,
+    too: then, and without data in the NOTIFICATION, it is nine tenths of that number.
+    """
+    sent = dict(found.advertised)
+    if found.family is not None:
+        sent = {found.family: sent.get(found.family, 0)}
+        if found.limit is not None and found.limit < sent[found.family]:
+            return {found.family: found.limit}
+    return {family: count * 9 // 10 for family, count in sent.items() if count}

@@ -1,0 +1,152 @@
+"""The limit of the prefixes that each peer is sent, and the problems of those that wait.
+
+A limit is configured, or the peer has made it known by ending a session. A peer with a limit gets a
+limited route set in place of its own (`reconcilers.intent.limited_sets`); peers with the same set and
+the same limits share it, and peers without a limit share the unlimited one as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from reconcilers.intent.limited_sets import LimitedSets, Limits, SetToLimit, limited_name
+from reconcilers.model import AdvertiseLimit, LearnedLimit, ObjectRef, Peer, Problem
+from reconcilers.options import IntentOptions
+from reconcilers.slices import Pieces, Slices
+from reconcilers.tables import IntentTables
+from resources.row_updates import replace_all
+from speaker.nlri import Family, prefix_to_text
+from statedb import WriteTxn
+
+WARNING_PERCENT: Final = 75
+"""Of a limit, from which on there is a warning."""
+
+
+class _Limited(NamedTuple):
+    """A peer with limits, and those among them that the peer has made known."""
+
+    peer: Peer
+    limits: Limits
+    learned: frozenset[Family]
+
+
+class PeerLimits:
+    """The peers with limits, as of the last compilation."""
+
+    def __init__(self, intent: IntentTables, options: IntentOptions, pieces: Pieces) -> None:
+        """``pieces`` counts the prefixes of a slice."""
+        self._intent = intent
+        self._options = options
+        self._sets = LimitedSets(intent, pieces)
+        self._limited: list[_Limited] = []
+        self.problems: list[Problem] = []
+        """Of the limits because of which addresses of Services wait."""
+        self._problems_changed = False
+
+    def note(self, route_set: str, family: Family, nlri: bytes) -> None:
+        """Note a changed route of a set."""
+        self._sets.note(route_set, family, nlri)
+
+    def take_problems(self) -> bool:
+        """True if the problems have changed since the last call."""
+        changed, self._problems_changed = self._problems_changed, False
+        return changed
+
+    def replace_sets(self, txn: WriteTxn) -> Slices[None]:
+        """Create the limited route sets that the peers get, and delete the others."""
+        wanted = {
+            found.peer.route_set: SetToLimit(found.peer.unlimited_set, found.limits)
+            for found in self._limited
+            if found.peer.route_set is not None and found.peer.unlimited_set is not None
+        }
+        yield from self._sets.replace(txn, wanted)
+
+    def write(self, txn: WriteTxn) -> Slices[int]:
+        """Write the routes of limited sets that differ, and the use of the limits.
+
+        Returns the number of routes.
+        """
+        if not self._sets.changed:
+            return 0
+        written = yield from self._sets.write(txn)
+        rows = self._rows()
+        replace_all(txn, self._intent.advertise_limits, rows)
+        problems = self._problems(rows)
+        self._problems_changed |= problems != self.problems
+        self.problems = problems
+        return written
+
+    def apply(self, peers: Iterable[Peer], learned: Iterable[LearnedLimit]) -> list[Peer]:
+        """Return the peers, those with a limit with a limited route set."""
+        known: dict[tuple[str, str], dict[Family, int]] = {}
+        for row in learned:
+            known.setdefault((row.instance, row.peer), {})[row.family] = row.limit
+        self._limited = []
+        return [self._apply(peer, known.get((peer.instance, peer.name), {})) for peer in peers]
+
+    def _apply(self, peer: Peer, learned: Mapping[Family, int]) -> Peer:
+        if peer.route_set is None:
+            return peer
+        configured = self._options.peer_limit(peer.name, peer.address, peer.interface)
+        limits: list[tuple[Family, int]] = []
+        from_peer = set()
+        for family in sorted(peer.families):
+            limit = configured or None
+            if family in learned and (limit is None or learned[family] < limit):
+                limit = learned[family]
+                from_peer.add(family)
+            if limit is not None:
+                limits.append((family, limit))
+        if not limits:
+            return peer
+        name = limited_name(peer.route_set, tuple(limits))
+        limited = replace(peer, route_set=name, unlimited_set=peer.route_set)
+        self._limited.append(_Limited(limited, tuple(limits), frozenset(from_peer)))
+        return limited
+
+    def _rows(self) -> list[AdvertiseLimit]:
+        """Return each limit with its use."""
+        found = []
+        for peer, limits, learned in self._limited:
+            for family, limit in limits:
+                use = self._sets.use(peer.route_set or "", family)
+                found.append(
+                    AdvertiseLimit(
+                        peer.instance,
+                        peer.name,
+                        family,
+                        limit,
+                        family in learned,
+                        use.prefixes,
+                        use.waiting,
+                    )
+                )
+        return found
+
+    def _problems(self, rows: Iterable[AdvertiseLimit]) -> list[Problem]:
+        peers = {(one.peer.instance, one.peer.name): one.peer for one in self._limited}
+        return [
+            _problem(peers[row.instance, row.peer], row, self._sets)
+            for row in rows
+            if row.waiting or row.prefixes > row.limit
+        ]
+
+
+def _problem(peer: Peer, row: AdvertiseLimit, sets: LimitedSets) -> Problem:
+    text = f"peer {peer.name!r} is sent no more than {row.limit} prefixes of {row.family}"
+    text += f" ({row.reason})"
+    objects: tuple[ObjectRef, ...] = peer.origins[:1]
+    use = sets.use(peer.route_set or "", row.family)
+    if use.first is not None:
+        nlri, service = use.first
+        prefix = prefix_to_text(row.family, nlri)
+        text += f": {prefix} of {service}, and those of newer Services, wait"
+    own = row.prefixes - use.of_services
+    if own > row.limit:
+        text += f"; {own} prefixes that are not of Services are sent beyond the limit"
+    return Problem(
+        objects, "", text, category="conflict", dialect=peer.dialect, count=row.waiting or 1
+    )

@@ -1,0 +1,253 @@
+"""The limit of what a peer is sent: addresses of the newest Services wait, and nothing else does."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from reconcilers.intent.explain import parse_target
+from reconcilers.model import LearnedLimit
+from reconcilers.options import IntentOptions
+from resources.option_declarations import InvalidOption
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from tests.reconcilers.build import Cluster
+from tests.reconcilers.intent.test_address_limits import DAYS, addresses, put
+from tests.reconcilers.intent.test_address_limits import cluster as one_peer
+from tests.support import kinds
+
+POD_NETWORK = "10.244.0.0/24"
+
+
+def cluster(*limits: str, peers: int = 1, **options: Any) -> Cluster:  # noqa: ANN401
+    found = one_peer(advertise_peer_limit=limits, **options)
+    listed = [
+        {
+            "name": f"p{number or ''}",
+            "peerASN": 1,
+            "peerAddress": f"192.0.2.{number + 1}",
+            "peerConfigRef": {"name": "p"},
+        }
+        for number in range(peers)
+    ]
+    instances = [{"name": "i", "localASN": 65001, "peers": listed}]
+    found.put(
+        kinds.CLUSTER_CONFIG, {"metadata": {"name": "c"}, "spec": {"bgpInstances": instances}}
+    )
+    return found
+
+
+def sent(found: Cluster, peer: str = "p") -> list[str]:
+    found.run()
+    return found.prefixes(peer)
+
+
+def hosts(first: int, count: int) -> list[str]:
+    return [f"{address}/32" for address in addresses(first, count)]
+
+
+def use(found: Cluster) -> list[tuple[str, int, int, int, bool]]:
+    rows = found.intent.advertise_limits.all(found.db.snapshot())
+    return [(row.peer, row.limit, row.prefixes, row.waiting, row.learned) for row in rows]
+
+
+def learn(found: Cluster, peer: str, limit: int | None) -> None:
+    table = found.intent.learned_limits
+    with found.db.write(table) as txn:
+        if limit is None:
+            table.delete(txn, ("i", peer, IPV4_UNICAST))
+        else:
+            table.upsert(txn, LearnedLimit("i", peer, IPV4_UNICAST, limit))
+
+
+def test_there_is_no_limit_by_default() -> None:
+    found = cluster()
+    put(found, "s", *addresses(0, 60))
+    assert len(sent(found)) == 61
+    assert use(found) == []
+
+
+def test_the_newest_services_wait_and_what_administrators_configure_is_sent() -> None:
+    found = cluster("4")
+    put(found, "new", *addresses(0, 2), created=DAYS[5])
+    put(found, "old", *addresses(2, 2), created=DAYS[0])
+    put(found, "other", *addresses(4, 2), created=DAYS[0], namespace="b")
+    assert sent(found) == [POD_NETWORK, *hosts(2, 3)]
+    assert use(found) == [("p", 4, 7, 3, False)]
+    (problem,) = found.render()["problems"]
+    assert problem["message"] == (
+        "peer 'p' is sent no more than 4 prefixes of ipv4-unicast (--advertise-peer-limit): "
+        "198.18.0.5/32 of Service/b/other, and those of newer Services, wait"
+    )
+    assert (problem["count"], problem["ofTenant"], problem["category"]) == (3, False, "conflict")
+
+
+def test_what_administrators_configure_is_sent_beyond_the_limit() -> None:
+    found = cluster("1")
+    found.put(
+        kinds.SERVICE,
+        {"metadata": {"name": "k", "namespace": "a"}, "spec": {"clusterIP": "10.96.0.1"}},
+    )
+    put(found, "s", *addresses(0, 2))
+    assert sent(found) == ["10.96.0.1/32", POD_NETWORK]
+    (problem,) = found.render()["problems"]
+    assert problem["message"].endswith(
+        "; 2 prefixes that are not of Services are sent beyond the limit"
+    )
+
+
+def test_an_address_that_is_also_an_administrators_prefix_does_not_wait() -> None:
+    found = cluster("1")
+    found.put(
+        kinds.SERVICE,
+        {"metadata": {"name": "k", "namespace": "a"}, "spec": {"clusterIP": "198.18.0.1"}},
+    )
+    put(found, "s", *addresses(0, 3))
+    assert sent(found) == ["198.18.0.1/32", POD_NETWORK] or sent(found) == [
+        POD_NETWORK,
+        "198.18.0.1/32",
+    ]
+
+
+def test_a_service_that_goes_makes_room_for_the_next_one() -> None:
+    found = cluster("3")
+    for number in range(4):
+        put(found, f"s{number}", *addresses(number, 1), created=DAYS[number])
+    assert sent(found) == [POD_NETWORK, *hosts(0, 2)]
+    found.delete(kinds.SERVICE, "s0", "a")
+    assert sent(found) == [POD_NETWORK, *hosts(1, 2)]
+    # One that is created again under its name is the newest one.
+    put(found, "s1", *addresses(1, 1), created=DAYS[20])
+    assert sent(found) == [POD_NETWORK, *hosts(2, 2)]
+    found.delete(kinds.SERVICE, "s2", "a")
+    found.delete(kinds.SERVICE, "s3", "a")
+    assert sent(found) == [POD_NETWORK, *hosts(1, 1)]
+    assert not found.render()["problems"]
+
+
+def test_one_peer_has_a_limit_and_the_others_share_the_whole_set() -> None:
+    found = cluster("p1=2", "192.0.2.3=2", "p4=0", peers=5)
+    put(found, "s", *addresses(0, 3))
+    assert len(sent(found, "p")) == 4
+    assert [len(found.prefixes(f"p{number}")) for number in range(1, 5)] == [2, 2, 4, 4]
+    sets = {row.name: row.route_set for row in found.intent.peers.all(found.db.snapshot())}
+    assert sets["p"] == sets["p3"] == sets["p4"]
+    assert sets["p1"] == sets["p2"] != sets["p"]
+
+
+def test_a_change_of_one_service_writes_the_routes_that_differ_and_no_others() -> None:
+    found = cluster("100", advertise_namespace_limit=0)
+    for number in range(1000):
+        put(found, f"s{number:04}", *addresses(number, 1))
+    found.run()
+    put(found, "older", "198.19.0.1", created="2025-01-01T00:00:00Z")
+    # In both sets it is new; in the limited one another prefix leaves.
+    summary = found.run()
+    assert (summary.objects, summary.routes) == (1, 3)
+    put(found, "newer", "198.19.0.2", created=DAYS[9])
+    summary = found.run()
+    assert (summary.objects, summary.routes) == (1, 1)
+
+
+def test_a_limit_that_a_peer_makes_known_concerns_that_peer_until_it_is_lifted() -> None:
+    found = cluster(peers=2)
+    put(found, "s", *addresses(0, 5))
+    assert len(sent(found)) == 6
+    learn(found, "p1", 3)
+    assert (len(sent(found)), sent(found, "p1")) == (6, [POD_NETWORK, *hosts(0, 2)])
+    assert use(found) == [("p1", 3, 6, 3, True)]
+    (problem,) = found.render()["problems"]
+    assert "(the peer ended the session: Maximum Number of Prefixes Reached)" in problem["message"]
+    learn(found, "p1", None)
+    assert len(sent(found, "p1")) == 6
+    assert use(found) == []
+    assert not found.render()["problems"]
+    sets = {row.route_set for row in found.intent.routes.all(found.db.snapshot())}
+    assert len(sets) == 1
+
+
+def test_the_lower_one_of_two_limits_is_in_effect() -> None:
+    found = cluster("4")
+    put(found, "s", *addresses(0, 9))
+    learn(found, "p", 7)
+    assert (len(sent(found)), use(found)) == (4, [("p", 4, 10, 6, False)])
+    learn(found, "p", 2)
+    assert (len(sent(found)), use(found)) == (2, [("p", 2, 10, 8, True)])
+
+
+def test_explain_names_the_limit_of_what_waits() -> None:
+    found = cluster("3")
+    put(found, "s", *addresses(0, 4))
+    found.run()
+    rows = [
+        row
+        for some in found.compiler.explainer().explain(parse_target("a/s", {}))
+        for row in some
+        if row.type == "ExternalIP"
+    ]
+    assert [row.reason for row in rows] == ["Advertised", "Advertised", "PeerLimit", "PeerLimit"]
+    assert rows[-1].message == (
+        "the peer is sent no more than 3 prefixes of ipv4-unicast (--advertise-peer-limit), and older "
+        "Services have them"
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_history_comes_to_what_a_fresh_compiler_finds(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  reproducible
+    found = cluster("5", "p1=3", peers=3)
+    for _ in range(60):
+        name = f"s{chance.randrange(8)}"
+        match chance.randrange(6):
+            case 0:
+                found.delete(kinds.SERVICE, name, "a")
+            case 1:
+                learn(found, "p2", chance.choice([None, 2, 4]))
+            case _:
+                some = [addresses(chance.randrange(12), 1)[0] for _ in range(chance.randrange(4))]
+                put(found, name, *some, created=chance.choice(DAYS[:3]))
+        if chance.random() < 0.6:
+            found.run()
+    learn(found, "p2", 4)
+    found.run()
+    fresh = cluster("5", "p1=3", peers=3)
+    learn(fresh, "p2", 4)
+    for row in found.resources.services.all(found.db.snapshot()):
+        created = row.metadata.creation_timestamp
+        put(fresh, row.metadata.name, *row.spec.external_ips, created=created)
+    fresh.run()
+    assert found.render() == fresh.render()
+    assert sorted(use(found)) == sorted(use(fresh))
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "=5", "p=", "p=x", "1.5"])
+def test_a_limit_that_cannot_be_read_is_an_error_of_its_option(text: str) -> None:
+    with pytest.raises(InvalidOption, match="neither N nor PEER=N"):
+        IntentOptions(advertise_peer_limit=(text,))
+
+
+def test_a_limit_is_found_by_name_address_or_interface() -> None:
+    options = IntentOptions(advertise_peer_limit=("7", "tor=1", "2001:db8::1=2", "eth0=3", "off=0"))
+    assert options.peer_limit("tor", None, None) == 1
+    assert options.peer_limit("a", "2001:db8::1", None) == 2
+    assert options.peer_limit("a", None, "eth0") == 3
+    assert options.peer_limit("a", "192.0.2.1", None) == 7
+    assert options.peer_limit("off") == 0
+    assert IntentOptions().peer_limit("a") == 0
+
+
+def test_families_have_limits_of_their_own() -> None:
+    found = cluster("3")
+    families: list[dict[str, Any]] = [
+        {"afi": afi, "safi": "unicast", "advertisements": {}} for afi in ("ipv4", "ipv6")
+    ]
+    found.put(kinds.PEER_CONFIG, {"metadata": {"name": "p"}, "spec": {"families": families}})
+    put(found, "s", *addresses(0, 4), *(f"2001:db8::{n}" for n in range(1, 5)))
+    found.run()
+    counts = {
+        family: sum(row.family == family for row in found.intent.routes.all(found.db.snapshot()))
+        for family in (IPV4_UNICAST, IPV6_UNICAST)
+    }
+    # Of the whole set, and of the limited one.
+    assert counts == {IPV4_UNICAST: 5 + 3, IPV6_UNICAST: 4 + 3}
