@@ -27,6 +27,7 @@ _PARTS: Final[Mapping[str, str]] = {
     "RawConfig": "raw configuration has no effect",
     "EVPN": "EVPN has no effect",
     "BFD": "no BFD is spoken",
+    "KernelRoutes": "accepted routes are not installed in the kernel",
     "LeftOut": "the object is left out",
 }
 OTHER_NAMESPACE: Final = "OtherNamespace"

@@ -225,3 +225,15 @@ def test_a_path_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == (
         "waggle check: /no/such/path: there is no such file or directory\n"
     )
+
+
+def test_accepted_routes_that_the_kernel_does_not_get_are_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receiving = neighbor(toReceive={"allowed": {"mode": "all"}})
+    path = tmp_path / "objects.yaml"
+    objects = [node("n", "a"), configuration("tor", {"bgp": {"routers": [router(receiving)]}})]
+    path.write_text(yaml.safe_dump_all(objects))
+    assert main(["check", "-f", str(path)]) == 1
+    line = "neighbor 203.0.113.9: accepted routes are not installed in the kernel\n"
+    assert capsys.readouterr().out.endswith(line)

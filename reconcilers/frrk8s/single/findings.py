@@ -10,6 +10,7 @@ from resources.errors import FieldError
 RAW_CONFIG: Final = "RawConfig"
 EVPN: Final = "EVPN"
 BFD: Final = "BFD"
+KERNEL_ROUTES: Final = "KernelRoutes"
 """Reasons of the condition PartiallyApplied."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reconcilers.frrk8s.exports import Available
-from reconcilers.frrk8s.single.findings import EVPN, RAW_CONFIG, Findings
+from reconcilers.frrk8s.single.findings import EVPN, KERNEL_ROUTES, RAW_CONFIG, Findings
 from reconcilers.frrk8s.single.neighbors import Neighbors
 from reconcilers.frrk8s.single.vrfs import Vrfs
 from reconcilers.frrk8s.unit import Compiled, Missing, ProfilePart, RouterPart, Unit, VrfPrefixes
@@ -46,6 +46,7 @@ class _Compiler:
             routers.append((yield from self._router(router, f"spec.bgp.routers[{i}]")))
         if row.spec.raw.raw_config:
             findings.no_effect(RAW_CONFIG, "spec.raw.rawConfig", "raw configuration has no effect")
+        self._kernel_routes(routers)
         if findings.errors:
             return Compiled(errors=tuple(findings.errors), missing=tuple(findings.missing))
         return Compiled(
@@ -60,6 +61,20 @@ class _Compiler:
                 if part.session.password is not None
             ),
         )
+
+    def _kernel_routes(self, routers: Sequence[RouterPart]) -> None:
+        """Report the neighbours from which routes are accepted: one finding, which has their number."""
+        accepting = [
+            part
+            for router in routers
+            for part in router.neighbors
+            if part.settings.accept is None or part.settings.accept
+        ]
+        if accepting:
+            first, more = accepting[0], len(accepting) - 1
+            others = f" and {more} more neighbor{'s' * (more > 1)}" if more else ""
+            text = f"{first.key}{others}: accepted routes are not installed in the kernel"
+            self._findings.no_effect(KERNEL_ROUTES, f"{first.path}.toReceive.allowed", text)
 
     def _bfd_profiles(self) -> Iterator[ProfilePart]:
         for i, spec in enumerate(self._unit.row.spec.bgp.bfd_profiles):

@@ -55,6 +55,7 @@ def test_what_is_wrong_has_its_reason() -> None:
         of("invalid", neighbor(port=0)),
         of("unresolved", neighbor(passwordSecret={"name": "gone"})),
         of("raw", raw={"rawConfig": "router bgp 1"}),
+        of("receives", neighbor(toReceive={"allowed": {"mode": "all"}})),
         of("nowhere", nodeSelector={"matchLabels": {"a": "b"}}),
         of("selector", nodeSelector={"matchLabels": {"a": "@"}}),
     ]
@@ -64,6 +65,8 @@ def test_what_is_wrong_has_its_reason() -> None:
         ("nowhere", "Selected", "False", "NoNode"),
         ("raw", "Accepted", "True", "Accepted"),
         ("raw", "PartiallyApplied", "True", "RawConfig"),
+        ("receives", "Accepted", "True", "Accepted"),
+        ("receives", "PartiallyApplied", "True", "KernelRoutes"),
         ("selector", "Accepted", "False", "Invalid"),
         ("unresolved", "Accepted", "False", "Unresolved"),
     ]

@@ -179,8 +179,9 @@ def test_objects_are_in_conflict_exactly_while_one_or_two_of_them_are(
 def test_the_objects_of_a_problem_do_not_go_together(objects: dict[str, list[Spec]]) -> None:
     units = {found.ref: found for found in units_of(objects)}
     for problem in merge(list(units.values())).problems:
-        alone = merge([units[ref] for ref in problem.objects])
-        assert alone.routers is None
+        if problem.category != "unsupported":
+            alone = merge([units[ref] for ref in problem.objects])
+            assert alone.routers is None
 
 
 @UNHURRIED

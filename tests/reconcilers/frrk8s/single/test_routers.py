@@ -40,3 +40,25 @@ def test_what_has_no_effect_has_a_reason_and_does_not_stop_the_object() -> None:
     found = compiled(unit("a", one, bfdProfiles=[{"name": "quick"}]))
     assert [reason for reason, _ in found.unsupported] == ["EVPN", "BFD", "EVPN"]
     assert len(found.routers) == 1
+
+
+def test_accepted_routes_that_the_kernel_does_not_get_are_one_finding_with_their_neighbors() -> (
+    None
+):
+    ends = [f"203.0.113.{number}" for number in (9, 10, 11)]
+    everything = {"allowed": {"mode": "all"}}
+    some = {"allowed": {"prefixes": [{"prefix": "10.0.0.0/8"}]}}
+    accepting = [
+        neighbor(address=end, toReceive=given)
+        for end, given in zip(ends, (None, everything, some), strict=True)
+    ]
+    del accepting[0]["toReceive"]
+    found = of_router(*accepting)
+    ((reason, finding),) = found.unsupported
+    assert reason == "KernelRoutes"
+    assert finding.path == "spec.bgp.routers[0].neighbors[1].toReceive.allowed"
+    assert finding.message == (
+        "neighbor 203.0.113.10 and 1 more neighbor: accepted routes are not installed in the kernel"
+    )
+    assert len(found.routers) == 1
+    assert of_router(accepting[0]).unsupported == ()
