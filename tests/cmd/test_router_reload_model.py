@@ -7,6 +7,7 @@ are compared. A seed is one run; ``WAGGLE_MODEL_RUNS`` makes more of them.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ from tests.speaker.network import INSTANCE, Host, Network
 from waggle.router.config import load
 from waggle.router.reload import apply
 
-RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "60"))
+RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "40"))
 ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 ROUTES = {
     "10.1.0.0/16": RouteAttributes(),
@@ -67,10 +68,30 @@ SETTINGS: dict[str, list[Any]] = {
     "ebgpMultihop": [1, 2],
 }
 """The values of each key of the neighbour on the left, the usual one first."""
+RANGE_SETTINGS: dict[str, list[Any]] = {
+    "prefix": ["10.0.0.2/31", "10.0.0.0/24"],
+    "import": ["all", "none", "one"],
+    "export": ["all", "none", "marked"],
+    "asn": [65001, 0, 65009],
+    "holdTime": [90, 30],
+    "enforceFirstAS": [False, True],
+}
+"""The values of each key of the prefix that contains the neighbour on the left."""
 FILE_SETTINGS: dict[str, list[Any]] = {
     "asn": [65000, 65020],
     "routerID": [ROUTER, "10.0.0.99"],
+    "neighbors": ["neighbor", "prefix", "both", "named", "named and prefix"],
+    "wide": [False, True],
     "originate": [["10.8.0.0/16"], [], ["10.8.0.0/16", "10.3.0.0/16"]],
+}
+ALL = {
+    (section, key): values
+    for section, of_section in (
+        ("left", SETTINGS),
+        ("range", RANGE_SETTINGS),
+        ("file", FILE_SETTINGS),
+    )
+    for key, values in of_section.items()
 }
 STATES = ("absent", "up", "up", "away", "away", "long away", "coming back")
 """What the neighbour on the left is doing when the file changes."""
@@ -223,47 +244,67 @@ def picture(world: World) -> dict[str, object]:
     return found
 
 
-def write(path: Path, file: Mapping[str, Any], neighbor: Mapping[str, Any]) -> Path:
-    right = {"address": RIGHT, "export": "all", "import": "all", "asn": 65002}
-    left = {"address": LEFT, "asn": 65001, **neighbor}
-    left = {key: value for key, value in left.items() if value not in (None, [])}
-    path.write_text(yaml.safe_dump({**file, "policies": POLICIES, "neighbors": [left, right]}))
+def write(path: Path, settings: Mapping[tuple[str, str], Any]) -> Path:
+    """Write a file with the settings, by section and key."""
+
+    def section(name: str) -> dict[str, Any]:
+        return {
+            key: value
+            for (part, key), value in settings.items()
+            if part == name and value not in (None, [])
+        }
+
+    file, left, prefix = section("file"), section("left"), section("range")
+    kind, wide = file.pop("neighbors"), file.pop("wide")
+    neighbors = [{"address": RIGHT, "export": "all", "import": "all", "asn": 65002}]
+    if kind != "prefix":
+        name = {"name": "tor"} if kind.startswith("named") else {}
+        neighbors.append({"address": LEFT, "asn": 65001, **left, **name})
+    restart = {"gracefulRestart": {"restartTime": 60}}
+    if kind in ("prefix", "both", "named and prefix"):
+        neighbors.append({"name": "range", **prefix, **restart})
+    if wide:
+        neighbors.append(
+            {"prefix": "10.0.0.0/16", "import": "marked", "export": "local", **restart}
+        )
+    path.write_text(yaml.safe_dump({**file, "policies": POLICIES, "neighbors": neighbors}))
     return path
 
 
-def usual(rng: random.Random, settings: Mapping[str, list[Any]]) -> dict[str, Any]:
+KIND = ("file", "neighbors")
+FREQUENT = [KIND] * 4 + [("left", "import"), ("left", "enforceFirstAS")] * 3
+"""Settings that change more often than others."""
+
+
+def usual(rng: random.Random) -> dict[tuple[str, str], Any]:
     """Return a value of each setting, mostly the usual one."""
     return {
-        key: values[0] if rng.random() < 0.8 else rng.choice(values)
-        for key, values in settings.items()
+        key: values[0] if key != KIND and rng.random() < 0.8 else rng.choice(values)
+        for key, values in ALL.items()
     }
 
 
-def other(rng: random.Random, values: list[Any], before: object) -> object:
+def other(rng: random.Random, key: tuple[str, str], before: object) -> object:
     """Return another value of a setting."""
-    return rng.choice([value for value in values if value != before])
+    return rng.choice([value for value in ALL[key] if value != before])
 
 
-@pytest.mark.parametrize("seed", range(RUNS))
-def test_after_a_reload_the_router_is_as_if_started_with_the_file(
-    seed: int, tmp_path: Path
+def compare(
+    seed: int,
+    state: str,
+    first: Mapping[tuple[str, str], Any],
+    then: Mapping[tuple[str, str], Any],
+    folder: Path,
 ) -> None:
-    rng = random.Random(seed)  # noqa: S311  a seed, no secret
-    file, left = usual(rng, FILE_SETTINGS), usual(rng, SETTINGS)
-    first = write(tmp_path / "first.yaml", file, left)
-    changed = rng.sample([*SETTINGS, *FILE_SETTINGS], 2)
-    for key in changed:
-        if key in left:
-            left[key] = other(rng, SETTINGS[key], left[key])
-        else:
-            file[key] = other(rng, FILE_SETTINGS[key], file[key])
-    then = write(tmp_path / "then.yaml", file, left)
-    state = rng.choice(STATES)
+    """Check that a router that reloads is in the end as one that was started with the file."""
+    changed = {key: then[key] for key in then if first[key] != then[key]}
+    before, after = write(folder / "first.yaml", first), write(folder / "then.yaml", then)
     reloaded, started = World(seed), World(seed)
-    reloaded.live(first, then, state)
-    started.live(then, then, state)
-    # What exceeds a limit ends a session; there is none.
-    if state in ("away", "long away") and "maximumPrefixes" not in changed:
+    reloaded.live(before, after, state)
+    started.live(after, after, state)
+    # A limit ends the session of the one router, and no session is there to be ended of the other.
+    limited = then["left", "maximumPrefixes"] == [{"limit": 4}]
+    if state in ("away", "long away") and not limited:
         # No session can correct anything: kept routes are those that the new file permits.
         for world in (reloaded, started):
             world.network.run(1)
@@ -273,3 +314,29 @@ def test_after_a_reload_the_router_is_as_if_started_with_the_file(
     for world in (reloaded, started):
         world.come_back()
     assert picture(reloaded) == picture(started), (changed, state)
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_after_a_reload_the_router_is_as_if_started_with_the_file(
+    seed: int, tmp_path: Path
+) -> None:
+    rng = random.Random(seed)  # noqa: S311  a seed, no secret
+    first = usual(rng)
+    keys: set[tuple[str, str]] = set()
+    while len(keys) < 2:
+        keys.add(rng.choice([*ALL, *FREQUENT]))
+    then = {**first, **{key: other(rng, key, first[key]) for key in sorted(keys)}}
+    compare(seed, rng.choice(STATES), first, then, tmp_path)
+
+
+@pytest.mark.parametrize("state", ["up", "away"])
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(ALL[KIND], 2)))
+def test_a_neighbour_leaves_and_joins_a_prefix_and_another_setting_changes(
+    before: str, after: str, state: str, tmp_path: Path
+) -> None:
+    seed = f"{before} {after} {state}"
+    rng = random.Random(seed)  # noqa: S311  a seed, no secret
+    first = {**usual(rng), KIND: before}
+    key = rng.choice([key for key in ALL if key != KIND])
+    then = {**first, KIND: after, key: other(rng, key, first[key])}
+    compare(len(seed), state, first, then, tmp_path)

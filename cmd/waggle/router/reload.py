@@ -5,12 +5,15 @@ Sessions whose configuration did not change stay up. Nothing is read or checked 
 
 from __future__ import annotations
 
-from speaker.api import RouteAttributes
+from collections.abc import Sequence
+
+from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes
 from speaker.nlri import Family
 from speaker.server import Speaker
 from waggle.router.config import INSTANCE, Config
 
 ORIGINATED = RouteAttributes()
+_Peer = PeerConfig | DynamicPeerConfig
 
 
 def apply(speaker: Speaker, before: Config | None, after: Config) -> None:
@@ -34,13 +37,45 @@ def apply(speaker: Speaker, before: Config | None, after: Config) -> None:
             changes.setdefault(family, {})[nlri] = ORIGINATED
     if changes:
         speaker.update_local(INSTANCE, changes)
-    known = {} if before is None else {peer.name: peer for peer in before.peers()}
-    peers = after.peers()
-    # Removals first: a neighbour may have another name, and its former one the same address.
-    kept = {peer.name: type(peer) for peer in peers}
+    _apply_peers(speaker, [] if before is None else before.peers(), after.peers())
+
+
+def _apply_peers(speaker: Speaker, before: Sequence[_Peer], after: Sequence[_Peer]) -> None:
+    """Change the neighbours and the prefixes of neighbours.
+
+    A session passes between a prefix and a neighbour of its own with both sets of rules in force: no
+    rule applies to it that only a part of the two files has.
+    """
+    known = {peer.name: peer for peer in before}
+    wanted = {peer.name: peer for peer in after}
+    changed = [peer for peer in after if known.get(peer.name) != peer]
+    gone = [peer for name, peer in known.items() if name not in wanted]
     for name, peer in known.items():
-        if kept.get(name) is not type(peer):
+        if name in wanted and type(wanted[name]) is not type(peer):
             speaker.remove_peer(INSTANCE, name)
-    for peer in peers:
-        if known.get(peer.name) != peer:
+    # A neighbour with another name may have the address of a former one, which goes first. The others
+    # take their sessions over from a prefix, before that changes.
+    former = {_end(peer) for peer in gone}
+    early = [peer for peer in changed if _is_neighbor(peer) and _end(peer) not in former]
+    for peer in early:
+        speaker.set_peer(INSTANCE, peer)
+    for peer in changed:
+        if not _is_neighbor(peer):
             speaker.set_peer(INSTANCE, peer)
+    for peer in gone:
+        if _is_neighbor(peer):
+            speaker.remove_peer(INSTANCE, peer.name)
+    for peer in changed:
+        if _is_neighbor(peer) and peer not in early:
+            speaker.set_peer(INSTANCE, peer)
+    for peer in gone:
+        if not _is_neighbor(peer):
+            speaker.remove_peer(INSTANCE, peer.name)
+
+
+def _is_neighbor(peer: _Peer) -> bool:
+    return isinstance(peer, PeerConfig)
+
+
+def _end(peer: _Peer) -> tuple[str | None, str | None]:
+    return (peer.address, peer.interface) if isinstance(peer, PeerConfig) else (peer.prefix, None)

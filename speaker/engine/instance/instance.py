@@ -13,6 +13,7 @@ from typing import Final
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, UnknownName
 from speaker.engine.effect_of_change import Effect, effect_of
 from speaker.engine.established_peer import EstablishedPeer
+from speaker.engine.instance.dynamic_peers import DynamicPeers
 from speaker.engine.instance.outbound_updates import OutboundUpdates
 from speaker.engine.instance.peers_by_address import PeersByAddress
 from speaker.engine.instance.plain_updates import PlainUpdates
@@ -36,8 +37,6 @@ DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
 SOFT_FIELDS: Final = frozenset({"selection_deferral_time", "originate", "imports"})
 """Settings of an instance whose change leaves all sessions as they are."""
-SILENT_SECONDS: Final = 2.0
-"""How long a dynamic peer may keep its place without an OPEN while other addresses wait for one."""
 
 
 class Instance:
@@ -79,6 +78,9 @@ class Instance:
         self._slot = slot
         self._neighbors = neighbors
         self._by_address = PeersByAddress()
+        self.dynamic_peers = DynamicPeers(
+            context, self, deconfigured=DECONFIGURED, rejected=REJECTED
+        )
         self._deferral = SelectionDeferral(context, self.name)
         if restarting:
             self._deferral.start(config.selection_deferral_time)
@@ -120,27 +122,48 @@ class Instance:
 
     def set_peer(self, config: PeerConfig | DynamicPeerConfig) -> None:
         """Create or change a peer; for the effect see `speaker.engine.effect_of_change`."""
-        if isinstance(config, DynamicPeerConfig):
-            self._set_dynamic(config)
-            return
         compile_import(config.name, config.import_)
         compile_export(config.name, config.export_policy)
+        if isinstance(config, DynamicPeerConfig):
+            self.dynamic_peers.set(config)
+            return
+        self._leave_range(config)
         peer = self.peers.get(config.name)
         if peer is None:
             self._add(Peer(self._context, self, config))
-            return
-        match effect_of(peer.config, config):
+        else:
+            self.change_peer(peer, config)
+
+    def _leave_range(self, config: PeerConfig) -> None:
+        """Have the dynamic peer with the address, or the name, of a configured one make way for it.
+
+        With the same address and name it keeps its session.
+        """
+        named = self.peers.get(config.name)
+        if config.address is not None:
+            for peer in self._by_address.peers_at(config.address):
+                if peer.dynamic is not None and peer is named:
+                    self.dynamic_peers.release(peer, config)
+                elif peer.dynamic is not None:
+                    self._remove(peer)
+        if named is not None and named.dynamic is not None:
+            self._remove(named)
+
+    def change_peer(self, peer: Peer, config: PeerConfig) -> None:
+        """Apply another configuration to a peer (`DynamicPeersOwner`)."""
+        before = peer.config
+        match effect_of(before, config):
             case Effect.NONE:
                 peer.config = config
             case Effect.REPLACE:
                 self._remove(peer)
-                self._add(Peer(self._context, self, config))
+                # A dynamic peer connects again.
+                if peer.dynamic is None:
+                    self._add(Peer(self._context, self, config))
             case Effect.RESET:
-                before = peer.config
                 peer.reconfigure(config)
                 self._configure_kept_routes(peer, before)
             case Effect.SOFT:
-                before = peer.config
                 peer.config = config
                 self._apply_soft_change(peer, before)
 
@@ -149,7 +172,15 @@ class Instance:
         if peer.config.address is None and peer.config.interface is not None:
             peer.neighbor = self._neighbors.get(peer.config.interface)
         self._by_address.add(peer)
+        self._end_dynamic_beside(peer)
         peer.start()
+
+    def _end_dynamic_beside(self, peer: Peer) -> None:
+        """End the dynamic peer at an address that was discovered for a configured one."""
+        if peer.dynamic is None and peer.neighbor is not None:
+            for other in self._by_address.peers_at(peer.neighbor):
+                if other.dynamic is not None:
+                    self._remove(other)
 
     def neighbor_found(self, interface: str, address: str | None) -> None:
         """Apply the address that was discovered on an interface (None: none is left)."""
@@ -163,10 +194,15 @@ class Instance:
                 self._by_address.discard(peer)
                 peer.neighbor_changed(address)
                 self._by_address.add(peer)
+                self._end_dynamic_beside(peer)
 
     def _remove(self, peer: Peer) -> None:
+        self.end_peer(peer, DECONFIGURED)
+
+    def end_peer(self, peer: Peer, cease: Notification) -> None:
+        """Remove a peer and end its session (`DynamicPeersOwner`)."""
         self._discard(peer)
-        peer.stop(DECONFIGURED)
+        peer.stop(cease)
 
     def _discard(self, peer: Peer) -> None:
         del self.peers[peer.name]
@@ -174,13 +210,13 @@ class Instance:
         self._by_address.discard(peer)
 
     def remove_peer(self, name: str) -> None:
-        """Remove a peer, or a dynamic peer configuration with the peers that came in by it."""
-        if self._by_address.dynamic.pop(name, None) is not None:
-            for peer in [p for p in self.peers.values() if p.dynamic == name]:
-                self._remove(peer)
-        peer_ = self.peers.get(name)
-        if peer_ is not None:
-            self._remove(peer_)
+        """Remove a peer, or a range. Where a range has the peer's address, it is a dynamic one then."""
+        self.dynamic_peers.remove(name)
+        peer = self.peers.get(name)
+        if peer is not None and (
+            peer.dynamic is not None or not self.dynamic_peers.take_over(peer)
+        ):
+            self._remove(peer)
         self._end_deferral_if_complete()
 
     def shut_down_peer(self, name: str, communication: str) -> None:
@@ -190,24 +226,9 @@ class Instance:
         self._remove_kept_routes(peer)
         self._end_deferral_if_complete()
 
-    def _set_dynamic(self, config: DynamicPeerConfig) -> None:
-        compile_import(config.name, config.import_)
-        compile_export(config.name, config.export_policy)
-        before = self._by_address.dynamic.get(config.name)
-        self._by_address.dynamic[config.name] = config
-        if before is None or before == config:
-            return
-        network = ipaddress.ip_network(config.prefix)
-        for peer in [p for p in self.peers.values() if p.dynamic == config.name]:
-            address = peer.config.address
-            if address is None or ipaddress.ip_address(address) not in network:
-                self._remove(peer)
-            else:
-                self.set_peer(config.for_address(address))
-
     def dynamic(self) -> Sequence[DynamicPeerConfig]:
         """Return the dynamic peer configurations."""
-        return list(self._by_address.dynamic.values())
+        return list(self.dynamic_peers.ranges.values())
 
     def _apply_soft_change(self, peer: Peer, before: PeerConfig) -> None:
         """Apply a change that needs no new session; only differences are sent."""
@@ -281,7 +302,7 @@ class Instance:
         self.outbound.inherit(before.outbound)
         self.outbound.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections
-        self._by_address.dynamic = before._by_address.dynamic
+        self.dynamic_peers.ranges = before.dynamic_peers.ranges
         for peer in before.peers.values():
             if peer.dynamic is None:
                 successor = Peer(self._context, self, peer.config)
@@ -300,13 +321,16 @@ class Instance:
         """Take over an incoming connection; False: the caller aborts it."""
         peer = self._by_address.peer_at(remote[0])
         if peer is None:
-            config = self._by_address.dynamic_at(remote[0])
+            config = self.dynamic_peers.range_of(remote[0])
             if config is None:
-                self._reject(remote[0], "no peer has this address")
+                self.reject(remote[0], "no peer has this address")
                 return False
-            if self._is_full(config) and not self._end_silent(config):
+            if remote[0] in self.peers:
+                self.reject(remote[0], "a peer with another address has this name")
+                return False
+            if not self.dynamic_peers.has_room(config):
                 # With a Cease, so that the peer's operator does not suspect a firewall (RFC 4486).
-                self._reject(remote[0], f"{config.name} is at its limit of {config.limit}")
+                self.reject(remote[0], f"{config.name} is at its limit of {config.limit}")
                 self._context.out.append(Write(connection, (REJECTED.encode(),)))
                 self._context.out.append(Close(connection))
                 return True
@@ -314,33 +338,11 @@ class Instance:
             self._add(peer)
         return peer.connections.accepted(connection, local, remote, interface_address)
 
-    def _reject(self, address: str, reason: str) -> None:
+    def reject(self, address: str, reason: str) -> None:
+        """Count and report a rejected connection (`DynamicPeersOwner`)."""
         event = self.rejected_connections.add(address, reason, self._context.now)
         if event is not None:
             self._context.report(event)
-
-    def _is_full(self, config: DynamicPeerConfig) -> bool:
-        return sum(peer.dynamic == config.name for peer in self.peers.values()) >= config.limit
-
-    def _end_silent(self, config: DynamicPeerConfig) -> bool:
-        """End the dynamic peer that has sent no OPEN for the longest time; False without one.
-
-        Silent connections from many addresses must not keep peers out of a limited range.
-        """
-        latest = self._context.now - SILENT_SECONDS
-        silent: Peer | None = None
-        for peer in self.peers.values():
-            if peer.dynamic == config.name and peer.is_silent and not self.keeps_routes(peer):
-                since = peer.connections.primary.since
-                if since <= latest and (silent is None or since < silent.connections.primary.since):
-                    silent = peer
-        if silent is None:
-            return False
-        if silent.address is not None:
-            self._reject(silent.address, f"no OPEN came, and {config.name} is at its limit")
-        self._discard(silent)
-        silent.stop(REJECTED)
-        return True
 
     def remove_dynamic_peer(self, peer: Peer) -> None:
         """Remove a dynamic peer whose session has ended (`PeerContext`)."""
@@ -423,6 +425,7 @@ class Instance:
             self._by_address.discard(peer)
             peer.neighbor = address
             self._by_address.add(peer)
+            self._end_dynamic_beside(peer)
 
     def keeps_routes(self, peer: Peer) -> bool:
         """Return whether routes of the peer are kept without a session (`PeerContext`)."""

@@ -1,14 +1,13 @@
-"""The peers of an instance by address, and the prefixes of its dynamic peers.
+"""The peers of an instance by address.
 
 Looks up only: `speaker.engine.instance.instance` accepts or rejects the connection.
 """
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Sequence
 from typing import final
 
-from speaker.api import DynamicPeerConfig
 from speaker.fsm import State
 from speaker.peer.addresses import address_key
 from speaker.peer.peer import Peer
@@ -19,8 +18,6 @@ class PeersByAddress:
     """The addresses of one instance's peers."""
 
     def __init__(self) -> None:
-        self.dynamic: dict[str, DynamicPeerConfig] = {}
-        """Configurations of dynamic peers, by name."""
         self._peers: dict[bytes, list[Peer]] = {}
         """More than one where peers differ in their port only."""
 
@@ -45,17 +42,9 @@ class PeersByAddress:
         known = self._peers.get(address_key(remote))
         return None if known is None else min(known, key=_established)
 
-    def dynamic_at(self, remote: str) -> DynamicPeerConfig | None:
-        """Return the configuration with the longest prefix that contains an address."""
-        address = ipaddress.ip_address(remote)
-        best: DynamicPeerConfig | None = None
-        for config in self.dynamic.values():
-            network = ipaddress.ip_network(config.prefix)
-            if address in network and (
-                best is None or network.prefixlen > ipaddress.ip_network(best.prefix).prefixlen
-            ):
-                best = config
-        return best
+    def peers_at(self, remote: str) -> Sequence[Peer]:
+        """Return the peers with an address."""
+        return list(self._peers.get(address_key(remote), ()))
 
 
 def _established(peer: Peer) -> bool:
