@@ -27,7 +27,7 @@ from speaker.peer.peer import Peer
 from speaker.peer.peer_status import retry_in
 from speaker.rib.decision import Reason, explain
 from speaker.rib.export import export_attributes, export_next_hop
-from speaker.rib.key_slices import key_slices
+from speaker.rib.key_slices import in_turns, key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path
 from speaker.rib.update_group import UpdateGroup
@@ -227,7 +227,7 @@ def available(
             ]  # fmt: skip
         return
     for table in tables:
-        for keys in key_slices((table.prefixes(),), SLICE_PREFIXES):
+        for keys in key_slices(in_turns(table.prefixes_in_steps()), SLICE_PREFIXES):
             yield list(view.routes(table, keys, local=table is not loc))
 
 
@@ -288,7 +288,7 @@ def advertised(
     if group is None or established not in group.members:
         return
     if prefixes is None:
-        slices = key_slices((group.prefixes(family),), SLICE_PREFIXES)
+        slices = key_slices(in_turns(group.prefixes_in_steps(family)), SLICE_PREFIXES)
     else:
         slices = _slices_of(prefixes)
     for nlris in slices:

@@ -8,10 +8,10 @@ of its source, constant while the source exists; a new path of the source replac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import final
 
-from speaker.rib.key_slices import copied
+from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, SourceSession
 
@@ -25,11 +25,12 @@ def wire(path: Path, nlri: bytes) -> bytes:
 class AddPathAdjRibOut:
     """The advertised paths of one family."""
 
-    __slots__ = ("_advertised", "_table")
+    __slots__ = ("_advertised", "_revision", "_table")
 
     def __init__(self, table: LocRib) -> None:
         self._table = table
         self._advertised: dict[bytes, tuple[Path, ...]] = {}
+        self._revision = 0
         table.track_all_paths()
 
     def update(
@@ -47,6 +48,7 @@ class AddPathAdjRibOut:
         gone: list[bytes] = []
         announced: dict[Path, list[bytes]] = {}
         advertised = self._advertised
+        self._revision += 1
         # Sorted: the order must not depend on hashes, so that a recorded run replays identically.
         for nlri in sorted(touched):
             before = advertised.get(nlri, ())
@@ -71,9 +73,9 @@ class AddPathAdjRibOut:
                 advertised.pop(nlri, None)
         return gone, announced
 
-    def prefixes(self) -> Sequence[bytes]:
-        """Return the prefixes with an advertised path, a copy."""
-        return copied(self._advertised)
+    def prefixes_in_steps(self) -> CopySteps:
+        """Copy the prefixes with an advertised path in steps; see `copied_in_steps`."""
+        return copied_in_steps(self._advertised, lambda: self._revision)
 
     def by_path(self, nlris: Iterable[bytes] | None = None) -> dict[Path, list[bytes]]:
         """Group all advertised routes, or those of some prefixes, by path; prefixes as in `update`."""

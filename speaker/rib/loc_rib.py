@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from speaker.nlri import ENCODED_SIZE
 from speaker.rib.decision import order
-from speaker.rib.key_slices import copied
+from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib_fast_path import Change, LocRibFastPath
 from speaker.rib.path import Path, Source
 
@@ -82,7 +82,14 @@ class LocRib:
 
     def prefixes(self) -> Sequence[bytes]:
         """Return all prefixes, a copy."""
-        return copied(self._table)
+        return tuple(self._table)
+
+    def prefixes_in_steps(self) -> CopySteps:
+        """Copy all prefixes in steps; see `copied_in_steps`."""
+        return copied_in_steps(self._table, self._revision)
+
+    def _revision(self) -> int:
+        return self.revision
 
     def best_of(self, prefixes: Iterable[bytes]) -> dict[Path, list[bytes]]:
         """Group prefixes by their best path; unknown prefixes are omitted."""

@@ -17,6 +17,7 @@ from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, export_next_hop
+from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import Change, LocRib
 from speaker.rib.path import Path, Source, SourceSession, same_export
 from speaker.rib.policy import compile_export
@@ -302,12 +303,14 @@ class UpdateGroup(Generic[M]):
         self._count_left_out()
         return join_batches(batches)
 
-    def prefixes(self, family: Family) -> Sequence[bytes]:
-        """Return a copy of the prefixes of which routes may be exported."""
+    def prefixes_in_steps(self, family: Family) -> CopySteps:
+        """Copy the prefixes of which routes may be exported; see `copied_in_steps`."""
         if family in self._add_path:
-            return self._add_path[family].prefixes()
+            return self._add_path[family].prefixes_in_steps()
         table = self.tables.get(family)
-        return [] if table is None or family not in self.rules.sendable else table.prefixes()
+        if table is None or family not in self.rules.sendable:
+            return copied_in_steps((), int)
+        return table.prefixes_in_steps()
 
     def export_prefixes(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
         """Return UPDATEs with the exported routes of some prefixes, as the member has them."""

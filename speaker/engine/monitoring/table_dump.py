@@ -23,7 +23,7 @@ from speaker.engine.monitoring.monitored_peers import (
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.inbound import OWN_AS, OWN_ORIGINATOR
-from speaker.rib.key_slices import key_slices
+from speaker.rib.key_slices import in_turns, key_slices
 
 SLICE_ROUTES: Final = 1000
 """Routes of one slice."""
@@ -73,6 +73,9 @@ def adj_rib_in(
     adj_in = peer.established.adj_in
     for family in list(adj_in.families):
         for keys in key_slices(adj_in.keys(family), SLICE_ROUTES):
+            if not keys:
+                yield b""
+                continue
             for monitor in monitors:
                 updates = held(peer, monitor, family, keys, withdrawals=resend)
                 yield peer.monitored(monitor, updates, NO_TIME)
@@ -89,11 +92,13 @@ def adj_rib_out(peer: MonitoredSession) -> Iterator[bytes]:
         return
     families = group.rules.families
     for family in families:
-        for prefixes in key_slices((group.prefixes(family),), SLICE_ROUTES):
+        for prefixes in key_slices(in_turns(group.prefixes_in_steps(family)), SLICE_ROUTES):
             # A changed export policy moves the session to another group, and sends the difference.
-            if established.group is not None:
+            if prefixes and established.group is not None:
                 octets = established.group.export_prefixes(family, prefixes, established)
                 yield peer.monitored("adj-rib-out", cut(octets), NO_TIME)
+            elif not prefixes:
+                yield b""
     ends = [pack.end_of_rib(family) for family in families]
     yield peer.monitored("adj-rib-out", ends, NO_TIME)
 
@@ -103,7 +108,10 @@ def loc_rib(peer: MonitoredLocRib) -> Iterator[bytes]:
     tables = peer.instance.outbound.loc.tables
     for family in list(tables):
         table = tables[family]
-        for prefixes in key_slices((table.prefixes(),), SLICE_ROUTES):
+        for prefixes in key_slices(in_turns(table.prefixes_in_steps()), SLICE_ROUTES):
+            if not prefixes:
+                yield b""
+                continue
             updates: list[bytes] = []
             for path, some in table.best_of(prefixes).items():
                 updates += announced(family, path, some, as4=True)

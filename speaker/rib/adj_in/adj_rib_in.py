@@ -84,6 +84,8 @@ class AdjRibIn(HeldRoutes):
             if self._marks:
                 self._clear_stale(family, nlri)
             ineligible = self._tables[family]
+            if ineligible or path.rejected is not None:
+                self.changes += 1
             if path.rejected is not None:
                 shared.withdraw(nlri)
                 ineligible.update(dict.fromkeys(nlri, path))
@@ -99,10 +101,12 @@ class AdjRibIn(HeldRoutes):
                 nlri = self._choose_kept(family, nlri)
             if self._marks:
                 self._clear_stale(family, nlri)
+            self.changes += 1
             self._tables[family].update(dict.fromkeys(nlri, path))
             return
         if self._marks:
             self._clear_stale(family, nlri)
+        self.changes += 1
         self._tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
             not_installed = self._not_installed[family]
@@ -189,6 +193,7 @@ class AdjRibIn(HeldRoutes):
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Withdraw routes by key; unknown ones are ignored."""
         table = self._tables[family]
+        self.changes += 1
         counted = self._counted.get(family)
         if counted is not None:
             counted.remove([key for key in nlri if key not in table])
@@ -258,6 +263,7 @@ class AdjRibIn(HeldRoutes):
             None if self._rejects_all else self._not_installed[family],
             self._marks.pop(family, []),
         )
+        self.changes += 1
         self._tables[family] = {}
         self._not_installed[family] = set()
         self._counted.pop(family, None)
@@ -370,6 +376,7 @@ class AdjRibIn(HeldRoutes):
         table, marks = self._tables.get(family, {}), self._marks.get(family)
         excess = sum(map(len, self._tables.values())) - (self._keep or 0)
         gone = [key for key in keys if key in table][: max(0, excess)]
+        self.changes += 1
         for key in gone:
             del table[key]
         self.path_ids.forget(family, gone)
@@ -460,6 +467,7 @@ class AdjRibIn(HeldRoutes):
                 self._withdraw_from_loc_rib(family, list(table))
             self._tables[family] = {}
             self._not_installed[family] = set()
+            self.changes += 1
         marks, self._marks = self._marks, {}
         self._policy = policy
         for family, by_path in held.items():

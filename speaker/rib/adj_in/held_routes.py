@@ -15,7 +15,7 @@ from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.adj_in.stale_mark import StaleMark
-from speaker.rib.key_slices import copied, key_slices
+from speaker.rib.key_slices import copied_in_steps, key_slices
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
 
@@ -30,6 +30,7 @@ class HeldRoutes:
         "_policy",
         "_shared",
         "_tables",
+        "changes",
         "path_ids",
         "source",
     )
@@ -53,9 +54,14 @@ class HeldRoutes:
         """The routes that are not kept, of families that have any."""
         self._not_installed: dict[Family, set[bytes]] = {family: set() for family in self._tables}
         """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
+        self.changes = 0
+        """Increases with every change of `_tables`."""
         self._marks: dict[Family, list[StaleMark]] = {}
         """What is stale in the families that have stale routes: the last mark, and earlier ones whose
         routes are being removed."""
+
+    def _revision(self) -> int:
+        return self.changes
 
     @property
     def _rejects_all(self) -> bool:
@@ -148,11 +154,15 @@ class HeldRoutes:
     def keys(self, family: Family) -> Iterator[Sequence[bytes]]:
         """Iterate over lists with every key held now; duplicates may be among them.
 
-        Keys that are no longer held may be among them, too. Routes may change between two lists.
+        Keys that are no longer held may be among them, too. Routes may change between two lists. Lists
+        are empty while keys are copied.
         """
         shared = self._shared.get(family)
-        lists = () if shared is None else shared.prefix_lists()
-        return chain(lists, (list(self._tables.get(family, ())),))
+        # A copy first: routes that become ineligible later are in the log.
+        others = yield from copied_in_steps(self._tables.get(family, {}), self._revision)
+        if shared is not None:
+            yield from shared.prefix_lists()
+        yield from others
 
     def decide(self, family: Family, path: Path, nlri: bytes) -> PolicyDecision:
         """Return what the import policy decides about a held route, and by what."""
@@ -191,10 +201,18 @@ class HeldRoutes:
         if prefixes is None:
             shared, table = self._shared.get(family), self._tables.get(family, {})
             eligible = () if shared is None else shared.distinct_prefixes(size)
-            others = key_slices((copied(table),), size)
+            steps = copied_in_steps(table, self._revision)
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    others: Iterator[Sequence[bytes]] = end.value
+                    break
+                yield []
             # The log may have prefixes that became ineligible since.
             slices: Iterator[Sequence[bytes]] = chain(
-                ([key for key in keys if key not in table] for keys in eligible), others
+                ([key for key in keys if key not in table] for keys in eligible),
+                key_slices(others, size),
             )
         else:
             slices = key_slices((self._keys_of(family, nlri) for nlri in prefixes), size)
