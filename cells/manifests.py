@@ -49,7 +49,7 @@ class Manifests:
         self._known: frozenset[SourceProblem] = frozenset()
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
-        ingest = Ingest(database, tables, self.source, trace_links, fail, tables.kinds)
+        ingest = Ingest(database, tables, self.source, trace_links, fail, tables.manifest_kinds)
         if unused is not None:
             self.source.unread.subscribe(guarded(unused.put_unread, fail), fail)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
@@ -91,7 +91,7 @@ def make_source(
     options: ManifestsOptions, tables: Tables, hold: MassWithdrawHold
 ) -> ManifestsSource:
     """Return the source that reads the directories."""
-    return ManifestsSource(options.directory or (), tables.kinds, hold=hold.seconds)
+    return ManifestsSource(options.directory or (), tables.manifest_kinds, hold=hold.seconds)
 
 
 WIRING = Wiring(

@@ -57,7 +57,7 @@ class LastValidObjects:
         jobs.add("write-last-valid", self._run)
 
     async def _start(self) -> None:
-        files = await self._file.read(lambda octets: decode(octets, self._tables.kinds))
+        files = await self._file.read(lambda octets: decode(octets, self._tables.manifest_kinds))
         if files is not None:
             self._source.restore(files)
         self._file.report(self._health)

@@ -304,6 +304,14 @@ class AdvertiseLimit(msgspec.Struct, frozen=True):
         return "--advertise-peer-limit"
 
 
+class NextHops(msgspec.Struct, frozen=True):
+    """The next hops of the routes that a peer advertises, or advertised in its last session."""
+
+    instance: str
+    peer: str
+    addresses: tuple[str, ...]
+
+
 class Attributes(msgspec.Struct, frozen=True):
     """Path attributes that a route carries, the same for every peer of its set."""
 

@@ -59,6 +59,33 @@ class IntentOptions(Options, frozen=True):
             metavar="CIDR",
         ),
     ] = ()
+    advertise_permit: Annotated[
+        tuple[str, ...],
+        setting(
+            "prefix; repeatable. Addresses of Services within are advertised although a Node, a Pod, "
+            "the Kubernetes API, another Service, a peer, a next hop or a default gateway has them",
+            flag="--advertise-permit",
+            metavar="CIDR",
+        ),
+    ] = ()
+    advertise_namespaces: Annotated[
+        Literal["any", "annotated"],
+        setting(
+            "namespaces whose Services may use addresses that no annotation "
+            "waggle.dev/service-addresses of the Namespace grants. any: those without the annotation; "
+            "annotated: none",
+            flag="--advertise-namespaces",
+        ),
+    ] = "any"
+    service_cidr: Annotated[
+        tuple[str, ...],
+        setting(
+            "range of cluster IPs; repeatable. No external IP within is advertised. For clusters "
+            "without ServiceCIDR objects, which have the ranges since Kubernetes 1.33",
+            flag="--service-cidr",
+            metavar="CIDR",
+        ),
+    ] = ()
     advertise_min_length_ipv4: Annotated[
         int,
         msgspec.Meta(ge=0, le=32),
@@ -129,6 +156,8 @@ class IntentOptions(Options, frozen=True):
         for flag, texts in (
             ("--advertise-allow", self.advertise_allow),
             ("--advertise-deny", self.advertise_deny),
+            ("--advertise-permit", self.advertise_permit),
+            ("--service-cidr", self.service_cidr),
         ):
             for text in texts:
                 try:

@@ -8,6 +8,7 @@ from reconcilers.model import (
     Generated,
     Instance,
     LearnedLimit,
+    NextHops,
     ObjectAnnotations,
     ObjectRef,
     Peer,
@@ -78,6 +79,10 @@ class IntentTables:
         self.advertise_limits: Table[AdvertiseLimit] = db.table(
             "advertise-limits", Index(KEY, lambda row: (row.instance, row.peer, row.family))
         )
+        self.next_hops: Table[NextHops] = db.table(
+            "next_hops", Index(KEY, lambda row: (row.instance, row.peer))
+        )
+        """Of the peers that are configured. Empty without a speaker."""
         self.routes: Table[Route] = db.table(
             "routes",
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),

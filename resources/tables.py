@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from resources.core import EndpointSlice, Namespace, Node, Secret, Service
 from resources.core import kinds as core
-from resources.host import Host, NodeNetwork
+from resources.host import Gateway, Host, NodeNetwork
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.meta import Resource
@@ -29,7 +29,9 @@ class Tables:
 
     def __init__(self, db: Database, kinds: Iterable[Kind[Any]] = ()) -> None:
         """``kinds`` are those of the dialects."""
-        self.kinds = Kinds(core.KINDS, (NODE_NETWORK,), kinds)
+        self.kinds = Kinds(core.KINDS, (core.CONFIG_MAP, NODE_NETWORK), kinds)
+        self.manifest_kinds = self.kinds.without(core.CONFIG_MAP)
+        """The kinds that are read of manifests."""
         self._by_kind: dict[str, Table[Any]] = {
             kind.name: db.table(kind.table, Index(KEY, lambda row: row.key), kind.indexes)
             for kind in self.kinds
@@ -42,6 +44,8 @@ class Tables:
         self.node_networks: Table[NodeNetwork] = self.of(NODE_NETWORK)
         self.host: Table[Host] = db.table("host", Index(KEY, lambda row: row.key))
         """The state of this host's kernel: one row, or none before the first netlink dump."""
+        self.gateways: Table[Gateway] = db.table("gateways", Index(KEY, lambda row: (row.address,)))
+        """Gateways of this host's default routes; empty until they have been read."""
         self.source_problems: Table[SourceProblem] = db.table(
             "source-problems", Index(KEY, _problem_key)
         )

@@ -56,6 +56,7 @@ class Candidate(NamedTuple):
     withheld: Reason | None = None
     """Why it is advertised to no peer."""
     service_field: str | None = None
+    in_pool: bool = False
 
 
 def reject(candidate: Candidate, route_set: RouteSet) -> Reason | None:

@@ -17,6 +17,7 @@ from reconcilers.antrea.passwords import SECRET
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.antrea.sources import EgressSource, PodCidrSource, ServiceSource
 from reconcilers.dialect import (
+    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Command,
@@ -99,6 +100,13 @@ class AntreaDialect(Dialect):
         """Yield the one Secret with passwords, while there is a policy."""
         if self.tables.of(BGP_POLICY).count(snapshot):
             yield compile_node.secret_key(self._of_node.namespace)
+
+    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
+        """Return the peers of all BGPPolicies."""
+        rows = self.tables.of(BGP_POLICY).all(snapshot)
+        return ClusterAddresses(
+            peers=frozenset(peer.address for row in rows for peer in row.spec.bgp_peers)
+        )
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the effective policy of the node."""

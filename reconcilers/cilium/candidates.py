@@ -40,6 +40,7 @@ class Candidate(NamedTuple):
     """False for a Service without an active endpoint of the family."""
     service_field: str | None = None
     """The field of a Service that names the address."""
+    in_pool: bool = False
 
 
 def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from reconcilers.cilium import host_needs, pod_ip_pools, report
+from reconcilers.cilium.cluster_addresses import cluster_addresses
 from reconcilers.cilium.configuration import NodeConfiguration
 from reconcilers.cilium.convert import CFP_DRAFT, PEERING_POLICIES
 from reconcilers.cilium.members import known_node
@@ -20,6 +21,7 @@ from reconcilers.cilium.sources import (
     ServiceSource,
 )
 from reconcilers.dialect import (
+    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Converter,
@@ -163,6 +165,10 @@ class CiliumDialect(Dialect):
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's NodeConfig, or the v1 policy that selects the node."""
         return self._node.compile(snapshot, context)
+
+    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:
+        """Return the addresses and pod networks of CiliumNodes, and the peers of all objects."""
+        return cluster_addresses(self.tables, snapshot, node)
 
     def candidates(
         self,

@@ -14,6 +14,7 @@ Two ways from objects to routes, on purpose different:
 
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import (
+    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Delete,
@@ -57,6 +58,7 @@ from reconcilers.dialect.route_source import (
     RowSource,
     Selection,
     ServiceAddress,
+    service_address,
 )
 from reconcilers.dialect.service_source import ServiceSource
 
@@ -67,6 +69,7 @@ __all__ = [
     "ApiPath",
     "Ask",
     "Candidate",
+    "ClusterAddresses",
     "ClusterContext",
     "ClusterIntent",
     "Command",
@@ -109,4 +112,5 @@ __all__ = [
     "ViewContext",
     "explanation_of",
     "prepare",
+    "service_address",
 ]

@@ -54,6 +54,11 @@ class Candidate(Protocol):
         """The field of a Service that names the address (`ServiceAddress`), or None."""
         ...
 
+    @property
+    def in_pool(self) -> bool:
+        """True if a pool that an administrator configured has the address (`ServiceAddress`)."""
+        ...
+
 
 def explanation_of(
     candidate: Candidate,

@@ -78,6 +78,19 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """Addresses that an object of the dialect has for the node, beside those of the Node."""
 
 
+class ClusterAddresses(msgspec.Struct, frozen=True):
+    """Addresses of the cluster that no Service may use, as text; what is none is left out."""
+
+    nodes: frozenset[str] = frozenset()
+    """Addresses of nodes."""
+    pods: frozenset[str] = frozenset()
+    """Prefixes of the Pods of nodes."""
+    peers: frozenset[str] = frozenset()
+    """Addresses of the peers of nodes."""
+    services: frozenset[str] = frozenset()
+    """Prefixes of cluster IPs."""
+
+
 class NodeContext(msgspec.Struct, frozen=True):
     """What a dialect knows of the node for which it compiles."""
 

@@ -7,7 +7,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
-from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
+from reconcilers.dialect.compilation import (
+    ClusterAddresses,
+    ClusterContext,
+    ClusterIntent,
+    NodeContext,
+    NodeIntent,
+)
 from reconcilers.dialect.extensions import (
     ApiPath,
     Command,
@@ -139,6 +145,18 @@ class Dialect:
         ``secrets_namespace`` is that of the programs, empty where no Secret may be read from it.
         """
         return ()
+
+    def cluster_addresses(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        node: str | None = None,  # noqa: ARG002
+    ) -> ClusterAddresses:
+        """Return the addresses of nodes, Pods and peers that the objects of the dialect have.
+
+        Of all nodes whose objects are in the tables (in an operator of all), or of ``node`` alone,
+        where objects are those of one node. No Service may use them.
+        """
+        return ClusterAddresses()
 
     def prepare(self, snapshot: Snapshot, node: str | None) -> Slices[None]:  # noqa: ARG002
         """Do in slices what would take `compile` or, with None for the node, `operate` long.

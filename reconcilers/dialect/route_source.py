@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
+from reconcilers.dialect.candidate import Candidate
 from reconcilers.dialect.compilation import NodeContext
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Problem
 from resources.kind import Kind
@@ -40,6 +41,8 @@ class ServiceAddress(NamedTuple):
     """Of the Service: ``spec.externalIPs`` or ``status.loadBalancer.ingress``."""
     nlri: bytes
     """The host route of the address."""
+    in_pool: bool = False
+    """True if a pool that an administrator configured has the address, and permits it."""
 
 
 class Contributed(NamedTuple):
@@ -122,6 +125,16 @@ class Address(NamedTuple):
     """Rules of a route set to the selection; set by `KindSource`."""
     service_field: str | None = None
     """The field of a Service that names the address (`ServiceAddress`), or None."""
+    in_pool: bool = False
+    """True if a pool that an administrator configured has the address."""
+
+
+def service_address(candidate: Candidate) -> ServiceAddress | None:
+    """Return the address that a Service names, for the rules; None of anything else."""
+    field, nlri = candidate.service_field, candidate.nlri
+    if field is None or nlri is None:
+        return None
+    return ServiceAddress(field, nlri, candidate.in_pool)
 
 
 class RowSource(Generic[T]):
@@ -190,8 +203,7 @@ class KindSource(RowSource[T]):
             for address in self._addresses(row):
                 origin = Origin(address.object, selection.rule, address.type)
                 contribution = Contribution(origin, selection.attributes)
-                field = address.service_field
-                named = None if field is None else ServiceAddress(field, address.nlri)
+                named = service_address(address)
                 yield Contributed(one.name, address.family, address.nlri, contribution, named)
 
     def candidates(self, snapshot: Snapshot) -> Iterator[Address]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
     Candidate,
+    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Dialect,
@@ -167,6 +168,15 @@ class Frrk8sDialect(Dialect):
             for router in row.spec.bgp.routers:
                 for neighbor in router.neighbors:
                     yield row.metadata.namespace, neighbor.password_secret.name
+
+    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
+        """Return the neighbors of all FRRConfigurations in effect: those of the namespace."""
+        rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
+        own = (row.spec.bgp for row in rows if row.metadata.namespace == self.options.namespace)
+        neighbors = (
+            neighbor for bgp in own for router in bgp.routers for neighbor in router.neighbors
+        )
+        return ClusterAddresses(peers=frozenset(one.address for one in neighbors if one.address))
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
         """True if there is a VRF, or a source address is the name of an interface."""

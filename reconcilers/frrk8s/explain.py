@@ -27,6 +27,7 @@ class Withheld(NamedTuple):
     reason: str
     message: str
     service_field: str | None = None
+    in_pool: bool = False
 
 
 def withheld(

@@ -25,7 +25,7 @@ from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.route_sets import RouteSets
-from reconcilers.intent.service_addresses import AddressRules, address_rules
+from reconcilers.intent.service_addresses import AddressRulesTracker
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
@@ -108,11 +108,11 @@ class IntentCompiler:
         """By dialect: the revisions of its tables, the node, and what its operator's part generated."""
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
-        self._addresses = AddressRules()
-        self._session_addresses = -1
-        """The revision of that table, as of the last run."""
+        self._addresses = AddressRulesTracker(
+            db, resources, intent, tuple(self._dialects.values()), node, options, on_error
+        )
         self._unsent_routes = -1
-        """Likewise."""
+        """The revision of that table, as of the last run."""
         self._compiled: dict[str, NodeIntent] = {}
         """The last intent of each dialect that it could compile."""
         self._failures: dict[str, Problem] = {}
@@ -159,9 +159,9 @@ class IntentCompiler:
             *self._shared,
             resources.nodes,
             intent.generated,
-            intent.session_addresses,
             intent.unsent_routes,
             intent.learned_limits,
+            *self._addresses.followed,
         )
         return tuple({**tables, **{table.name: table for table in shared}}.values())
 
@@ -235,12 +235,12 @@ class IntentCompiler:
         learned = intent.learned_limits.revision(snapshot)
         configuration = bool(compiled) or node != self._node or learned != self._learned_limits
         self._node, self._learned_limits = node, learned
-        revision = intent.session_addresses.revision(snapshot)
-        if not configuration and revision != self._session_addresses:
-            self._set_address_rules(snapshot, context, intent.peers.all(snapshot))
-        self._session_addresses = revision
+        judged = self._addresses.read(snapshot, compiled=bool(compiled))
+        if judged and not configuration:
+            self._set_address_rules(snapshot, intent.peers.all(snapshot))
         unsent, self._unsent_routes = self._unsent_routes, intent.unsent_routes.revision(snapshot)
         problems = configuration or unsent != self._unsent_routes
+        problems |= self._addresses.take_problems()
         if not problems and not any(sets.pending for sets in self._route_sets.values()):
             return Summary(ready=True)
         objects = written = 0
@@ -256,7 +256,7 @@ class IntentCompiler:
             intent.advertise_limits,
         ) as txn:
             if configuration:
-                self._write_configuration(txn, snapshot, context)
+                self._write_configuration(txn, snapshot)
                 yield from self._peer_limits.replace_sets(txn)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
@@ -331,7 +331,7 @@ class IntentCompiler:
                 if feeder.name not in self._failures:
                     feeder.fed_in_effect()
 
-    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot, context: NodeContext) -> None:
+    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
         intent = self._intent
         compiled = list(self._compiled.items())
@@ -369,7 +369,7 @@ class IntentCompiler:
         if drain_reason is not None:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
         sessions = self._peer_limits.apply(sessions, intent.learned_limits.all(snapshot))
-        self._set_address_rules(snapshot, context, arbitrated.peers)
+        self._set_address_rules(snapshot, arbitrated.peers)
         replace_all(txn, intent.instances, arbitrated.instances)
         replace_all(txn, intent.peers, sessions)
         replace_all(
@@ -410,14 +410,11 @@ class IntentCompiler:
         )
         self._problems = [*problems, *arbitrated.problems]
 
-    def _set_address_rules(
-        self, snapshot: Snapshot, context: NodeContext, peers: Iterable[Peer]
-    ) -> None:
-        sessions = self._intent.session_addresses.all(snapshot)
+    def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [text for one in self._compiled.values() for text in one.addresses]
-        self._addresses = address_rules(self._node, peers, self._options, sessions, addresses)
+        changes = self._addresses.update(snapshot, self._node, peers, addresses)
         for route_sets in self._route_sets.values():
-            route_sets.set_address_rules(self._addresses, snapshot, context)
+            route_sets.set_address_rules(self._addresses.rules, changes)
 
     def _write_problems(self, txn: WriteTxn) -> None:
         intent = self._intent
@@ -426,6 +423,7 @@ class IntentCompiler:
         rows = [
             *kept,
             *self._problems,
+            *self._addresses.problems,
             *self._peer_limits.problems,
             *of_sets,
             *self._object_problems.rows(),
@@ -445,7 +443,7 @@ class IntentCompiler:
             context,
             self._feeding,
             {name: route_sets.rules for name, route_sets in self._route_sets.items()},
-            self._addresses,
+            self._addresses.rules,
             self._limits,
         )
 

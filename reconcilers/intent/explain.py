@@ -14,7 +14,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import Candidate, Dialect, Feeding, NodeContext, Target
+from reconcilers.dialect import (
+    Candidate,
+    Dialect,
+    Feeding,
+    NodeContext,
+    Target,
+    service_address,
+)
 from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
 from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
@@ -205,11 +212,12 @@ class Explainer:
     ) -> RouteExplanation:
         """Apply the rules for addresses that Services name."""
         family, nlri = candidate.family, candidate.nlri
-        if candidate.service_field is None or family is None or nlri is None:
+        address = service_address(candidate)
+        if address is None or family is None or nlri is None:
             return explanation
         rejection = self._beyond_limit(candidate.object, nlri)
         if rejection is None:
-            rejection = self._addresses.reject_address(family, nlri)
+            rejection = self._addresses.reject_address(candidate.object, family, address)
         advertised: tuple[bytes, ...] = ()
         if rejection is None:
             rejections = {

@@ -67,14 +67,6 @@ class Findings:
         for object_ in [*self._rejections, *self._failures]:
             self.contributed(object_, names, {})
 
-    def concerned(self, addresses: frozenset[bytes] | None) -> list[SourceKey]:
-        """Return the objects with one of some addresses, as host routes; None: with any."""
-        return [
-            object_
-            for object_, of_sets in self._rejections.items()
-            if addresses is None or any(one.concerns(addresses) for one in of_sets.values())
-        ]
-
     def _note(self, object_: SourceKey) -> None:
         """Write the problems of one object."""
         failure = self._failures.get(object_)

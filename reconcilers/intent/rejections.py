@@ -18,7 +18,7 @@ MAX_REASONS: Final = 4
 class Rejections:
     """The addresses of one object that one route set does not get, and other problems of it there."""
 
-    __slots__ = ("_beyond", "_by_reason", "object", "problems", "rules")
+    __slots__ = ("_beyond", "_by_reason", "object", "others", "problems")
 
     def __init__(self, object_: ObjectRef) -> None:
         self.object = object_
@@ -28,8 +28,8 @@ class Rejections:
         """The number of further addresses beyond a limit, of which none is kept."""
         self.problems: dict[Problem, None] = {}
         """Of the object as a whole."""
-        self.rules: dict[ObjectRef, None] = {}
-        """The objects whose rules are a reason."""
+        self.others: dict[ObjectRef, None] = {}
+        """Other objects that are a reason."""
 
     def __bool__(self) -> bool:
         """True if there is a problem."""
@@ -55,10 +55,6 @@ class Rejections:
         else:
             self._beyond[rejection] = self._beyond.get(rejection, 0) + 1
 
-    def concerns(self, addresses: frozenset[bytes]) -> bool:
-        """True if one of some host routes is among the addresses."""
-        return any(nlri in addresses for found in self._by_reason.values() for _, nlri in found)
-
     def united(self, others: Iterable[Rejections]) -> Rejections:
         """Return the rejections of several route sets together."""
         found = Rejections(self.object)
@@ -73,7 +69,7 @@ class Rejections:
         for rejection, count in self._beyond.items():
             other._beyond[rejection] = max(count, other._beyond.get(rejection, 0))
         other.problems.update(self.problems)
-        other.rules.update(self.rules)
+        other.others.update(self.others)
 
     def problem(self, node: str) -> Problem | None:
         """Return the problem of the object for all of its addresses, on a node; None without any."""
@@ -85,7 +81,7 @@ class Rejections:
         fields = {field for found in self._by_reason.values() for field in found.values()}
         count = sum(map(len, self._by_reason.values())) + sum(self._beyond.values())
         return Problem(
-            (self.object, *sorted(self.rules)),
+            (self.object, *sorted(self.others)),
             ", ".join(sorted(fields)),
             "; ".join([*texts[:MAX_REASONS], *more]),
             count=count,

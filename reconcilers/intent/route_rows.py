@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
 
@@ -15,13 +15,10 @@ from speaker.api import InvalidConfig
 from speaker.iana import Afi
 from speaker.nlri import (
     ADDRESS_BITS,
-    IPV4_UNICAST,
-    IPV6_UNICAST,
     Family,
-    aggregate,
     prefix_to_text,
 )
-from statedb import Snapshot, Table, WriteTxn
+from statedb import Table, WriteTxn
 
 IPV4_BITS: Final = ADDRESS_BITS[Afi.IPV4]
 Contributions = dict[tuple[Family, bytes], list[Contribution]]
@@ -84,25 +81,6 @@ class RouteRows:
             if self._pieces.fill_slice():
                 yield
         return written
-
-    def containing(
-        self, snapshot: Snapshot, route_sets: Iterable[str], addresses: Iterable[bytes]
-    ) -> dict[str, set[ObjectRef]]:
-        """Return the objects with prefixes that contain one of these host routes, by source.
-
-        Costs a lookup in each set for each length that a prefix has had: two or three lengths.
-        """
-        found: dict[str, set[ObjectRef]] = {}
-        sets = tuple(route_sets)
-        for nlri in addresses:
-            family = IPV4_UNICAST if nlri[0] == IPV4_BITS else IPV6_UNICAST
-            prefixes = {aggregate(nlri, length) for length in self._lengths if length <= nlri[0]}
-            keys = [(name, family, prefix) for prefix in prefixes for name in sets]
-            for table in (self._intent.routes, self._intent.conflicting_routes):
-                for row in (table.get(snapshot, key) for key in keys):
-                    for part in () if row is None else row.contributions:
-                        found.setdefault(part.source, set()).add(part.origin.object)
-        return found
 
     def _exchange(
         self,

@@ -26,7 +26,11 @@ from reconcilers.intent.findings import Findings
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.rejections import Rejections
 from reconcilers.intent.route_rows import Contributions, RouteRows
-from reconcilers.intent.service_addresses import AddressRules
+from reconcilers.intent.service_addresses import (
+    AddressChanges,
+    AddressRules,
+    JudgedAddresses,
+)
 from reconcilers.model import Contribution, ObjectRef, Problem
 from reconcilers.slices import Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
@@ -105,6 +109,7 @@ class RouteSets:
         self._findings = Findings(dialect.name, node, object_problems)
         self._limits = limits
         self._addresses = AddressRules()
+        self._judged = JudgedAddresses()
         self._problems_changed = False
 
     @property
@@ -128,38 +133,14 @@ class RouteSets:
             or self._findings.changed
         )
 
-    def set_address_rules(
-        self, rules: AddressRules, snapshot: Snapshot, context: NodeContext
-    ) -> None:
+    def set_address_rules(self, rules: AddressRules, changes: AddressChanges) -> None:
         """Take the rules for addresses of Services.
 
-        Objects with an address that is judged differently contribute again. What finds them is not
-        proportional to the number of objects, unless an object has such an address.
+        Objects with an address that may be judged differently contribute again.
         """
-        changed = rules.changed_addresses(self._addresses)
         self._addresses = rules
-        if changed is not None and not changed:
-            return
-        for source, key in self._findings.concerned(changed):
+        for source, key in self._judged.affected(changes) if changes else ():
             self._pending.setdefault(source, {})[key] = None
-        if changed is None:
-            for source, keys in self._contributing.items():
-                self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
-            return
-        for name, refs in self._rows.containing(snapshot, self.rules, changed).items():
-            found = self._named(name, refs, context)
-            self._pending.setdefault(name, {}).update(dict.fromkeys(found))
-
-    def _named(self, source: str, refs: AbstractSet[ObjectRef], context: NodeContext) -> list[Key]:
-        """Return the keys of those of a source's contributing objects that are among these."""
-
-        def is_named(key: Key) -> bool:
-            try:
-                return self._sources[source].object(context, key) in refs
-            except Exception:  # noqa: BLE001  it is a problem when the object contributes again
-                return True
-
-        return [key for key in self._contributing[source] if is_named(key)]
 
     def collect(self, snapshot: Snapshot) -> None:
         """Note the objects that the changes since the last call affect.
@@ -270,6 +251,7 @@ class RouteSets:
         """
         of_set: dict[str, Contributions] = {}
         rejected: dict[str, Rejections] = {}
+        judged: dict[bytes, None] = {}
         ref: ObjectRef | None = None
         addresses: AddressesOfService | None = None
         at = (source.name, key)
@@ -285,7 +267,7 @@ class RouteSets:
                     continue
                 if found.address is not None and addresses is None:
                     addresses = self._limits.of_object(snapshot, ref)
-                if not self._rejects(ref, name, found, addresses, rejected):
+                if not self._rejects(ref, name, found, addresses, rejected, judged):
                     self._collect(of_set, name, source.name, found, addresses)
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
@@ -296,6 +278,7 @@ class RouteSets:
             self._findings.contributed(at, sets.names, rejected)
         if ref is None:
             return 0
+        self._judged.note((source.name, key), ref.namespace, judged, added=sets.new)
         contributing = self._contributing[source.name]
         before_sets = contributing.get(key, frozenset())
         written = 0
@@ -317,27 +300,30 @@ class RouteSets:
         found: Contributed,
         addresses: AddressesOfService | None,
         rejected: dict[str, Rejections],
+        judged: dict[bytes, None],
     ) -> bool:
-        """True if a set does not get an address that a Service names; it is added to ``rejected``."""
+        """True if a set does not get an address that a Service names; it is added to ``rejected``.
+
+        One within the limits is added to ``judged`` either way.
+        """
         if found.address is None:
             return False
-        field, nlri = found.address
+        field, nlri = found.address.field, found.address.nlri
         beyond = None if addresses is None else self._limits.reject(addresses, nlri)
         if beyond is not None:
             of_set = rejected.setdefault(name, Rejections(ref))
             of_set.add_beyond(beyond, found.family, nlri, field)
             return True
-        rejection = self._addresses.reject_address(found.family, nlri)
-        rule = None
+        judged[nlri] = None
+        rejection = self._addresses.reject_address(ref, found.family, found.address)
         if rejection is None:
             rejection = self._addresses.reject_prefix(found.family, found.nlri)
-            rule = found.contribution.origin.rule
-        if rejection is None:
-            return False
+            if rejection is None:
+                return False
+            rejection = rejection._replace(objects=(found.contribution.origin.rule,))
         of_set = rejected.setdefault(name, Rejections(ref))
         of_set.add(rejection, found.family, nlri, field)
-        if rule is not None:
-            of_set.rules[rule] = None
+        of_set.others.update(dict.fromkeys(rejection.objects))
         return True
 
     def _collect(

@@ -72,19 +72,19 @@ class SessionAddresses:
 
 
 def forget_session_addresses(database: Database, intent: IntentTables) -> None:
-    """Delete the addresses of peers that are not configured any more.
+    """Delete the addresses and next hops of peers that are not configured any more.
 
-    In a transaction of its own: that of a round of intent lasts for many turns of the loop, in which
+    In transactions of their own: that of a round of intent lasts for many turns of the loop, in which
     sessions get addresses.
     """
-    table, snapshot = intent.session_addresses, database.snapshot()
-    keys = [(row.instance, row.peer) for row in table.all(snapshot)]
-    gone = [key for key in keys if intent.peers.get(snapshot, key) is None]
-    if not gone:
-        return
-    with database.write(table) as txn:
-        for key in gone:
-            table.delete(txn, key)
+    snapshot = database.snapshot()
+    for table in (intent.session_addresses, intent.next_hops):
+        keys = [(row.instance, row.peer) for row in table.all(snapshot)]
+        gone = [key for key in keys if intent.peers.get(snapshot, key) is None]
+        if gone:
+            with database.write(table) as txn:
+                for key in gone:
+                    table.delete(txn, key)
 
 
 def _may_be_advertised(address: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.dialect import (
+    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Companion,
@@ -163,6 +164,14 @@ class MetalLBDialect(Dialect):
         for row in self.tables.of(metallb.BGP_PEER).all(snapshot):
             if row.metadata.namespace == self.options.namespace:
                 yield row.metadata.namespace, row.spec.password_secret.name
+
+    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
+        """Return the peers of all BGPPeers in effect: those of the namespace."""
+        rows = self.tables.of(metallb.BGP_PEER).all(snapshot)
+        own = (row.spec for row in rows if row.metadata.namespace == self.options.namespace)
+        return ClusterAddresses(
+            peers=frozenset(spec.peer_address for spec in own if spec.peer_address)
+        )
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""

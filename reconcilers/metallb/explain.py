@@ -29,6 +29,7 @@ class Candidate(NamedTuple):
     nlri: bytes | None
     state: ServiceState
     service_field: str | None = INGRESS
+    in_pool: bool = True
 
 
 def candidates(state: ServiceState) -> Iterator[Candidate]:

@@ -230,5 +230,5 @@ def _prefixes(
                 prefix = aggregate(nlri, advertisement.length(family))
                 if (family, prefix) in left_out:
                     continue
-                named = ServiceAddress(INGRESS, nlri)
+                named = ServiceAddress(INGRESS, nlri, in_pool=True)
                 yield Contributed(route_set, family, prefix, contribution, named)

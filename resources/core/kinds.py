@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from resources.core import Namespace, Node, Secret, Service
+from resources.core.configmap import ConfigMap
 from resources.core.endpointslice import EndpointSlice
 from resources.core.node import node_errors, of_other_nodes
 from resources.core.secret import ENCODED, decode_secret, secret_errors
@@ -48,6 +49,7 @@ NAMESPACE = Kind(
     plural="namespaces",
     namespaced=False,
     table="namespaces",
+    of_tenants=True,
     built_in=frozenset(("", name) for name in _SYSTEM_NAMESPACES),
 )
 SERVICE = Kind(
@@ -98,6 +100,22 @@ SERVICE_CIDR = Kind(
     may_be_missing=True,
     built_in=frozenset({("", "kubernetes")}),
 )
-"""Of the dialects that declare it; not one of `KINDS`."""
+CONFIG_MAP = Kind(
+    "ConfigMap",
+    ConfigMap,
+    group="",
+    versions=("v1",),
+    plural="configmaps",
+    namespaced=True,
+    table="config-maps",
+)
+"""Read of API servers alone, and by its name; not one of `KINDS`."""
 
-KINDS: Final[tuple[Kind[Any], ...]] = (NODE, NAMESPACE, SERVICE, ENDPOINT_SLICE, SECRET)
+KINDS: Final[tuple[Kind[Any], ...]] = (
+    NODE,
+    NAMESPACE,
+    SERVICE,
+    ENDPOINT_SLICE,
+    SECRET,
+    SERVICE_CIDR,
+)

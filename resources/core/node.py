@@ -71,9 +71,12 @@ class Node(Resource, frozen=True):
 
 
 def of_other_nodes(node: Node) -> Node:
-    """Return what an agent stores of a node that is not its own: the name and the pod CIDRs."""
-    found = node.pod_networks
-    return Node(metadata=ObjectMeta(name=node.metadata.name), spec=NodeSpec(pod_cidrs=found))
+    """Return what an agent stores of a node that is not its own: name, pod CIDRs and addresses."""
+    return Node(
+        metadata=ObjectMeta(name=node.metadata.name),
+        spec=NodeSpec(pod_cidrs=node.pod_networks),
+        status=NodeStatus(addresses=node.status.addresses),
+    )
 
 
 def node_errors(node: Node) -> Iterator[FieldError]:

@@ -5,8 +5,8 @@
 * `netlink`: reads them from the kernel
 """
 
-from resources.host.network import DefaultRoute, Device, Host, Vrf
+from resources.host.network import DefaultRoute, Device, Gateway, Host, Vrf
 from resources.host.nodenetwork import NodeNetwork, node_network_errors
 
-__all__ = ["DefaultRoute", "Device", "Host", "NodeNetwork", "Vrf", "node_network_errors"]
+__all__ = ["DefaultRoute", "Device", "Gateway", "Host", "NodeNetwork", "Vrf", "node_network_errors"]
 """Without `netlink`, whose library is imported where it is started."""

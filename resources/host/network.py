@@ -37,6 +37,12 @@ class DefaultRoute(msgspec.Struct, frozen=True, order=True):
     device: str
 
 
+class Gateway(msgspec.Struct, frozen=True, order=True):
+    """A gateway of a default route, of any routing table; the row of the table ``gateways``."""
+
+    address: str
+
+
 class Vrf(msgspec.Struct, frozen=True, order=True):
     """One VRF device, and the number of its routing table."""
 

@@ -12,7 +12,15 @@ from resources.cilium.kinds import (
     POD_IP_POOL,
 )
 from resources.cilium.kinds import KINDS as CILIUM_KINDS
-from resources.core.kinds import ENDPOINT_SLICE, NAMESPACE, NODE, SECRET, SERVICE
+from resources.core.kinds import (
+    CONFIG_MAP,
+    ENDPOINT_SLICE,
+    NAMESPACE,
+    NODE,
+    SECRET,
+    SERVICE,
+    SERVICE_CIDR,
+)
 from resources.core.kinds import KINDS as CORE_KINDS
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kinds
@@ -24,6 +32,7 @@ __all__ = [
     "CILIUM_KINDS",
     "CILIUM_NODE",
     "CLUSTER_CONFIG",
+    "CONFIG_MAP",
     "CORE_KINDS",
     "ENDPOINT_SLICE",
     "KINDS",
@@ -38,4 +47,5 @@ __all__ = [
     "POD_IP_POOL",
     "SECRET",
     "SERVICE",
+    "SERVICE_CIDR",
 ]

@@ -6,7 +6,22 @@ node, of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pool
 configured by the administrator, and not subject to it.
 """
 
+from reconcilers.intent.service_addresses.judged import JudgedAddresses
 from reconcilers.intent.service_addresses.martians import martian
-from reconcilers.intent.service_addresses.rules import AddressRules, Rejection, address_rules
+from reconcilers.intent.service_addresses.rules import (
+    AddressChanges,
+    AddressRules,
+    Rejection,
+    address_rules,
+)
+from reconcilers.intent.service_addresses.tracker import AddressRulesTracker
 
-__all__ = ["AddressRules", "Rejection", "address_rules", "martian"]
+__all__ = [
+    "AddressChanges",
+    "AddressRules",
+    "AddressRulesTracker",
+    "JudgedAddresses",
+    "Rejection",
+    "address_rules",
+    "martian",
+]

@@ -3,60 +3,136 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.dialect import ServiceAddress
+from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
+from reconcilers.intent.service_addresses.grants import ANY, Grants
 from reconcilers.intent.service_addresses.martians import martian
-from reconcilers.model import Peer, SessionAddress
+from reconcilers.intent.service_addresses.networks import ClusterNetworks
+from reconcilers.model import ObjectRef, Peer, SessionAddress
 from reconcilers.options import IntentOptions
-from reconcilers.prefixes import covered, host_route
+from reconcilers.prefixes import PrefixSet, host_route
 from resources.core import Node
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+from resources.core.service import EXTERNAL_IPS
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
 
 class Rejection(NamedTuple):
-    """Why an address is not advertised: one word, and a sentence without its end."""
+    """Why an address is not advertised."""
 
     reason: str
+    """One word."""
     message: str
+    """A sentence without its end."""
     of_node: bool = False
     """True if another node may advertise the address."""
+    objects: tuple[ObjectRef, ...] = ()
+    """The objects that it is because of, beside the Service."""
+
+
+class AddressChanges(NamedTuple):
+    """The addresses that two sets of rules may judge differently."""
+
+    prefixes: PrefixSet = PrefixSet()
+    namespaces: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """True if there is one."""
+        return bool(self.prefixes) or bool(self.namespaces)
+
+
+EVERY_ADDRESS: Final = PrefixSet.of(("0.0.0.0/0", "::/0"))
 
 
 class AddressRules(msgspec.Struct, frozen=True):
-    """The rules for one node. Prefixes and host routes are wire bytes."""
+    """The rules for one node."""
 
-    own: frozenset[bytes] = frozenset()
-    """Addresses of this node, as host routes: of its Node, objects of dialects, and its sessions."""
-    peers: frozenset[bytes] = frozenset()
-    """Addresses of its peers, as host routes."""
-    allow: Mapping[Family, tuple[bytes, ...]] | None = None
+    own: PrefixSet = PrefixSet()
+    """Addresses of this node: of its Node, objects of dialects, and its sessions."""
+    peers: PrefixSet = PrefixSet()
+    """Addresses of its peers."""
+    next_hops: PrefixSet = PrefixSet()
+    """Next hops of the routes that its peers advertise."""
+    gateways: PrefixSet = PrefixSet()
+    """Gateways of its default routes."""
+    networks: ClusterNetworks = ClusterNetworks()
+    cluster_ips: ClusterIPs = ClusterIPs()
+    """Of all Services; compared by identity, as it notes its changes itself."""
+    permit: PrefixSet = PrefixSet()
+    """Prefixes within which only martians, ``deny``, ``allow`` and ``grants`` reject addresses."""
+    allow: PrefixSet | None = None
     """Prefixes outside of which nothing is advertised; None allows all."""
-    deny: Mapping[Family, tuple[bytes, ...]] = {}
+    deny: PrefixSet = PrefixSet()
+    grants: Grants = ANY
     minimum_length: Mapping[Family, int] = {}
 
-    def reject_address(self, family: Family, nlri: bytes) -> Rejection | None:
-        """Return why the address with this host route is not advertised, or None."""
+    def reject_address(
+        self, service: ObjectRef, family: Family, address: ServiceAddress
+    ) -> Rejection | None:
+        """Return why an address that a Service names is not advertised, or None."""
+        nlri = address.nlri
         special = martian(family, nlri)
         if special is not None:
             return Rejection("Martian", f"it is {special}")
-        if nlri in self.own:
-            return Rejection("NodeAddress", "it is an address of this node", of_node=True)
-        if nlri in self.peers:
-            return Rejection("PeerAddress", "it is the address of a peer", of_node=True)
-        if self.deny and covered(nlri, self.deny.get(family, ())):
+        if not self.permit.covers(family, nlri):
+            rejection = self._reject_foreign(service, family, address)
+            if rejection is not None:
+                return rejection
+        if self.deny.covers(family, nlri):
             return Rejection("Denied", "--advertise-deny has a prefix that it is in")
-        if self.allow is not None and not covered(nlri, self.allow.get(family, ())):
+        if self.allow is not None and not self.allow.covers(family, nlri):
             return Rejection("NotAllowed", "no prefix of --advertise-allow has it")
+        text = self.grants.rejection(service.namespace, family, nlri)
+        if text is not None:
+            objects = (ObjectRef("Namespace", "", service.namespace),)
+            return Rejection("NotInNamespace", text, objects=objects)
         return None
 
-    def changed_addresses(self, former: AddressRules) -> frozenset[bytes] | None:
-        """Return the host routes that are judged differently; None where it may be any address."""
-        if replace(former, own=self.own, peers=self.peers) != self:
+    def _reject_foreign(
+        self, service: ObjectRef, family: Family, address: ServiceAddress
+    ) -> Rejection | None:
+        """Return the rejection of an address that something else than the Service has, or None."""
+        nlri, networks = address.nlri, self.networks
+        if self.own.covers(family, nlri):
+            return Rejection("NodeAddress", "it is an address of this node", of_node=True)
+        if self.peers.covers(family, nlri):
+            return Rejection("PeerAddress", "it is the address of a peer", of_node=True)
+        if address.in_pool:
+            # The administrator has decided what is in a pool.
             return None
-        return (self.own ^ former.own) | (self.peers ^ former.peers)
+        if networks.nodes.covers(family, nlri):
+            return Rejection("NodeAddress", "it is an address of a Node")
+        if networks.api.covers(family, nlri):
+            return Rejection("ApiServer", "it is an address of the Kubernetes API")
+        if networks.pods.covers(family, nlri) and not networks.own_pods.covers(family, nlri):
+            text = "it is within the pod network of another Node"
+            return Rejection("PodAddress", text, of_node=True)
+        if networks.peers.covers(family, nlri):
+            return Rejection("PeerAddress", "it is the address of a peer of another node")
+        if self.next_hops.covers(family, nlri):
+            text = "it is the next hop of a received route"
+            return Rejection("NextHop", text, of_node=True)
+        if self.gateways.covers(family, nlri):
+            return Rejection("Gateway", "it is a default gateway of this node", of_node=True)
+        if address.field == EXTERNAL_IPS:
+            return self._reject_cluster_ip(service, family, nlri)
+        return None
+
+    def _reject_cluster_ip(
+        self, service: ObjectRef, family: Family, nlri: bytes
+    ) -> Rejection | None:
+        owner = self.cluster_ips.other_owner(nlri, service)
+        if owner is not None:
+            return Rejection("ClusterIP", f"it is the cluster IP of {owner}", objects=(owner,))
+        within = self.networks.services.match(family, nlri)
+        if within is not None:
+            text = prefix_to_text(family, within)
+            return Rejection("ServiceRange", f"it is within {text}, the range of cluster IPs")
+        return None
 
     def reject_prefix(self, family: Family, prefix: bytes) -> Rejection | None:
         """Return why an aggregate is not advertised, or None."""
@@ -65,6 +141,23 @@ class AddressRules(msgspec.Struct, frozen=True):
             return None
         text = f"its aggregate has the length {prefix[0]}, and {minimum} is the shortest allowed"
         return Rejection("AggregateTooShort", text)
+
+    def changes_since(self, former: AddressRules) -> AddressChanges:
+        """Return what may be judged differently; changes of ``cluster_ips`` are not among it."""
+        before = replace(former, cluster_ips=self.cluster_ips)
+        changes = [getattr(self, name).difference(getattr(before, name)) for name in _SETS]
+        changes += self.networks.differences(before.networks)
+        same = {name: getattr(self, name) for name in (*_SETS, "networks", "grants")}
+        if replace(before, **same) != self:
+            return AddressChanges(EVERY_ADDRESS)
+        namespaces = self.grants.changes_since(before.grants)
+        if namespaces is None:
+            return AddressChanges(EVERY_ADDRESS)
+        found = (one for changed in changes for one in changed)
+        return AddressChanges(PrefixSet.of_wire(found), namespaces)
+
+
+_SETS: Final = ("own", "peers", "next_hops", "gateways")
 
 
 def address_rules(
@@ -85,10 +178,12 @@ def address_rules(
     texts += [peer.local_address for peer in sessions if peer.local_address is not None]
     texts += [row.address for row in session_addresses if (row.instance, row.peer) in names]
     return AddressRules(
-        own=_host_routes(texts),
-        peers=_host_routes(peer.address for peer in sessions if peer.address is not None),
-        allow=_by_family(options.advertise_allow) if options.advertise_allow else None,
-        deny=_by_family(options.advertise_deny),
+        own=host_routes(texts),
+        peers=host_routes(peer.address for peer in sessions if peer.address is not None),
+        permit=PrefixSet.of(options.advertise_permit),
+        allow=PrefixSet.of(options.advertise_allow) if options.advertise_allow else None,
+        deny=PrefixSet.of(options.advertise_deny),
+        grants=Grants(annotated_only=options.advertise_namespaces == "annotated"),
         minimum_length={
             IPV4_UNICAST: options.advertise_min_length_ipv4,
             IPV6_UNICAST: options.advertise_min_length_ipv6,
@@ -96,20 +191,12 @@ def address_rules(
     )
 
 
-def _host_routes(texts: Iterable[str]) -> frozenset[bytes]:
+def host_routes(texts: Iterable[str]) -> PrefixSet:
     """Return the host routes of addresses; host names among them are left out."""
-    found = set()
+    found = []
     for text in texts:
         try:
-            found.add(host_route(text)[1])
+            found.append(host_route(text))
         except OSError:
             continue
-    return frozenset(found)
-
-
-def _by_family(prefixes: Iterable[str]) -> dict[Family, tuple[bytes, ...]]:
-    found: dict[Family, tuple[bytes, ...]] = {}
-    for text in prefixes:
-        family, nlri = prefix_to_wire(text)
-        found[family] = (*found.get(family, ()), nlri)
-    return found
+    return PrefixSet.of_wire(found)

@@ -374,5 +374,6 @@ def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     names = {table.name for table in cluster.compiler.followed}
     tables: tuple[Table[Any], ...] = cluster.resources.resources
     # And the kernel, what the operator generates in the same process, and sessions.
-    others = {"host", "generated", "session_addresses", "unsent-routes", "learned-limits"}
+    of_sessions = {"session_addresses", "next_hops", "unsent-routes", "learned-limits"}
+    others = {"host", "gateways", "generated", *of_sessions}
     assert names == {table.name for table in tables} | others

@@ -7,14 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.intent.service_addresses import address_rules
+from reconcilers.dialect import ServiceAddress
+from reconcilers.intent.service_addresses import AddressRules, Rejection, address_rules
+from reconcilers.model import ObjectRef
 from reconcilers.options import IntentOptions
 from reconcilers.prefixes import host_route
+from resources.core.service import EXTERNAL_IPS
 from resources.option_declarations import InvalidOption
 from speaker.nlri import prefix_to_wire
 from tests.reconcilers.build import NODE, Cluster
 from tests.support import kinds
 
+WEB = ObjectRef("Service", "shop", "web")
 MARTIANS = [
     "0.0.0.0",
     "0.1.2.3",
@@ -43,10 +47,13 @@ GOOD += ["fd00::1", "2001:db8::1", "fec0::1", "::c000:201", "64:ff9b::198.51.100
 GOOD += ["64:ff9b:1::7f00:1", "2002:c633:6401::1", "2003:7f00:1::1"]
 
 
+def judged(rules: AddressRules, address: str) -> Rejection | None:
+    family, nlri = host_route(address)
+    return rules.reject_address(WEB, family, ServiceAddress(EXTERNAL_IPS, nlri))
+
+
 def reason(address: str, **options: Any) -> str | None:  # noqa: ANN401
-    rejection = address_rules(None, (), IntentOptions(**options)).reject_address(
-        *host_route(address)
-    )
+    rejection = judged(address_rules(None, (), IntentOptions(**options)), address)
     return None if rejection is None else rejection.reason
 
 
@@ -67,7 +74,7 @@ def test_private_documentation_and_global_addresses_are_accepted(address: str) -
 
 def test_a_martian_within_an_ipv6_address_is_named() -> None:
     rules = address_rules(None, (), IntentOptions())
-    found = rules.reject_address(*host_route("64:ff9b::169.254.169.254"))
+    found = judged(rules, "64:ff9b::169.254.169.254")
     assert found is not None
     assert found.message == (
         "it is a NAT64 address (64:ff9b::/96) with a link-local address (169.254.0.0/16)"
@@ -113,7 +120,9 @@ def test_an_aggregate_has_a_shortest_length(prefix: str, accepted: bool) -> None
     assert address_rules(None, (), options).reject_prefix(family, nlri) is None
 
 
-@pytest.mark.parametrize("flag", ["advertise_allow", "advertise_deny"])
+@pytest.mark.parametrize(
+    "flag", ["advertise_allow", "advertise_deny", "advertise_permit", "service_cidr"]
+)
 def test_a_prefix_that_cannot_be_read_is_an_error_of_its_option(flag: str) -> None:
     given: Any = {flag: ("10.0.0.1/8",)}
     with pytest.raises(InvalidOption, match="host bits") as caught:

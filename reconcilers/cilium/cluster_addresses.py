@@ -1,0 +1,44 @@
+"""The addresses of nodes, Pods and peers that Cilium's objects have: no Service may use them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcilers.cilium.members import addresses_of
+from reconcilers.dialect import ClusterAddresses
+from resources.cilium.kinds import CILIUM_NODE, CLUSTER_CONFIG, NODE_CONFIG, PEERING_POLICY
+from resources.tables import Tables
+from statedb import Snapshot
+
+
+def cluster_addresses(tables: Tables, snapshot: Snapshot, node: str | None) -> ClusterAddresses:
+    """Return what the objects in the tables have, the CiliumNodes of all nodes or of one."""
+    rows = [
+        row for row in tables.of(CILIUM_NODE).all(snapshot) if node in (None, row.metadata.name)
+    ]
+    ipam = [row.spec.ipam for row in rows]
+    pools = (
+        text for one in ipam for allocation in one.pools.allocated for text in allocation.cidrs
+    )
+    return ClusterAddresses(
+        nodes=frozenset(text for row in rows for text in addresses_of(row)),
+        pods=frozenset((*(text for one in ipam for text in one.pod_cidrs), *pools)),
+        peers=frozenset(_peers(tables, snapshot)),
+    )
+
+
+def _peers(tables: Tables, snapshot: Snapshot) -> Iterator[str]:
+    for config in tables.of(CLUSTER_CONFIG).all(snapshot):
+        for instance in config.spec.bgp_instances:
+            yield from (peer.peer_address for peer in instance.peers if peer.peer_address)
+    for of_node in tables.of(NODE_CONFIG).all(snapshot):
+        for one in of_node.spec.bgp_instances:
+            yield from (peer.peer_address for peer in one.peers if peer.peer_address)
+    for policy in tables.of(PEERING_POLICY).all(snapshot):
+        for router in policy.spec.virtual_routers:
+            for neighbor in router.neighbors:
+                try:
+                    yield neighbor.address
+                except ValueError:
+                    # A problem of the policy, which has no session with it.
+                    continue

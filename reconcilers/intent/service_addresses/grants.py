@@ -1,0 +1,113 @@
+"""The prefixes that the Services of a namespace may use: an annotation of the Namespace. Pure.
+
+The annotation narrows what is advertised, and never permits what another rule rejects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.model import ObjectRef, Problem
+from reconcilers.prefixes import PrefixSet
+from resources.addresses import canonical_prefix
+from resources.core import Namespace
+from resources.enumeration import enumerate_some
+from resources.errors import shortened
+from speaker.nlri import Family
+
+ANNOTATION: Final = "waggle.dev/service-addresses"
+FIELD: Final = f"metadata.annotations[{ANNOTATION}]"
+SHOWN_PREFIXES: Final = 4
+"""Prefixes of a namespace that a message has."""
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """What one Namespace with the annotation grants."""
+
+    text: str
+    """The value of the annotation."""
+    prefixes: tuple[str, ...] = ()
+    covered: PrefixSet = PrefixSet()
+    error: str = ""
+    """Why the value is no list of prefixes; the prefixes are then those of its last valid value."""
+    valid_before: bool = True
+    """False if there was no valid value."""
+
+
+class Grants(msgspec.Struct, frozen=True):
+    """What all Namespaces grant, by their names; others grant everything, or nothing."""
+
+    annotated_only: bool = False
+    """True if a Namespace without the annotation grants nothing."""
+    by_namespace: Mapping[str, Grant] = {}
+
+    def rejection(self, namespace: str, family: Family, nlri: bytes) -> str | None:
+        """Return why a Service of a namespace may not use an address, or None."""
+        grant = self.by_namespace.get(namespace)
+        if grant is None:
+            if not self.annotated_only:
+                return None
+            required = f"--advertise-namespaces=annotated requires {ANNOTATION}"
+            return f"namespace {namespace} has no annotation with prefixes ({required})"
+        if grant.covered.covers(family, nlri):
+            return None
+        if not grant.valid_before:
+            return f"the annotation {ANNOTATION} of namespace {namespace} is no list of prefixes"
+        shown = enumerate_some(grant.prefixes, SHOWN_PREFIXES) if grant.prefixes else "no address"
+        return f"namespace {namespace} may use {shown} (annotation {ANNOTATION})"
+
+    def changes_since(self, former: Grants) -> frozenset[str] | None:
+        """Return the namespaces that grant something else; None where it may be any."""
+        if self.annotated_only != former.annotated_only:
+            return None
+        mine, theirs = self.by_namespace, former.by_namespace
+        if mine is theirs:
+            return frozenset()
+        return frozenset(
+            name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)
+        )
+
+    def with_namespace(self, name: str, row: Namespace | None) -> Grants:
+        """Return the grants after a change of one Namespace; None: it is gone."""
+        grants = dict(self.by_namespace)
+        former = grants.pop(name, None)
+        text = None if row is None else row.metadata.annotations.get(ANNOTATION)
+        if text is not None:
+            grants[name] = parse_grant(text, former)
+        return self if grants == self.by_namespace else replace(self, by_namespace=grants)
+
+    def problems(self) -> list[Problem]:
+        """Return a problem for each Namespace whose annotation is no list of prefixes."""
+        return [
+            Problem((ObjectRef("Namespace", "", name),), FIELD, grant.error)
+            for name, grant in sorted(self.by_namespace.items())
+            if grant.error
+        ]
+
+
+ANY: Final = Grants()
+"""Every namespace may use every address."""
+
+
+def parse_grant(text: str, former: Grant | None = None) -> Grant:
+    """Return what a value of the annotation grants.
+
+    ``former`` is what the value before it granted: of a value that is no list of prefixes, the last
+    valid one stays in effect.
+    """
+    prefixes = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            prefixes.append(canonical_prefix(part))
+        except ValueError:
+            wrong = f"{shortened(part)} is no prefix: it has to be prefixes, separated by commas"
+            if former is None or not former.valid_before:
+                effect = "until then the namespace may use no address"
+                return Grant(text, error=f"{wrong}; {effect}", valid_before=False)
+            effect = "its last valid value stays in effect"
+            return replace(former, text=text, error=f"{wrong}; {effect}")
+    return Grant(text, tuple(prefixes), PrefixSet.of(prefixes))

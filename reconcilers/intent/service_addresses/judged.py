@@ -1,0 +1,47 @@
+"""The addresses of the objects of one dialect's route sources, for when they are judged differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, final
+
+from reconcilers.intent.service_addresses.rules import AddressChanges
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from statedb import Key
+
+
+class _Addresses(NamedTuple):
+    namespace: str
+    nlri: tuple[bytes, ...]
+    """Host routes."""
+
+
+@final
+class JudgedAddresses:
+    """The addresses that each object has named, advertised or not; objects are by source and key."""
+
+    def __init__(self) -> None:
+        self._of_object: dict[tuple[str, Key], _Addresses] = {}
+
+    def note(
+        self, object_: tuple[str, Key], namespace: str, nlri: Iterable[bytes], *, added: bool
+    ) -> None:
+        """Note the addresses of an object; ``added``: those that are known remain."""
+        found = dict.fromkeys(nlri)
+        before = self._of_object.get(object_) if added else None
+        if before is not None:
+            found = dict.fromkeys((*before.nlri, *found))
+        if found:
+            self._of_object[object_] = _Addresses(namespace, tuple(found))
+        else:
+            self._of_object.pop(object_, None)
+
+    def affected(self, changes: AddressChanges) -> Iterator[tuple[str, Key]]:
+        """Yield the objects with an address that may be judged differently."""
+        prefixes, namespaces = changes
+        for object_, (namespace, addresses) in self._of_object.items():
+            if namespace in namespaces or any(
+                prefixes.covers(IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST, nlri)
+                for nlri in addresses
+            ):
+                yield object_

@@ -1,0 +1,90 @@
+"""The addresses of the cluster that no Service may use: of Nodes, Pods, the API, cluster IPs. Pure.
+
+An agent of an API server reads its own Node alone. The operator publishes those of all Nodes in one
+object, which agents read by its name (`reconcilers.intent.service_addresses.published`); from manifests
+everything is computed from the objects themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from reconcilers.dialect import ClusterAddresses, Dialect
+from reconcilers.prefixes import PrefixSet
+from resources.core.kinds import BY_SERVICE, SERVICE_CIDR
+from resources.meta import ObjectKey
+from resources.tables import Tables
+from statedb import Snapshot
+
+API_SERVICE: ObjectKey = ("default", "kubernetes")
+"""The Service of the Kubernetes API."""
+
+
+class ClusterNetworks(msgspec.Struct, frozen=True):
+    """Addresses and prefixes of the cluster."""
+
+    nodes: PrefixSet = PrefixSet()
+    """Addresses of Nodes."""
+    own_pods: PrefixSet = PrefixSet()
+    """Pod networks of this node."""
+    pods: PrefixSet = PrefixSet()
+    """Pod networks of Nodes."""
+    peers: PrefixSet = PrefixSet()
+    """Addresses of peers of any node."""
+    services: PrefixSet = PrefixSet()
+    """Ranges of cluster IPs."""
+    api: PrefixSet = PrefixSet()
+    """Addresses of the Kubernetes API: of the Service ``kubernetes`` and its endpoints."""
+
+    def differences(self, other: ClusterNetworks) -> list[PrefixSet]:
+        """Return the prefixes of each set that one of the two has, and the other one has not."""
+        return [
+            getattr(self, name).difference(getattr(other, name)) for name in self.__struct_fields__
+        ]
+
+
+def cluster_addresses(
+    tables: Tables,
+    dialects: Iterable[Dialect],
+    snapshot: Snapshot,
+    on_error: Callable[[str, Exception], None],
+    node: str | None = None,
+) -> ClusterAddresses:
+    """Return the addresses of all Nodes in the tables, or of one, and what dialects have for them.
+
+    ``on_error`` takes the name of a dialect whose addresses cannot be computed, and the error.
+    """
+    rows = [row for row in tables.nodes.all(snapshot) if node in (None, row.metadata.name)]
+    parts = []
+    for dialect in dialects:
+        try:
+            parts.append(dialect.cluster_addresses(snapshot, node))
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            on_error(dialect.name, error)
+    ranges = (text for row in tables.of(SERVICE_CIDR).all(snapshot) for text in row.spec.cidrs)
+    return ClusterAddresses(
+        nodes=frozenset(
+            (
+                *(address.address for row in rows for address in row.status.addresses),
+                *(text for part in parts for text in part.nodes),
+            )
+        ),
+        pods=frozenset(
+            (
+                *(text for row in rows for text in row.pod_networks),
+                *(text for part in parts for text in part.pods),
+            )
+        ),
+        peers=frozenset(text for part in parts for text in part.peers),
+        services=frozenset(ranges),
+    )
+
+
+def api_addresses(tables: Tables, snapshot: Snapshot) -> frozenset[str]:
+    """Return the addresses of the Kubernetes API, as its Service and its EndpointSlices have them."""
+    service = tables.services.get(snapshot, API_SERVICE)
+    slices = tables.endpoint_slices.find(snapshot, BY_SERVICE, API_SERVICE)
+    endpoints = (text for piece in slices for one in piece.endpoints for text in one.addresses)
+    return frozenset((*(() if service is None else service.cluster_addresses), *endpoints))

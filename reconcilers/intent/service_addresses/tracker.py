@@ -1,0 +1,187 @@
+"""The rules for the addresses of Services as the tables change: what is judged differently since.
+
+Holds what is expensive to compute again (the cluster IPs of all Services, what Namespaces grant), and
+the last valid value of each Namespace's annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from msgspec.structs import replace
+
+from reconcilers.dialect import Dialect
+from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
+from reconcilers.intent.service_addresses.grants import Grants
+from reconcilers.intent.service_addresses.networks import (
+    ClusterNetworks,
+    api_addresses,
+    cluster_addresses,
+)
+from reconcilers.intent.service_addresses.published import decode
+from reconcilers.intent.service_addresses.rules import (
+    AddressChanges,
+    AddressRules,
+    address_rules,
+    host_routes,
+)
+from reconcilers.model import Peer, Problem
+from reconcilers.options import IntentOptions
+from reconcilers.prefixes import PrefixSet
+from reconcilers.tables import IntentTables
+from resources.core import Node
+from resources.core.kinds import CONFIG_MAP, SERVICE_CIDR
+from resources.tables import Tables
+from speaker.nlri import Family
+from statedb import Database, Snapshot, Table
+
+
+class AddressRulesTracker:
+    """The rules of one node; `read` takes the changes of tables, `update` makes rules of them."""
+
+    def __init__(
+        self,
+        db: Database,
+        resources: Tables,
+        intent: IntentTables,
+        dialects: Sequence[Dialect],
+        node: str,
+        options: IntentOptions,
+        on_error: Callable[[str, Exception], None],
+    ) -> None:
+        """``on_error`` takes the name of a dialect whose addresses are not known, and the error."""
+        self._resources = resources
+        self._intent = intent
+        self._dialects = dialects
+        self._node = node
+        self._options = options
+        self._on_error = on_error
+        self._services = resources.services.changes(db)
+        self._namespaces = resources.namespaces.changes(db)
+        self._cluster_ips = ClusterIPs()
+        self._moved: set[tuple[Family, bytes]] = set()
+        """Cluster IPs that have other owners than at the last `update`."""
+        self._grants = Grants(annotated_only=options.advertise_namespaces == "annotated")
+        self._networks = ClusterNetworks()
+        self._revisions: dict[str, tuple[int, ...]] = {}
+        """By part, as of the last `read`."""
+        self._problems_changed = False
+        self.rules = AddressRules()
+        """As of the last `update`."""
+        self.problems: Sequence[Problem] = ()
+        """Of Namespaces whose annotation is invalid."""
+
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables on which the rules depend, beside those of dialects."""
+        return (
+            *self._of_cluster,
+            *self._of_api,
+            *self._of_node,
+            self._resources.namespaces,
+        )
+
+    @property
+    def _of_cluster(self) -> tuple[Table[Any], ...]:
+        t = self._resources
+        return (t.nodes, t.of(SERVICE_CIDR), t.of(CONFIG_MAP))
+
+    @property
+    def _of_api(self) -> tuple[Table[Any], ...]:
+        return (self._resources.services, self._resources.endpoint_slices)
+
+    @property
+    def _of_node(self) -> tuple[Table[Any], ...]:
+        t, intent = self._resources, self._intent
+        return (t.node_networks, t.gateways, intent.session_addresses, intent.next_hops)
+
+    def read(self, snapshot: Snapshot, *, compiled: bool) -> bool:
+        """Take what has changed; True if rules have to be made of it.
+
+        ``compiled``: a dialect was compiled, so that its objects may have changed.
+        """
+        due = self._changed("node", self._of_node, snapshot)
+        if self._changed("cluster", self._of_cluster, snapshot) or compiled:
+            due = self._read_networks(snapshot) or due
+        if self._changed("api", self._of_api, snapshot):
+            moved = self._cluster_ips.update(self._services.next(snapshot))
+            self._moved |= moved
+            api = PrefixSet.of(api_addresses(self._resources, snapshot))
+            due = due or bool(moved) or api != self._networks.api
+            self._networks = replace(self._networks, api=api)
+        return self._read_grants(snapshot) or due
+
+    def _changed(self, part: str, tables: Iterable[Table[Any]], snapshot: Snapshot) -> bool:
+        revisions = tuple(table.revision(snapshot) for table in tables)
+        before, self._revisions[part] = self._revisions.get(part), revisions
+        return revisions != before
+
+    def _read_networks(self, snapshot: Snapshot) -> bool:
+        t, dialects = self._resources, self._dialects
+        found = cluster_addresses(t, dialects, snapshot, self._on_error)
+        own = cluster_addresses(t, dialects, snapshot, lambda *_: None, self._node)
+        published = [decode(row.data) for row in self._resources.of(CONFIG_MAP).all(snapshot)]
+        parts = [found, *published]
+        ranges = (self._options.service_cidr, *(part.services for part in parts))
+        networks = ClusterNetworks(
+            nodes=PrefixSet.of(chain.from_iterable(part.nodes for part in parts)),
+            own_pods=PrefixSet.of(own.pods),
+            pods=PrefixSet.of(chain.from_iterable(part.pods for part in parts)),
+            peers=PrefixSet.of(chain.from_iterable(part.peers for part in parts)),
+            services=PrefixSet.of(chain.from_iterable(ranges)),
+            api=self._networks.api,
+        )
+        before, self._networks = self._networks, networks
+        return networks != before
+
+    def _read_grants(self, snapshot: Snapshot) -> bool:
+        before = self._grants
+        for change in self._namespaces.next(snapshot):
+            row = None if change.deleted else change.row
+            self._grants = self._grants.with_namespace(change.row.metadata.name, row)
+        if self._grants is before:
+            return False
+        problems = self._grants.problems()
+        self._problems_changed = self._problems_changed or problems != self.problems
+        self.problems = problems
+        return True
+
+    def take_problems(self) -> bool:
+        """True if the problems have changed since the last call."""
+        changed, self._problems_changed = self._problems_changed, False
+        return changed
+
+    def update(
+        self, snapshot: Snapshot, node: Node | None, peers: Iterable[Peer], addresses: Iterable[str]
+    ) -> AddressChanges:
+        """Make the rules; returns what they judge differently than those before.
+
+        ``addresses`` are those that objects of dialects have for the node.
+        """
+        sessions = self._intent.session_addresses.all(snapshot)
+        rules = replace(
+            address_rules(node, peers, self._options, sessions, addresses),
+            next_hops=host_routes(
+                text for row in self._intent.next_hops.all(snapshot) for text in row.addresses
+            ),
+            gateways=host_routes(self._gateways(snapshot)),
+            networks=self._networks,
+            cluster_ips=self._cluster_ips,
+            grants=self._grants,
+        )
+        changes = rules.changes_since(self.rules)
+        if self._moved:
+            prefixes = PrefixSet.of_wire((*changes.prefixes, *self._moved))
+            changes = changes._replace(prefixes=prefixes)
+            self._moved = set()
+        self.rules = rules
+        return changes
+
+    def _gateways(self, snapshot: Snapshot) -> Iterator[str]:
+        described = self._resources.node_networks.get(snapshot, ("", self._node))
+        if described is not None:
+            yield from (route.gateway for route in described.host.default_routes)
+        else:
+            yield from (row.address for row in self._resources.gateways.all(snapshot))
