@@ -16,9 +16,7 @@ run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--
 
 test: $(VENV)/.installed-dev  ## everything, with real routers and an API server where they can be installed
 	@tests/support/install-routers
-	@tests/support/install-apiserver >/dev/null
-	@tests/support/install-helm >/dev/null
-	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	@$(BIN)/python -m tests.support.builds $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples
 	@$(BIN)/python -m pytest --hypothesis-profile quick -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)

@@ -9,11 +9,11 @@ import gc
 import os
 import ssl
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from tests.support import examples, netns
+from tests.support import builds, examples, helm, netns
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.server import ApiServer, api_server
@@ -26,6 +26,8 @@ COUNTED = {
     "tests of the chart": {"helm"},
 }
 """What is counted at the end when it was skipped: the markers of each group."""
+PROGRAMS: Mapping[str, Callable[[], object]] = {"apiserver": assets.find, "helm": helm.find}
+"""The programs that may be built while tests run, by the marker of the tests that need them."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,6 +80,20 @@ def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what stays until the end: modules, tests, parameters."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of the chart last: helm may be built meanwhile."""
+    items.sort(key=lambda item: item.get_closest_marker("helm") is not None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Wait for a program that is being built, before the time limit of the test begins."""
+    for marker, find in PROGRAMS.items():
+        if item.get_closest_marker(marker) is not None:
+            builds.wait(lambda find=find: not isinstance(find(), str), builds.cache())  # type: ignore[misc]
+    return (yield)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from deploy.generate import KUBE_VERSION
+from tests.support import builds
 
 _HERE = Path(__file__).parent
 
@@ -77,8 +78,7 @@ class Helm:
 def find() -> Path | str:
     """Return the program, or one sentence with the reason why there is none."""
     pinned = (_HERE / "go.mod").read_bytes() + (_HERE / "go.sum").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    found = cache / "waggle-tests" / f"helm-{hashlib.sha256(pinned).hexdigest()[:16]}"
+    found = builds.cache() / f"helm-{hashlib.sha256(pinned).hexdigest()[:16]}"
     if os.access(found, os.X_OK):
         return found
     return "no helm: tests/support/install-helm builds it where Go is installed"

@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import builds
+
 _HERE = Path(__file__).parent
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl")
 
@@ -41,8 +43,7 @@ def _folder() -> Path:
     if named:
         return Path(named)
     pinned = (_HERE / "go.mod").read_bytes() + (_HERE / "go.sum").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "waggle-tests" / f"kubernetes-{hashlib.sha256(pinned).hexdigest()[:16]}"
+    return builds.cache() / f"kubernetes-{hashlib.sha256(pinned).hexdigest()[:16]}"
 
 
 def find() -> Assets | str:
