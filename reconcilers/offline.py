@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -21,16 +22,18 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
-from reconcilers.render import Json, document
+from reconcilers.render import Json, document, problem_item
 from reconcilers.tables import IntentTables
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core
 from resources.enumeration import enumerate_some
+from resources.errors import FieldError
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
-from resources.meta import ObjectMeta
+from resources.meta import ObjectKey, ObjectMeta
 from resources.option_declarations import Options
+from resources.remaining_errors import unrelated
 from resources.source import Replace
 from resources.tables import Tables
 from statedb import Database
@@ -136,6 +139,15 @@ class OfflineIntent:
         found = self.document()
         return found | {"generated": [*found["generated"], *self.rendered()]}
 
+    def without_effect(self) -> list[Json]:
+        """Return the problems of objects and references without effect (`Dialect.without_effect`)."""
+        snapshot = self.db.snapshot()
+        return [
+            problem_item(problem)
+            for dialect in self._dialects
+            for problem in dialect.without_effect(snapshot)
+        ]
+
     def explainer(self) -> Explainer:
         """Return what explains the intent."""
         return self._compiler.explainer()
@@ -164,7 +176,11 @@ def check(
         to_come = [_nodes_to_come(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds]
         loaded.replacements.append((core.NODE, Replace(unnamed)))
     found = _Problems({}, [])
-    found.add(loaded, dialects, settings, nodes)
+    compiled = found.add(loaded, dialects, settings, nodes)
+    if loaded.rejected:
+        repaired = _Problems({}, [])
+        repaired.add_without_effect(repaired.add(_repaired(loaded), dialects, settings, nodes))
+        found.add_remaining(repaired, loaded)
     for assumed in to_come:
         if not assumed.nodes:
             continue
@@ -177,6 +193,7 @@ def check(
         replacements.append((core.NODE, Replace(assumed.nodes)))
         names = [node.metadata.name for node in assumed.nodes]
         found.add(loaded._replace(replacements=replacements), selecting, settings, names)
+    found.add_without_effect(compiled)
     return {
         "nodes": sorted(found.nodes),
         "assumedNodes": [
@@ -200,19 +217,67 @@ class _Problems(NamedTuple):
         dialects: Sequence[type[Dialect]],
         settings: OfflineSettings,
         nodes: Iterable[str],
-    ) -> None:
-        """Compile the objects for nodes, by default for all."""
+    ) -> OfflineIntent | None:
+        """Compile the objects for nodes, by default for all; returns the last compilation."""
+        compiled = None
         for names in _node_groups(loaded, dialects, settings, nodes):
             self.nodes.extend(names)
             of_node = msgspec.structs.replace(settings, node=names[0])
-            for problem in OfflineIntent(loaded, dialects, of_node).document()["problems"]:
-                key = msgspec.json.encode(problem).decode()
-                self.by_content.setdefault(key, {**problem, "nodes": []})["nodes"] += names
+            compiled = OfflineIntent(loaded, dialects, of_node)
+            for problem in compiled.document()["problems"]:
+                self._of_content(problem)["nodes"] += names
+        return compiled
+
+    def add_without_effect(self, compiled: OfflineIntent | None) -> None:
+        """Add what has no effect, on all of the nodes."""
+        for problem in compiled.without_effect() if compiled is not None else ():
+            self._of_content(problem)["nodes"] += self.nodes
+
+    def add_remaining(self, repaired: _Problems, loaded: Loaded) -> None:
+        """Add the problems that invalid objects have besides, of a compilation without these errors.
+
+        Those of generated objects are theirs as well. Not conflicts: they depend on what is wrong.
+        """
+        errors = {str(one.kind.name_of(one.value)): one.errors for one in loaded.rejected}
+        all_errors = tuple(itertools.chain.from_iterable(errors.values()))
+        valid = {
+            str(ref_to(kind, row)) for kind, event in loaded.replacements for row in event.objects
+        }
+        for problem in repaired.by_content.values():
+            first = next(iter(problem["objects"]), "")
+            if problem["category"] == "conflict" or (first in valid and first not in errors):
+                continue
+            known = errors.get(first, all_errors)
+            if any(unrelated([FieldError(problem["field"], problem["message"])], known)):
+                self._of_content(problem)["nodes"] += problem["nodes"]
+
+    def _of_content(self, problem: Json) -> Json:
+        """Return the item of a problem; without nodes where it is new."""
+        content = {name: value for name, value in problem.items() if name != "nodes"}
+        key = msgspec.json.encode(content).decode()
+        return self.by_content.setdefault(key, {**content, "nodes": []})
 
     def in_order(self) -> list[Json]:
         """Return the problems in the order of their objects."""
-        found = [{**one, "nodes": sorted(one["nodes"])} for one in self.by_content.values()]
+        found = [{**one, "nodes": sorted(set(one["nodes"]))} for one in self.by_content.values()]
         return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))
+
+
+def _repaired(loaded: Loaded) -> Loaded:
+    """Return the objects with the invalid ones in place, without what is wrong with them."""
+    rows: dict[str, dict[ObjectKey, Any]] = {}
+    for kind, value, errors in loaded.rejected:
+        row = kind.decode_without(value, errors)
+        if row is not None:
+            rows.setdefault(kind.name, {})[row.key] = row
+    replacements = [
+        (
+            kind,
+            Replace((*({row.key: row for row in e.objects} | rows.get(kind.name, {})).values(),)),
+        )
+        for kind, e in loaded.replacements
+    ]
+    return loaded._replace(replacements=replacements)
 
 
 class _ToCome(NamedTuple):

@@ -6,18 +6,26 @@ is the set that a program reads.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from resources.crds.schema_markers import Definition
-from resources.errors import FieldError, InvalidObject, ObjectName, first_errors
+from resources.errors import FieldError, InvalidObject, ObjectName, as_written, first_errors
 from resources.labels import LabelSelector
 from resources.meta import METADATA_FIELDS, ObjectKey, Resource
-from resources.schema import structural_errors, unknown_fields, unknown_names, without_nulls
+from resources.remaining_errors import unrelated, without_fields
+from resources.schema import (
+    did_you_mean,
+    structural_errors,
+    unknown_fields,
+    unknown_names,
+    without_nulls,
+)
 from resources.secret_value import decode_field
 from statedb import Index
 
@@ -73,6 +81,15 @@ def selecting_nodes(selectors: NodeSelectors) -> NodeFilter:
     return NodeFilter(accepts, label_keys=label_keys, selectors=selectors)
 
 
+class KindFamily(msgspec.Struct, frozen=True):
+    """Kinds of an API group of which all are known: another name is a mistake."""
+
+    prefix: str = ""
+    """How their names begin; empty: all kinds of the group."""
+    others: frozenset[str] = frozenset()
+    """Those that no program reads."""
+
+
 def _check_field_selector(kind: str, selector: str, *, namespaced: bool) -> None:
     """Check a field selector that every API server accepts for a kind. Raises ValueError."""
     accepted = ("metadata.name", *(["metadata.namespace"] if namespaced else []))
@@ -119,11 +136,15 @@ class Kind(Generic[T]):
         draft_groups: tuple[str, ...] = (),
         invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
         may_be_missing: bool = False,
+        family: KindFamily | None = None,
         built_in: frozenset[ObjectKey] = frozenset(),
         of_tenants: bool = False,
     ) -> None:
         if of_node is not None and of_node.fields:
             _check_field_selector(name, of_node.fields, namespaced=namespaced)
+        self.family = family
+        """The kinds of the group that are all known, this one among them; None: other projects add
+        kinds to it."""
         self.table = table
         """The name of its StateDB table; the primary index is (namespace, name)."""
         self.indexes = indexes
@@ -225,10 +246,28 @@ class Kind(Generic[T]):
                 value = without_nulls(value)
                 row = self._convert(value)
         except msgspec.ValidationError as error:
-            errors = structural_errors(value, self._encoded)
-            return self._broken(value, tuple(errors) or (FieldError("", str(error)),))
+            errors = tuple(structural_errors(value, self._encoded)) or (FieldError("", str(error)),)
+            return self._broken(value, (*errors, *self._remaining(value, errors)))
         broken = first_errors(self._rules(row, value))
         return self._broken(value, broken) if broken else row
+
+    def decode_without(self, value: Any, errors: Sequence[FieldError]) -> T | None:  # noqa: ANN401  JSON
+        """Convert an object without its wrong fields to a row; None where it is still invalid."""
+        sound = without_fields(value, self._shape_of(value), errors)
+        if sound is None:
+            return None
+        try:
+            row = self.decode(sound)
+        except InvalidObject:
+            return None
+        return None if row.broken_rules else row
+
+    def _remaining(self, value: Any, errors: tuple[FieldError, ...]) -> Iterator[FieldError]:  # noqa: ANN401
+        """Yield the rules that an object breaks beside its wrong types and limits."""
+        sound = without_fields(value, self._encoded, errors)
+        if sound is not None:
+            with contextlib.suppress(msgspec.ValidationError):
+                yield from unrelated(first_errors(self._rules(self._convert(sound), sound)), errors)
 
     def _broken(self, value: Any, errors: tuple[FieldError, ...]) -> T:  # noqa: ANN401
         """Return the row of an invalid object, if the kind has such rows. Raises `InvalidObject`."""
@@ -332,6 +371,28 @@ class Kinds:
     def find(self, api_version: str, name: str) -> Kind[Any] | None:
         """Return the kind of an object by its ``apiVersion`` and ``kind``, or None."""
         return self._by_version.get((api_version, name))
+
+    def misnamed(self, api_version: str, name: str) -> str:
+        """Return why an object of an unknown kind is a mistake; empty if it may be of another project.
+
+        That is a kind of a group of these kinds which differs from one of them in capital letters or
+        by a plural, or which its family does not have.
+        """
+        group = api_version.rpartition("/")[0]
+        of_group = {kind.name: kind for kind in self._all if kind.group == group}
+        lower = name.lower()
+        families = [kind.family for kind in of_group.values() if kind.family is not None]
+        if any(name in family.others for family in families):
+            return ""
+        alike = [
+            kind.name
+            for kind in of_group.values()
+            if lower in (kind.name.lower(), f"{kind.name}s".lower(), kind.plural)
+        ]
+        if not alike and not any(lower.startswith(f.prefix.lower()) for f in families):
+            return ""
+        hint = did_you_mean(name, alike or of_group)
+        return f"there is no {as_written(name)} in {group or 'the core group'}{hint}"
 
     def without(self, *kinds: Kind[Any]) -> Kinds:
         """Return the set without some kinds."""

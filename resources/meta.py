@@ -7,6 +7,7 @@ from typing import ClassVar, Final, TypeAlias
 import msgspec
 
 from resources.crds.schema_markers import Rule
+from resources.errors import FieldError
 from resources.names import json_name
 
 ObjectKey: TypeAlias = tuple[str, str]
@@ -90,3 +91,8 @@ class Resource(Struct, frozen=True):
     def key(self) -> ObjectKey:
         """Namespace and name."""
         return (self.metadata.namespace, self.metadata.name)
+
+    @property
+    def broken_rules(self) -> tuple[FieldError, ...]:
+        """The rules that the object breaks, of a kind that has rows of such objects."""
+        return ()

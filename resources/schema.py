@@ -233,9 +233,20 @@ def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: st
 
 
 def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
-    similar = difflib.get_close_matches(name[:LONGEST_NAME], list(known), 1)
-    hint = f"; did you mean {similar[0]}?" if similar else ""
-    return FieldError(_join(path, as_written(name)), f"unknown field, ignored{hint}")
+    return FieldError(
+        _join(path, as_written(name)), f"unknown field, ignored{did_you_mean(name, known)}"
+    )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message with the most similar known name; empty if none is similar.
+
+    Capital letters and underscores make no difference: `ebgp_multihop` is `ebgpMultihop`.
+    """
+    names = {other.lower(): other for other in known}
+    word = name[:LONGEST_NAME].lower().replace("_", "")
+    similar = difflib.get_close_matches(word, names, 1)
+    return f"; did you mean {names[similar[0]]}?" if similar else ""
 
 
 def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldError]:  # noqa: ANN401

@@ -22,6 +22,8 @@ SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 _FAMILY_NAMES = {value: name for name, value in FAMILIES.items()}
+_FAMILY_WORDS = {**FAMILIES, **{value: value for value in FAMILIES.values()}}
+"""Both names of each family, as they are written in an argument."""
 
 TABLE_NOTES = """\
 tables:
@@ -280,8 +282,8 @@ def _selection(words: Iterable[str]) -> Selection:
     for word in words:
         if word in TABLES:
             key, value = "table", word
-        elif word in FAMILIES:
-            key, value = "family", FAMILIES[word]
+        elif word in _FAMILY_WORDS:
+            key, value = "family", _FAMILY_WORDS[word]
         elif _family(word) is not None:
             key, value = "prefix", word
         else:

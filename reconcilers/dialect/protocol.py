@@ -27,7 +27,7 @@ from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
-from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
+from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, Problem, RouteExplanation
 from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
@@ -278,6 +278,13 @@ class Dialect:
         """Yield warnings about an object that is admitted: sentences without their end.
 
         ``former`` is its row before an update; None at its creation.
+        """
+        return ()
+
+    def without_effect(self, snapshot: Snapshot) -> Iterable[Problem]:  # noqa: ARG002
+        """Yield a problem for each object, and each reference of one, that has no effect: for a check.
+
+        A program that runs reports none of these: objects may be of others, or not complete yet.
         """
         return ()
 

@@ -63,6 +63,7 @@ from reconcilers.model import (
     ObjectRef,
     PasswordRef,
     Peer,
+    Problem,
     RouteExplanation,
     SecretRef,
     ref_to,
@@ -388,8 +389,19 @@ class Frrk8sDialect(Dialect):
     ) -> Iterable[str]:
         """Yield warnings about what has no effect, and about a change that resets a session."""
         if row.metadata.namespace != self.options.namespace:
-            yield f"only FRRConfigurations in namespace {self.options.namespace} count"
+            yield self._other_namespace
         yield from review_warnings(row, former)
+
+    @property
+    def _other_namespace(self) -> str:
+        return f"only FRRConfigurations in namespace {self.options.namespace} count"
+
+    def without_effect(self, snapshot: Snapshot) -> Iterator[Problem]:
+        """Yield the FRRConfigurations of other namespaces."""
+        for row in self.tables.of(FRR_CONFIGURATION).all(snapshot):
+            if row.metadata.namespace != self.options.namespace:
+                ref, text = ref_to(FRR_CONFIGURATION, row), self._other_namespace
+                yield Problem((ref,), "metadata.namespace", text, category="unsupported")
 
     # Routes
 

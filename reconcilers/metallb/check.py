@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from reconcilers.metallb.objects import Finding, Objects, finding
@@ -17,7 +17,7 @@ from resources.addresses import canonical_address
 from resources.core import Secret
 from resources.core.kinds import SECRET
 from resources.enumeration import enumerate_some
-from resources.errors import as_written
+from resources.errors import FieldError, as_written
 from resources.frrk8s.communities import UnknownNotationError, parse_community
 from resources.meta import ObjectKey
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -32,6 +32,7 @@ from resources.metallb.kinds import (
 )
 from resources.metallb.objects import MetalLBObject
 from resources.passwords import password_error
+from resources.remaining_errors import unrelated
 
 PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
 PASSWORD_KEY: Final = "password"  # noqa: S105
@@ -74,7 +75,10 @@ def pools_of(advertisement: BGPAdvertisement, pools: Iterable[IPAddressPool]) ->
 
 
 def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
-    """Return all problems; an object that is invalid by itself is not compared with others."""
+    """Return all problems; an object that is invalid by itself is not compared with others.
+
+    What it refers to is checked all the same, so that its problems are found at once.
+    """
     found = [
         finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
         for ref, row in objects.refs()
@@ -82,13 +86,23 @@ def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding
     ]
     sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
     found += alias_findings(sound)
-    found += _communities(sound)
-    found += _references(sound, secrets, namespace)
+    found += _of_sound_fields(objects, _communities(objects, aliases(sound)))
+    profiles = {row.metadata.name for row in sound.profiles}
+    found += _of_sound_fields(objects, _references(objects, profiles, secrets, namespace))
     found += _peers(sound.peers)
     found += _overlaps(sound.pools)
     found += _advertised_pools(sound)
     found += _echo(sound)
     return found
+
+
+def _of_sound_fields(objects: Objects, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings that do not come of fields that are wrong by themselves."""
+    errors = {ref: row.errors for ref, row in objects.refs() if row.errors}
+    for one in found:
+        known = errors.get(one.objects[0], ())
+        if not known or any(unrelated([FieldError(one.field, one.message)], known)):
+            yield one
 
 
 def _naming_neighbor(row: MetalLBObject, message: str) -> str:
@@ -151,8 +165,7 @@ def is_literal(text: str) -> bool:
     return True
 
 
-def _communities(objects: Objects) -> Iterator[Finding]:
-    names = aliases(objects)
+def _communities(objects: Objects, names: Collection[str]) -> Iterator[Finding]:
     for row in objects.advertisements:
         for i, text in enumerate(row.spec.communities):
             if text in names:
@@ -170,8 +183,9 @@ def _communities(objects: Objects) -> Iterator[Finding]:
 # Peers
 
 
-def _references(objects: Objects, secrets: Secrets, namespace: str) -> Iterator[Finding]:
-    profiles = {row.metadata.name for row in objects.profiles}
+def _references(
+    objects: Objects, profiles: Collection[str], secrets: Secrets, namespace: str
+) -> Iterator[Finding]:
     for row in objects.peers:
         ref, name = ref_to(BGP_PEER, row), row.spec.bfd_profile
         if name and name not in profiles:

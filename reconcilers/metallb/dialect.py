@@ -43,6 +43,7 @@ from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.services import service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
+from reconcilers.metallb.without_effect import other_namespace, without_effect
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
 from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
@@ -287,9 +288,13 @@ class MetalLBDialect(Dialect):
     def review_warnings(self, row: MetalLBObject, former: MetalLBObject | None) -> Iterator[str]:  # noqa: ARG002
         """Yield warnings about what has no effect."""
         if row.metadata.namespace != self.options.namespace:
-            yield f"only objects of MetalLB in namespace {self.options.namespace} count"
+            yield other_namespace(self.options.namespace)
         if isinstance(row, BGPPeer) and row.spec.disable_mp:
             yield "spec.disableMP: has no effect"
+
+    def without_effect(self, snapshot: Snapshot) -> Iterator[Problem]:
+        """Yield the objects of other namespaces, and what advertisements name in vain."""
+        return without_effect(self.tables, snapshot, self.options.namespace)
 
     def rendered(self, snapshot: Snapshot, node: str, intent: IntentTables) -> Iterator[Any]:
         """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""

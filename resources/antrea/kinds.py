@@ -7,7 +7,7 @@ from typing import Any, Final
 from resources.antrea.bgppolicy import BGPPolicy, bgp_policy_errors
 from resources.antrea.egress import Egress, egress_errors
 from resources.crds.schema_markers import Column, Definition
-from resources.kind import Kind
+from resources.kind import Kind, KindFamily
 
 BGP_POLICY = Kind(
     "BGPPolicy",
@@ -27,6 +27,7 @@ BGP_POLICY = Kind(
         ),
     ),
     table="antrea-bgp-policies",
+    family=KindFamily("BGP"),
     draft_groups=("antrea.io",),
 )
 EGRESS = Kind(

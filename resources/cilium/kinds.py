@@ -24,7 +24,7 @@ from resources.cilium import (
     peer_config_errors,
     peering_policy_errors,
 )
-from resources.kind import NAMED_AFTER_NODE, Kind
+from resources.kind import NAMED_AFTER_NODE, Kind, KindFamily
 from resources.labels import LabelSelector
 
 _VERSIONS: Final = ("v2", "v2alpha1")
@@ -49,6 +49,7 @@ CLUSTER_CONFIG = Kind(
     definition=definitions.CLUSTER_CONFIG,
     one_selects_node=_node_selector,
     table="cilium-cluster-configs",
+    family=KindFamily("CiliumBGP"),
 )
 PEER_CONFIG = Kind(
     "CiliumBGPPeerConfig",

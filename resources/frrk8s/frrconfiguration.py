@@ -103,3 +103,8 @@ class FRRConfiguration(Resource, frozen=True):
     invalid: tuple[FieldError, ...] = ()
     """Not a field of the API: what the schema refuses. Such an object has no specification but its
     node selector: it concerns the nodes that it selects, as a problem."""
+
+    @property
+    def broken_rules(self) -> tuple[FieldError, ...]:
+        """What the schema refuses."""
+        return self.invalid

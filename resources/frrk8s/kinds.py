@@ -15,7 +15,7 @@ from resources.frrk8s.frrconfiguration import (
 )
 from resources.frrk8s.frrk8sconfiguration import FRRK8sConfiguration
 from resources.frrk8s.status import BGPSessionState, FRRNodeState
-from resources.kind import DEFAULT_NAMESPACE, Kind, selecting_nodes
+from resources.kind import DEFAULT_NAMESPACE, Kind, KindFamily, selecting_nodes
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta
 from resources.schema import structural_errors, without_nulls
@@ -78,6 +78,9 @@ FRR_CONFIGURATION = Kind(
     strict=True,
     definition=definitions.FRR_CONFIGURATION,
     table="frr-configurations",
+    family=KindFamily(
+        others=frozenset({"BGPSessionState", "FRRK8sConfiguration", "FRRNodeState"}),
+    ),
     errors=lambda row: strict_selector_errors(row.spec.node_selector, SELECTOR),
     invalid=_invalid,
     of_node=selecting_nodes(_node_selectors),

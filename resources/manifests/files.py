@@ -17,6 +17,7 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 MAX_DEPTH = 16
 MISSING = "there is no such file or directory"
 DANGLING = "is a link to a file that does not exist"
+OUTSIDE = "is a link out of the directory, and not followed"
 NO_TEXT = "its name is not UTF-8"
 
 
@@ -36,8 +37,8 @@ class ScanResult(NamedTuple):
     """Entries that cannot be read (manifests, directories, links to either), with the reason."""
     directories: dict[str, None]
     """The directories that were read, in order."""
-    dangling: dict[str, None]
-    """Links within a tree to what does not exist, in order."""
+    broken_links: dict[str, str]
+    """Links that are not followed, to what does not exist or out of the tree, with the reason."""
     missing: tuple[str, ...] = ()
     """The roots that do not exist."""
 
@@ -107,7 +108,7 @@ def _add(result: ScanResult, path: str) -> None:
     elif sign is not None:
         result.skipped[path] = sign
     elif os.path.islink(path):  # noqa: PTH114
-        result.dangling[path] = None
+        result.broken_links[path] = DANGLING
 
 
 def _walk(directory: str, root: str, depth: int, result: ScanResult) -> Iterator[str]:
@@ -130,11 +131,13 @@ def _walk(directory: str, root: str, depth: int, result: ScanResult) -> Iterator
         except (FileNotFoundError, NotADirectoryError):
             # If it is no link, it is gone since the directory was listed.
             if os.path.islink(entry.path):  # noqa: PTH114
-                result.dangling[path] = None
+                result.broken_links[path] = DANGLING
             continue
         except OSError as error:
             result.skipped[path] = unreadable(error)
             continue
+        if is_directory is None and _leads_out(entry, root):
+            result.broken_links[path] = OUTSIDE
         if is_directory is None or not (is_directory or is_manifest_name(entry.name)):
             continue
         if path != entry.path:
@@ -159,6 +162,12 @@ def _is_directory(entry: os.DirEntry[str], root: str) -> bool | None:
     is_directory = stat.S_ISDIR(entry.stat().st_mode)
     above = os.path.realpath(os.path.dirname(entry.path))  # noqa: PTH120
     return None if is_directory and _within(above, target) else is_directory
+
+
+def _leads_out(entry: os.DirEntry[str], root: str) -> bool:
+    """True for a link out of the tree that would be read: named as a manifest, or to a directory."""
+    read = is_manifest_name(entry.name) or os.path.isdir(entry.path)  # noqa: PTH112
+    return read and not _within(os.path.realpath(entry.path), root)
 
 
 def _within(path: str, root: str) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
-from resources.manifests.files import DANGLING, MISSING, scan, unreadable
-from resources.manifests.parse import Parsed, Rewrite, parse_file, size_limit
+from resources.manifests.files import MISSING, scan, unreadable
+from resources.manifests.parse import Parsed, Rejected, Rewrite, parse_file, size_limit
 from resources.source import Replace, SourceProblem
 
 
@@ -22,6 +23,9 @@ class UnreadablePathError(Exception):
         self.reason = reason
 
 
+NO_MANIFESTS = "has no manifests: files with the suffix .yaml, .yml or .json"
+
+
 class Loaded(NamedTuple):
     """The objects and problems of all files."""
 
@@ -29,6 +33,8 @@ class Loaded(NamedTuple):
     problems: tuple[SourceProblem, ...]
     unread: dict[tuple[str, str], int]
     """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
+    rejected: tuple[Rejected, ...] = ()
+    """The invalid objects."""
 
 
 def read_file(path: str, size: int, parse: Callable[[str, bytes], Parsed]) -> Parsed | str:
@@ -43,6 +49,10 @@ def read_file(path: str, size: int, parse: Callable[[str, bytes], Parsed]) -> Pa
 
 
 STANDARD_INPUT = "-"
+
+
+def _below(directory: str, path: str) -> bool:
+    return path.startswith(os.path.join(directory, ""))  # noqa: PTH118  as `resources.manifests.files`
 
 
 def load(
@@ -62,9 +72,10 @@ def load(
     for root in found.missing:
         raise UnreadablePathError(root, MISSING)
     catalog = Catalog(kinds)
+    rejected: list[Rejected] = []
 
     def parse(path: str, data: bytes) -> Parsed:
-        return parse_file(path, data, kinds, rewrite)
+        return parse_file(path, data, kinds, rewrite, rejected)
 
     for path, sign in found.files.items():
         content = read_file(path, sign.size, parse)
@@ -74,11 +85,14 @@ def load(
             catalog.put(path, content)
     for path, reason in found.skipped.items():
         catalog.fail(path, reason)
-    for path in found.dangling:
-        catalog.fail(path, DANGLING)
+    for path, reason in found.broken_links.items():
+        catalog.fail(path, reason)
+    for root in given:
+        if root in found.directories and not any(_below(root, path) for path in catalog):
+            catalog.fail(root, NO_MANIFESTS)
     if stdin is not None and STANDARD_INPUT in given:
         data = stdin.read(size_limit(STANDARD_INPUT) + 1)
         if len(data) > size_limit(STANDARD_INPUT):
             raise UnreadablePathError(STANDARD_INPUT, "more than is read of standard input")
         catalog.put(STANDARD_INPUT, parse(STANDARD_INPUT, data))
-    return Loaded(catalog.replacements(), catalog.problems, catalog.unread)
+    return Loaded(catalog.replacements(), catalog.problems, catalog.unread, tuple(rejected))

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from resources.errors import InvalidObject, ObjectName
-from resources.kind import Kinds
+from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.kind import Kind, Kinds
 from resources.manifests.yamlfile import Document, YamlError, parse_yaml
 from resources.meta import ObjectKey, Resource
 from resources.source import SourceProblem
@@ -54,13 +54,30 @@ class Parsed(NamedTuple):
     """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
 
 
+class Rejected(NamedTuple):
+    """An object that breaks rules of its kind, as JSON."""
+
+    kind: Kind[Any]
+    value: Any
+    errors: tuple[FieldError, ...]
+
+
 def size_limit(path: str) -> int:
     """Return the size limit in octets of a file with this name."""
     return MAX_JSON if path.endswith(".json") else MAX_YAML
 
 
-def parse_file(path: str, data: bytes, kinds: Kinds, rewrite: Rewrite | None = None) -> Parsed:
-    """Decode the objects of a file; those of other kinds than ``kinds`` are only counted."""
+def parse_file(
+    path: str,
+    data: bytes,
+    kinds: Kinds,
+    rewrite: Rewrite | None = None,
+    rejected: list[Rejected] | None = None,
+) -> Parsed:
+    """Decode the objects of a file; those of other kinds than ``kinds`` are only counted.
+
+    Invalid objects are added to ``rejected``.
+    """
     unread: Counter[tuple[str, str]] = Counter()
     items: list[Item] = []
     problems: list[SourceProblem] = []
@@ -69,7 +86,7 @@ def parse_file(path: str, data: bytes, kinds: Kinds, rewrite: Rewrite | None = N
         for document in _documents(path, data):
             for value, prefix in _objects(document.value):
                 for one in (value,) if rewrite is None else rewrite(value):
-                    _decode(path, document, one, prefix, kinds, items, problems, unread)
+                    _decode(path, document, one, prefix, kinds, items, problems, unread, rejected)
     except YamlError as error:
         problems.append(SourceProblem(path, 0, error.line, None, "", error.message))
         whole = False
@@ -148,6 +165,7 @@ def _decode(
     items: list[Item],
     problems: list[SourceProblem],
     unread: Counter[tuple[str, str]],
+    rejected: list[Rejected] | None = None,
 ) -> None:
     def problem(
         name: ObjectName | None, field: str, message: str, *, ignored: bool = False
@@ -173,6 +191,9 @@ def _decode(
         group = api_version.rpartition("/")[0]
         if known is None or group not in (known.group, *known.draft_groups):
             unread[api_version, kind_name] += 1
+            mistake = kinds.misnamed(api_version, kind_name)
+            if mistake:
+                problem(_name_of(value, kind_name), "kind", mistake)
             return
         name = known.name_of(value)
         read = " and ".join(known.read_api_versions)
@@ -184,12 +205,23 @@ def _decode(
     name = kind.name_of(value)
     try:
         row = kind.decode(value)
+        broken = row.broken_rules
     except InvalidObject as error:
-        for field_error in error.errors:
+        broken = error.errors
+        for field_error in broken:
             problem(name, field_error.path, field_error.message)
+    if broken and rejected is not None:
+        rejected.append(Rejected(kind, value, broken))
     for field_error in kind.unknown_fields(value):
         problem(name, field_error.path, field_error.message, ignored=True)
     items.append(Item(_identity(name), row, line, document.number))
+
+
+def _name_of(value: Mapping[str, Any], kind: str) -> ObjectName:
+    """Return the name of an object of an unknown kind."""
+    metadata = value.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return ObjectName(kind, str(named.get("namespace") or ""), str(named.get("name") or ""))
 
 
 def _identity(name: ObjectName) -> Identity:

@@ -23,7 +23,6 @@ from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.doubts import Cause, Doubts
 from resources.manifests.files import (
-    DANGLING,
     MISSING,
     ScanResult,
     Signature,
@@ -351,11 +350,10 @@ class ManifestsSource:
     def _other_problems(self) -> list[SourceProblem]:
         problems = [
             SourceProblem(path, 0, 0, None, "", message, lost=True)
-            for message, paths in (
-                (MISSING, sorted(self._missing)),
-                (DANGLING, self._found.dangling),
+            for path, message in (
+                *((path, MISSING) for path in sorted(self._missing)),
+                *self._found.broken_links.items(),
             )
-            for path in paths
         ]
         unwatched: defaultdict[str, list[str]] = defaultdict(list)
         for directory, reason in self._notifications.errors.items():

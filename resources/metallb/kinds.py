@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Final
 
-from resources.kind import Kind, selecting_nodes
+from resources.kind import Kind, KindFamily, selecting_nodes
 from resources.labels import LabelSelector
 from resources.metallb import definitions
 from resources.metallb.bfdprofile import BFDProfile, BFDProfileSpec, profile_errors
@@ -39,6 +39,11 @@ BGP_PEER = Kind(
     plural="bgppeers",
     namespaced=True,
     table="metallb-bgp-peers",
+    family=KindFamily(
+        others=frozenset(
+            {"ConfigurationState", "L2Advertisement", "ServiceBGPStatus", "ServiceL2Status"}
+        )
+    ),
     strict=True,
     definition=definitions.BGP_PEER,
     convert=decoder(

@@ -6,6 +6,7 @@ An object that breaks a rule is a row as well, with its errors: it stops the nod
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
@@ -16,6 +17,7 @@ from resources.errors import FieldError
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta, Resource, Struct
 from resources.metallb.rules import misplaced_errors
+from resources.remaining_errors import unrelated, without_fields
 from resources.schema import structural_errors, without_nulls
 from resources.secret_value import decode_field
 
@@ -29,7 +31,12 @@ class MetalLBObject(Resource, frozen=True, kw_only=True):
     """Base of the rows."""
 
     errors: tuple[FieldError, ...] = msgspec.field(default=(), name="%errors")
-    """The rules that the object breaks; nothing else of it than these and its nodes is then used."""
+    """The rules that the object breaks; beside these only its nodes and references are used."""
+
+    @property
+    def broken_rules(self) -> tuple[FieldError, ...]:
+        """The rules that the object breaks."""
+        return self.errors
 
 
 T = TypeVar("T", bound=MetalLBObject)
@@ -65,6 +72,12 @@ def decoder(
             metadata = msgspec.convert(value.get("metadata"), ObjectMeta)
             given = value.get("spec")
             kept = broken(_node_selectors(given), _texts(given))
+            sound = without_fields(value, shape, errors)
+            if sound is not None and sound != value:
+                with contextlib.suppress(msgspec.ValidationError):
+                    readable = convert(sound)
+                    errors += unrelated(readable.errors, errors)
+                    kept = readable.spec  # type: ignore[attr-defined]
             return row(metadata=metadata, spec=kept, errors=tuple(errors))  # type: ignore[call-arg]
         converted = cast("T", found if present is None else present(found))
         broken_rules = (*misplaced_errors(value, spec), *rules(converted))

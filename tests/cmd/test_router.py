@@ -20,7 +20,7 @@ import pytest
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
 from speaker.iana import Role
-from speaker.nlri import IPV4_UNICAST
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.support.bmp import Station
 from waggle.router import add_parser, run
 from waggle.router.client import request
@@ -235,9 +235,9 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
          "listen[1]: 127.0.0.1 port 179 is there twice"),
         (MINIMAL + "originate: [224.0.0.0/3]", "originate[0]: 224.0.0.0/3: a multicast or reserved"),
         (MINIMAL + "originate: []\noriginate: [10.0.0.0/8]",
-         'line 4: the key "originate" is there twice'),
+         "line 4: key 'originate' is there twice"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, asn: 1, asn: 2}]",
-         'the key "asn" is there twice'),
+         "key 'asn' is there twice"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]",
          "neighbors[1]: duplicate name 10.0.0.1"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, gracefulRestart: {restartTime: 4096}}]",
@@ -262,6 +262,90 @@ def test_an_invalid_file_is_one_sentence_with_the_key(
     assert message.endswith("; docs/router.md describes the file\n")
     assert not re.search(r"`|Expected|int\b|str\b", message.removeprefix(f"waggle router: {path}"))
     assert message.count("\n") == 1
+
+
+ROLES_LINE = (
+    "neighbors[0].role: 'provder' is not a known value: customer, peer, provider, rs-client, "
+    "rs-server; did you mean provider?"
+)
+FAULTY = """
+asn: 65000
+routerID: 192.0.2.1
+lisen: []
+listen: [{address: 2:31:40}]
+neighbors:
+  - address: 10.0.0.1
+    holdTime: 2
+    ttlSecurity: 3
+    ebgp_multihop: 4
+    ebgpMultihop: 5
+    families: [ipv9]
+    import: edg
+    role: provder
+    nextHopIPv4: x
+  - address: 5
+    asn: internl
+policies:
+  edge: {default: acept, terms: [{match: {families: [ipv9]}}, {set: {prepend: [0]}}]}
+originate: [10.0.0.0/33, 10.0.0.1/24]
+"""
+
+
+def test_all_problems_of_a_file_are_reported_at_once_each_in_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, FAULTY)
+    assert command("check", str(path)) == 2
+    lines = (
+        capsys.readouterr().err.removesuffix("; docs/router.md describes the file\n").splitlines()
+    )
+    assert [line.removeprefix(f"waggle router check: {path}: ") for line in lines] == [
+        "policies.edge.default: 'acept' is not a known value: accept, reject; did you mean accept?",
+        'unknown key "lisen"; did you mean listen?',
+        'neighbors[0]: unknown key "ebgp_multihop"; did you mean ebgpMultihop?',
+        ROLES_LINE,
+        "neighbors[1].address: expected a text or nothing, not a whole number",
+        "neighbors[1].asn: 'internl' is not a known value: external, internal; did you mean internal?",
+        # As it is written: YAML 1.1 has the number 9100 for it.
+        "listen: '2:31:40' is not an IP address",
+        "policies.edge.terms[0].match.families: 'ipv9' is not an address family such as ipv4-unicast",
+        "policies.edge.terms[1].set.prepend: 0: an AS number is 1 to 4294967295 (RFC 7607)",
+        "neighbors[0]: families: 'ipv9' is not an address family such as ipv4-unicast",
+        "neighbors[0]: import: 'edg' is neither all, none nor a policy; did you mean edge?",
+        "neighbors[0]: peer '10.0.0.1': holdTime: 0, or at least 3 seconds (RFC 4271)",
+        "neighbors[0]: peer '10.0.0.1': ttlSecurity: not together with ebgpMultihop",
+        "neighbors[0]: peer '10.0.0.1': nextHopIPv4: 'x' is not an IP address",
+        "originate[0]: '10.0.0.0/33' is not a prefix such as 10.0.0.0/24",
+        "originate[1]: 10.0.0.1/24 has host bits set",
+    ]
+
+
+def test_a_missing_key_hides_no_other_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, "originate: [10.0.0.0/33]\nneighbors: [{holdTime: 1}]\n")
+    assert command("check", str(path)) == 2
+    text = capsys.readouterr().err
+    for part in (
+        '"asn" is missing',
+        '"routerID" is missing',
+        "originate[0]",
+        "one of address, prefix",
+    ):
+        assert part in text
+    assert text.count("\n") == 4
+
+
+def test_a_family_has_a_short_name(tmp_path: Path) -> None:
+    text = "neighbors: [{address: 10.0.0.1, families: [ipv6]}]"
+    (peer,) = load(write(tmp_path, MINIMAL + text)).peers()
+    assert peer.families == (IPV6_UNICAST,)
+
+
+def test_colons_and_dates_are_text_as_they_are_written(tmp_path: Path) -> None:
+    text = "policies: {p: {terms: [{match: {communities: [65000:10]}}]}}"
+    policies = load(write(tmp_path, MINIMAL + text)).policies
+    assert policies["p"].terms[0].match.communities == ["65000:10"]
 
 
 @pytest.mark.parametrize(
@@ -429,7 +513,7 @@ def test_sighup_applies_the_differences_and_an_invalid_file_changes_nothing(
         return line
 
     assert reload(changed + "lisen: []\n") == (
-        f'waggle router: {one.path}: unknown key "lisen": nothing is changed\n'
+        f'waggle router: {one.path}: unknown key "lisen"; did you mean listen?: nothing is changed\n'
     )
     assert {p["name"] for p in one.request(op="peers")["peers"]} == {peer["name"]}
     assert reload(changed) == f"waggle router: {one.path}: reloaded\n"

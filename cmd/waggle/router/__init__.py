@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses, positive
+
+if TYPE_CHECKING:
+    from waggle.router.config import ConfigError
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -205,8 +208,10 @@ def _check(path: Path) -> int:
     return EXIT_OK
 
 
-def _invalid(error: Exception, action: str) -> int:
-    complain(_command(action), f"{error}; docs/router.md describes the file")
+def _invalid(error: ConfigError, action: str) -> int:
+    *others, last = error.sentences
+    for sentence in (*others, f"{last}; docs/router.md describes the file"):
+        complain(_command(action), sentence)
     return EXIT_USAGE
 
 

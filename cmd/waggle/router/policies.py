@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from speaker.api import Match, Policy, PrefixRule, Set, Term
-from speaker.nlri import Family
 from speaker.rib.policy import PrefixList as CompiledPrefixes
+from waggle.router.config.values import parse_family
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 _ORIGINS = {"igp": 0, "egp": 1, "incomplete": 2}
@@ -102,7 +102,7 @@ def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
         if prefixes is None:
             raise ValueError(f"{where}.match.prefixList: no prefix list {match.prefix_list!r}")
     try:
-        families = tuple(map(Family.parse, match.families))
+        families = tuple(map(parse_family, match.families))
     except ValueError as error:
         raise ValueError(f"{where}.match.families: {error}") from None
     return Term(

@@ -141,7 +141,9 @@ async def _reload_at(
             # A file may have many prefixes: the sessions go on while it is read.
             after = await asyncio.to_thread(load, path)
         except ConfigError as error:
-            _report(f"{error}: nothing is changed")
+            *others, last = error.sentences
+            for sentence in (*others, f"{last}: nothing is changed"):
+                _report(sentence)
             continue
         if after.api_socket != config.api_socket:
             _report(f"{path}: apiSocket: takes effect at the next start")

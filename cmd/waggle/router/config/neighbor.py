@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from resources.schema import did_you_mean
 from speaker.api import (
     AddPathMode,
     DynamicPeerConfig,
@@ -19,13 +20,13 @@ from speaker.api import (
 )
 from speaker.iana import ROLES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from waggle.router.config.values import Asn, Port, Value
+from waggle.router.config.values import Asn, Port, Value, parse_family
 
 
 def _family(key: str, text: str) -> Family:
     """Parse a family. Raises ValueError with the key."""
     try:
-        return Family.parse(text)
+        return parse_family(text)
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
 
@@ -193,4 +194,7 @@ def _choice(
     try:
         return policies[text]
     except KeyError:
-        raise ValueError(f"{key}: {text!r} is neither {', '.join(words)} nor a policy") from None
+        hint = did_you_mean(text, (*words, *policies))
+        raise ValueError(
+            f"{key}: {text!r} is neither {', '.join(words)} nor a policy{hint}"
+        ) from None

@@ -8,13 +8,18 @@ from typing import Annotated
 import msgspec
 
 from speaker.api import InvalidConfig
+from speaker.nlri import Family
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Asn = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 
 
 class ConfigError(ValueError):
-    """An invalid file; the text names the file and the key."""
+    """An invalid file; each sentence names the file and the key."""
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__("; ".join(sentences))
+        self.sentences = sentences
 
 
 _KEYS = {"peer_asn": "asn", "local_asn": "localASN", "enforce_first_as": "enforceFirstAS"}
@@ -26,9 +31,10 @@ def with_key(error: InvalidConfig) -> str:
 
     The instance is the file, and a route has no name: the place before the sentence says which.
     """
+    rule = re.sub(r"\b[a-z]+(?:_[a-z0-9]+)+\b", lambda match: key_of(match[0]), error.rule)
     if error.kind == "instance" and error.field == "local_asn":
-        return f"asn: {error.rule}"
-    sentence = f"{key_of(error.field)}: {error.rule}"
+        return f"asn: {rule}"
+    sentence = f"{key_of(error.field)}: {rule}"
     return f"{error.kind} {error.name!r}: {sentence}" if error.kind == "peer" else sentence
 
 
@@ -38,6 +44,11 @@ def key_of(field: str) -> str:
         return _KEYS[field]
     key = re.sub(r"_([a-z])", lambda match: match[1].upper(), field.rstrip("_"))
     return key.replace("Ipv", "IPv").replace("Id", "ID")
+
+
+def parse_family(text: str) -> Family:
+    """Parse a family, ``ipv6-unicast`` or ``ipv6``. Raises ValueError."""
+    return Family.parse(f"{text}-unicast" if text in ("ipv4", "ipv6") else text)
 
 
 class Value(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
