@@ -233,6 +233,8 @@ class RouteItem(Item, frozen=True, kw_only=True):
     best: bool | None = None
     status: str | None = None
     """Why it is or is not used; of a received route ``accepted``, or the reason why not."""
+    kept: bool | None = None
+    """Whether a received route is kept while the peer is away (graceful restart)."""
     accepted: bool | None = None
     """Whether the import policy accepts it; of received routes, as are the next two."""
     filter: str | None = None

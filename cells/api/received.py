@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -12,6 +13,8 @@ from reconcilers.apply.received import NOT_ALLOWED, ReceivedDecision, decide, tr
 from reconcilers.model import Peer
 from speaker.api import NOT_ACCEPTED, PeerStatus, PolicyDecision, PrefixFilter, RouteView
 from speaker.nlri import Family, prefix_to_text, prefix_to_wire
+
+KEPT: Final = "kept while the peer is away"
 
 
 class Decisions:
@@ -43,6 +46,8 @@ def _item(item: RouteItem, view: RouteView, decision: ReceivedDecision | None) -
         status = "accepted" if view.best else f"accepted, not best: {view.reason}"
     elif view.reason == NOT_ACCEPTED and decision is not None and not decision.accepted:
         status = decision.filter
+    if view.kept:
+        item, status = replace(item, kept=True), f"{status}, {KEPT}"
     if decision is None:
         return replace(item, status=status)
     return replace(

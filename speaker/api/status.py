@@ -154,6 +154,8 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a received route is in the Loc-RIB."""
     imported_from: str | None = None
     """The instance that it is imported from (available)."""
+    kept: bool = False
+    """Whether a received route is kept while the peer is away (RFC 4724)."""
 
 
 class PeerPrefixLimit(msgspec.Struct, frozen=True, kw_only=True):

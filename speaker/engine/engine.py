@@ -415,8 +415,14 @@ class Engine:
     ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
         known = self.instance(instance)
+        names = sorted(known.peers) if peer is None else [known.peer(peer).name]
+        holders = [
+            established
+            for one in map(known.peer, names)
+            if (established := known.established.get(one) or known.restarting_peers.get(one))
+        ]
         return Routes(
             routes
-            for established in self._established(instance, peer)
+            for established in holders
             for routes in views.received(known, established, family, prefixes)
         )

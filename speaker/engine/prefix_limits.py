@@ -1,8 +1,8 @@
 """How many prefixes a peer may send: checked per UPDATE, not per prefix (RFC 4486 section 4).
 
-Counts the prefixes of the Adj-RIB-In, before policy: those take the memory; no stale ones, which the
-peer may be about to replace. Beyond the limit there
-are at most those of one UPDATE, and only until the session has ended.
+Counts the prefixes of the Adj-RIB-In, before policy: those take the memory; none that are kept from
+the last session (RFC 4724), which the peer may be about to replace. Beyond the limit there are at most
+those of one UPDATE, and only until the session has ended.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ class StaleRoutes:
 
     def refresh_started(self, family: Family) -> None:
         """Mark a family stale: the peer advertises it again from here (RFC 7313 section 4)."""
-        self.adj_in.mark_stale(family)
+        self.adj_in.mark_stale(family, refresh=True)
         if self.adj_in.stale(family):
             stale = self.families.setdefault(family, StaleFamily(self, family))
             stale.phase = Phase.REFRESHING

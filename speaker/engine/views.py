@@ -176,6 +176,7 @@ def _route(
     decision: PolicyDecision | None = None,
     used: bool = False,
     imported_from: str | None = None,
+    kept: bool = False,
 ) -> RouteView:
     hop = attributes.next_hop if next_hop is None else next_hop
     return RouteView(
@@ -200,6 +201,7 @@ def _route(
         decision=decision,
         used=used,
         imported_from=imported_from,
+        kept=kept,
     )
 
 
@@ -333,6 +335,7 @@ def received(
 ) -> Iterator[Sequence[RouteView]]:
     """Iterate over one session's Adj-RIB-In in slices, with the reason why a route is not used.
 
+    It may be the last session of a peer that is away, whose routes are kept.
     ``prefixes`` as in `available`.
     """
     for routes in established.adj_in.routes(family, SLICE_PREFIXES, prefixes):
@@ -370,4 +373,5 @@ def _received(
         path_id=path.source.received_path_id,
         decision=established.adj_in.decide(family, path, nlri),
         used=used is not None,
+        kept=established.group is None,
     )

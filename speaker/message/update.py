@@ -271,6 +271,16 @@ class UpdateDecoder:
         self._cache_size = octets
         self.reserve(0, 0)
 
+    @property
+    def reserved(self) -> int:
+        """The estimated memory of the cache, in octets."""
+        return self._cache_size - self._cache_free
+
+    def take_over(self, octets: int) -> None:
+        """Count what the decoder of the last session has reserved: the paths of it are kept."""
+        self._cache_free -= octets
+        self.reserve(0, 0)
+
     def tables(self) -> list[dict[Any, Any]]:
         """Return the tables of the cache, for the caller to empty: no message is decoded any more."""
         return [self._decoded, self._with_next_hop]

@@ -87,6 +87,8 @@ class InboundUpdates:
             # again after a restart changes nothing.
             self.cache = before.cache
         self._decoder = UpdateDecoder(context.session, self.cache.clear, cache=self._cache_octets)
+        if before is not None:
+            self._decoder.take_over(before.reserved_octets)
         self.fast_path = InboundFastPath(context, adj_in, self._decoder, self.cache)
         """Processes runs of plain UPDATEs; the caller passes the others to `process`."""
         self.end_of_rib: set[Family] = set()
@@ -111,6 +113,11 @@ class InboundUpdates:
     @property
     def _cache_octets(self) -> int:
         return CACHE_OCTETS if self._adj_in.keeps_all else _SMALL_CACHE_OCTETS
+
+    @property
+    def reserved_octets(self) -> int:
+        """The estimated memory of the cached attribute sets and paths."""
+        return self._decoder.reserved
 
     def resize_cache(self) -> None:
         """Adapt the cache of attributes to a changed number of routes that are kept."""

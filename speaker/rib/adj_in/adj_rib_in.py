@@ -272,15 +272,18 @@ class AdjRibIn(HeldRoutes):
 
     # ------------------------------------------------------------------ stale
 
-    def mark_stale(self, family: Family) -> None:
-        """Mark all held routes of a family as stale; those that are only counted are forgotten."""
+    def mark_stale(self, family: Family, *, refresh: bool = False) -> None:
+        """Mark all held routes of a family as stale; those that are only counted are forgotten.
+
+        ``refresh``: the peer has asked for it, by BoRR (RFC 7313).
+        """
         self._counted.pop(family, None)
         if not self.held(family):
             return
         marks = self._marks.setdefault(family, [])
         if marks and not marks[-1].swept:
             del marks[-1]
-        marks.append(StaleMark())
+        marks.append(StaleMark(refresh=refresh))
 
     def end_stale(self, family: Family) -> StaleMark | None:
         """End the time of a family's stale routes: `stale_keys` of the returned mark are to be removed.

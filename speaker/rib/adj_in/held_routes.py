@@ -92,9 +92,15 @@ class HeldRoutes:
         return len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
 
     def announced(self, family: Family) -> int:
-        """Return the number of received routes that are not stale."""
+        """Return the number of routes that were received in the present session.
+
+        Those of the last session are not among them. Those that a route refresh marks as stale are:
+        a peer may send any number of BoRRs.
+        """
         marks = self._marks.get(family)
-        return marks[-1].fresh + self.counted(family) if marks else self.received(family)
+        if not marks or marks[-1].refresh:
+            return self.received(family)
+        return marks[-1].fresh + self.counted(family)
 
     def counted(self, family: Family) -> int:
         """Return the number of received routes of a family that are counted and not kept."""

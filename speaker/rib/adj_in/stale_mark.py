@@ -17,9 +17,11 @@ _MAX_KEYS: Final = 32_768
 class StaleMark:
     """The held keys of a family that are not stale; every other held key is."""
 
-    __slots__ = ("_sets", "fresh", "swept")
+    __slots__ = ("_sets", "fresh", "refresh", "swept")
 
-    def __init__(self) -> None:
+    def __init__(self, *, refresh: bool = False) -> None:
+        """Start with all held keys stale; ``refresh``: because the peer announces them again."""
+        self.refresh = refresh
         self._sets: list[set[bytes]] = [set()]
         self.fresh = 0
         """Their number."""

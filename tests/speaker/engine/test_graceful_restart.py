@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+
 import pytest
 
 from speaker.api import (
@@ -14,7 +19,14 @@ from speaker.api import (
     RouteAttributes,
     StateChanged,
 )
-from speaker.capability import FourOctetAs, GracefulRestartCapability, Multiprotocol
+from speaker.attribute import encode_attribute
+from speaker.capability import (
+    EnhancedRouteRefresh,
+    FourOctetAs,
+    GracefulRestartCapability,
+    Multiprotocol,
+    RouteRefreshCapability,
+)
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
@@ -24,8 +36,8 @@ from speaker.engine.inputs import (
     Shutdown,
     ShutDownPeer,
 )
-from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
-from speaker.message import KEEPALIVE
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, AttributeType
+from speaker.message import KEEPALIVE, RefreshKind, RouteRefresh
 from tests.speaker.network import INSTANCE, Host, Network
 from tests.speaker.raw import (
     ATTRIBUTES,
@@ -548,6 +560,117 @@ def test_states_are_reported_through_a_restart() -> None:
     network.run(2)
     changes = [event for event in b.events if isinstance(event, StateChanged)]
     assert changes[-1].reason
+
+
+def restarting(limit: int) -> Raw:
+    """A peer with two routes that has restarted; ``limit`` is how many it may send."""
+    opened = open_message(
+        capabilities=(
+            *FAMILIES,
+            RouteRefreshCapability(),
+            EnhancedRouteRefresh(),
+            GracefulRestartCapability(
+                restart_time=60, families=((IPV4_UNICAST, True), (IPV6_UNICAST, True))
+            ),
+        )
+    )
+    raw = Raw(graceful_restart=RESTART, maximum_prefixes=(MaximumPrefixes(limit),))
+    raw.to_established(opened)
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 1, 1)) + bytes((24, 10, 1, 2))))
+    raw.drop()
+    raw.wait(5)
+    return raw.to_established(opened)
+
+
+def test_a_limit_does_not_count_the_routes_of_the_last_session() -> None:
+    raw = restarting(limit=3)
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 2, 1)) + bytes((24, 10, 2, 2))))
+    assert raw.state == "Established"
+    assert not [event for event in raw.events if isinstance(event, PrefixLimit)]
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 2, 3)) + bytes((24, 10, 2, 4))))
+    assert raw.state == "Idle"
+    assert raw.notification == (6, 1, bytes.fromhex("00010100000003"))
+
+
+def test_a_limit_counts_the_routes_before_a_refresh() -> None:
+    """A peer may begin any number of refreshes, and end none: its routes would be without number."""
+    raw = restarting(limit=3)
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 2, 1)) + bytes((24, 10, 2, 2))))
+    raw.send(update(b""))
+    raw.send(RouteRefresh(IPV4_UNICAST, RefreshKind.BEGIN).encode())
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 2, 1)) + bytes((24, 10, 3, 1))))
+    assert raw.state == "Established"
+    raw.send(RouteRefresh(IPV4_UNICAST, RefreshKind.BEGIN).encode())
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 4, 1))))
+    assert raw.state == "Idle"
+
+
+def test_routes_received_has_the_routes_that_are_kept_for_a_peer_that_is_away() -> None:
+    network, a, b = pair()
+    assert not any(route.kept for route in b.received(IPV4_UNICAST, "a").values())
+    crash(network, a)
+    network.run(5)
+    for peer in ("a", None):
+        kept = b.received(IPV4_UNICAST, peer)
+        assert kept.keys() == ROUTES.keys()
+        assert all(route.kept and route.best and route.used for route in kept.values())
+    network.run(60)
+    assert b.received(IPV4_UNICAST, "a") == {}
+
+
+def restarts(
+    number: int, meds: Callable[[int], Iterable[int]], **settings: object
+) -> Iterator[Raw]:
+    """Yield a peer that restarts, each time when it has announced its table and End-of-RIB.
+
+    ``meds`` returns the MED of each prefix after a number of restarts.
+    """
+    opened = open_message(
+        capabilities=(
+            *FAMILIES,
+            GracefulRestartCapability(restart_time=60, families=((IPV4_UNICAST, True),)),
+        )
+    )
+    raw = Raw(graceful_restart=RESTART, **settings).to_established(opened)
+    for restart in range(number):
+        for prefix, med in enumerate(meds(restart)):
+            value = med.to_bytes(4, "big")
+            attribute = encode_attribute(0x80, AttributeType.MULTI_EXIT_DISC, value)
+            raw.send(update(ATTRIBUTES + attribute, bytes((24, 10, 1, prefix))))
+        raw.send(update(b""))
+        yield raw
+        raw.wait(31)  # a stable session, after which the next one may begin at once
+        raw.drop()
+        raw.wait(2)
+        raw.to_established(opened)
+        raw.events.clear()
+
+
+def test_the_memory_of_a_peer_that_restarts_again_and_again_is_level() -> None:
+    sizes: list[int] = []
+    tracemalloc.start()
+    try:
+        for number, _ in enumerate(restarts(240, lambda _: range(4))):
+            if number % 80 == 79:
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[2] < sizes[1] + 8_000, sizes
+
+
+def test_the_attributes_of_former_sessions_are_released() -> None:
+    """In each session half of 200 routes have other attributes than in all sessions before."""
+
+    def meds(restart: int) -> Iterable[int]:
+        return itertools.chain(range(100), range(100 * (restart + 1), 100 * (restart + 2)))
+
+    sets = 0
+    for raw in restarts(60, meds, import_="none", keep_received=50):
+        (established,) = raw.engine.instance(INSTANCE).established.values()
+        sets = max(sets, len(established.inbound.cache.by_field))
+    # Of 6,000 the cache has room for half.
+    assert 200 < sets < 4000
 
 
 def test_a_limit_counts_the_routes_after_end_of_rib() -> None:

@@ -76,6 +76,7 @@ def route_object(route: RouteView) -> dict[str, Any]:
         "largeCommunities": route.large_communities,
         "peer": route.peer,
         "best": route.best,
-        "reason": route.reason,
+        "reason": f"{route.reason}, kept while the peer is away" if route.kept else route.reason,
+        "kept": route.kept,
         "pathID": route.path_id,
     }

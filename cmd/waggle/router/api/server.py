@@ -164,7 +164,7 @@ class Api:
             peers = [request.peer]
             if request.peer is None and request.table != "available":
                 # The longest match at each peer.
-                peers = [status.name for status in self._speaker.peers() if status.established]
+                peers = [status.name for status in self._speaker.peers()]
             slices = [
                 wanted.first_match(self._table(request, peer, *wanted).slices) for peer in peers
             ]
