@@ -212,7 +212,7 @@ def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:
     """Yield a problem for each field that is accepted and has no effect, as in Cilium."""
     text = "has no effect"
     for name, config in objects.peer_configs.items():
-        if config.spec.transport.local_port is not None:
+        if config.spec.transport.local_port:
             ref = ObjectRef(PEER_CONFIG.name, "", name)
             yield Problem((ref,), "spec.transport.localPort", text, category="unsupported")
         if config.spec.bfd is not None and config.spec.bfd.enabled is not False:
@@ -224,6 +224,6 @@ def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:
     ref = ObjectRef(NODE_CONFIG_OVERRIDE.name, "", node)
     for i, instance in enumerate(override.spec.bgp_instances):
         for j, peer in enumerate(instance.peers):
-            if peer.local_port is not None:
+            if peer.local_port:
                 field = f"spec.bgpInstances[{i}].peers[{j}].localPort"
                 yield Problem((ref,), field, text, category="unsupported")

@@ -26,7 +26,7 @@ from resources.frrk8s.neighbor import (
     SecretReference,
 )
 from resources.metallb.bfdprofile import BFDProfile
-from resources.metallb.bgppeer import BGPPeer, has_password, timers
+from resources.metallb.bgppeer import BGPPeer, timers
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 _ROUTER: Final = "spec.bgp.routers"
@@ -93,7 +93,7 @@ def neighbor_of(peer: BGPPeer) -> Neighbor:
         interface=spec.interface,
         sourceaddress=canonical_address(source) if source else "",
         port=spec.peer_port,
-        password=spec.password if has_password(spec) else None,
+        password=spec.password,
         password_secret=SecretReference(name=spec.password_secret.name),
         hold_time=_seconds(times.hold),
         keepalive_time=_seconds(times.keepalive),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta
+from msgspec.structs import force_setattr
 
 from resources.addresses import address_errors
 from resources.cilium.limits import AnyAsn, Asn, ListenPort, Name, duplicate_errors
@@ -77,11 +78,18 @@ class AutoDiscovery(Struct, frozen=True):
 class PeerConfigReference(Struct, frozen=True):
     """Names a CiliumBGPPeerConfig; group and kind existed in v2alpha1 and mean nothing else."""
 
-    name: Annotated[Name, doc("The name of a CiliumBGPPeerConfig.")]
+    name: Annotated[str, doc("The name of a CiliumBGPPeerConfig; empty is no reference.")]
     group: Annotated[str, doc("Always cilium.io.", versions=("v2alpha1",))] = "cilium.io"
     kind: Annotated[str, doc("Always CiliumBGPPeerConfig.", versions=("v2alpha1",))] = (
         "CiliumBGPPeerConfig"
     )
+
+
+def without_empty_reference(peer: Struct) -> None:
+    """Replace the ``peer_config_ref`` of a row by None where it names nothing, as Cilium reads it."""
+    reference = getattr(peer, "peer_config_ref", None)
+    if reference is not None and not reference.name:
+        force_setattr(peer, "peer_config_ref", None)
 
 
 PeerAddress = Annotated[
@@ -129,6 +137,10 @@ class Peer(Struct, frozen=True):
     auto_discovery: PeerDiscovery | None = None
     peer_interface: PeerInterface | None = None
     peer_config_ref: ConfigReference | None = None
+
+    def __post_init__(self) -> None:
+        """Take a reference without a name as none."""
+        without_empty_reference(self)
 
 
 PeerList = Annotated[

@@ -16,6 +16,7 @@ from resources.cilium.clusterconfig import (
     PeerInterface,
     auto_discovery_errors,
     instance_list_errors,
+    without_empty_reference,
 )
 from resources.cilium.limits import Asn, ListenPort, Name, duplicate_errors
 from resources.crds.patterns import ADDRESS, ROUTER_ID
@@ -41,6 +42,10 @@ class NodePeer(Struct, frozen=True):
         ),
     ] = None
     peer_config_ref: ConfigReference | None = None
+
+    def __post_init__(self) -> None:
+        """Take a reference without a name as none."""
+        without_empty_reference(self)
 
 
 class NodeInstance(Struct, frozen=True):

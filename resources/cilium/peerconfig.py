@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
-from resources.cilium.limits import ConnectRetryTime, Name, Port
+from resources.cilium.limits import ConnectRetryTime, Port
 from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
+from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
@@ -48,6 +49,10 @@ class Transport(Struct, frozen=True):
         ),
     ] = None
     local_port: Annotated[int | None, doc("Has no effect.", versions=("v2alpha1",))] = None
+
+    def __post_init__(self) -> None:
+        """Take an empty sourceInterface as none."""
+        empty_is_absent(self, "source_interface")
 
 
 class Timers(Struct, frozen=True):
@@ -133,7 +138,7 @@ class PeerConfigSpec(Struct, frozen=True):
         default_factory=Timers
     )
     auth_secret_ref: Annotated[
-        Name | None,
+        str | None,
         doc(
             "The name of a Secret, in the namespace for BGP secrets, whose key password is the TCP "
             "MD5 password of the session (RFC 2385). Without it the session has none."
@@ -162,6 +167,10 @@ class PeerConfigSpec(Struct, frozen=True):
             "are, and nothing is advertised in them."
         ),
     ] = ()
+
+    def __post_init__(self) -> None:
+        """Take an empty authSecretRef as none."""
+        empty_is_absent(self, "auth_secret_ref")
 
 
 class CiliumBGPPeerConfig(Resource, frozen=True):

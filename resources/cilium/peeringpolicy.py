@@ -16,10 +16,11 @@ from msgspec import Meta
 from resources.addresses import canonical_prefix
 from resources.cilium.advertisement import Communities, community_errors
 from resources.cilium.communities import WELL_KNOWN
-from resources.cilium.limits import AnyAsn, ConnectRetryTime, LocalPreference, Name, Port
+from resources.cilium.limits import AnyAsn, ConnectRetryTime, LocalPreference, Port
 from resources.cilium.peerconfig import AFIS, SAFIS, Afi, GracefulRestart, Safi, timer_errors
 from resources.crds.patterns import HOST_PREFIX
 from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
+from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
@@ -82,7 +83,7 @@ class Neighbor(Struct, frozen=True):
     peer_asn: Annotated[AnyAsn, doc("The AS number that the router has to have; 0 accepts any.")]
     peer_port: Annotated[Port, doc("The TCP port on which the peer listens.")] = 179
     auth_secret_ref: Annotated[
-        Name | None,
+        str | None,
         doc(
             "The name of a Secret, in the namespace for BGP secrets, whose key password is the TCP "
             "MD5 password of the session (RFC 2385). Without it the session has none."
@@ -120,6 +121,10 @@ class Neighbor(Struct, frozen=True):
     advertised_path_attributes: Annotated[
         tuple[PathAttributes, ...], doc("Attributes of selected routes to this peer.")
     ] = ()
+
+    def __post_init__(self) -> None:
+        """Take an empty authSecretRef as none."""
+        empty_is_absent(self, "auth_secret_ref")
 
     @property
     def address(self) -> str:

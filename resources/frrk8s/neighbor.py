@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from resources.crds.schema_markers import Rule, doc
+from resources.empty_fields import empty_is_absent
 from resources.frrk8s.limits import Asn, Duration
 from resources.meta import Struct
 from resources.secret_value import SecretValue
@@ -232,3 +233,7 @@ class Neighbor(Struct, frozen=True):
     to_receive: Annotated[Receive, doc("What is accepted; nothing by default.")] = msgspec.field(
         default_factory=Receive
     )
+
+    def __post_init__(self) -> None:
+        """Take an empty password as none."""
+        empty_is_absent(self, "password")

@@ -11,6 +11,7 @@ from msgspec import Meta
 from resources.addresses import address_errors, interface_errors, router_id_errors
 from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
 from resources.durations import NANOSECONDS, duration_errors, parse_duration
+from resources.empty_fields import empty_is_absent
 from resources.errors import FieldError
 from resources.labels import LabelSelector, LabelSelectorRequirement
 from resources.meta import Resource, Struct
@@ -128,6 +129,10 @@ class BGPPeerSpec(Struct, frozen=True):
     dual_stack_address_family: Annotated[
         bool, doc("Whether the session carries both families, whatever its address.")
     ] = False
+
+    def __post_init__(self) -> None:
+        """Take an empty password as none."""
+        empty_is_absent(self, "password")
 
 
 class BGPPeer(MetalLBObject, frozen=True, kw_only=True):
@@ -256,16 +261,10 @@ def _hold_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
         yield FieldError("spec.keepaliveTime", text)
 
 
-def has_password(spec: BGPPeerSpec) -> bool:
-    """True if a password is written in the object; an empty text is none."""
-    password = spec.password
-    return password is not None and (not password.known or bool(password.reveal()))
-
-
 def _password_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
     """Yield the rules of passwords; no message has anything of one."""
-    password, given = spec.password, has_password(spec)
-    if given and password is not None and password.known:
+    password, given = spec.password, spec.password is not None
+    if password is not None and password.known:
         reason = password_error(password.reveal())
         if reason is not None:
             yield FieldError("spec.password", f"{reason} (TCP MD5, RFC 2385)")

@@ -109,7 +109,6 @@ def test_c64_service_has_at_least_one_type_of_address() -> None:
         ({"ebgpMultihop": 256}, "ebgpMultihop"),
         ({"transport": {"peerPort": 0}}, "transport.peerPort"),
         ({"families": [{"afi": "ipv4"}]}, "families[0].safi"),
-        ({"authSecretRef": ""}, "authSecretRef"),
     ],
 )
 def test_c66_ranges(spec: dict[str, Any], path: str) -> None:

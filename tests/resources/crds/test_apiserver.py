@@ -115,6 +115,7 @@ GOOD: list[tuple[Kind[Any], Object]] = [
     # C57: equal is accepted, also where one is the default.
     (P, {"timers": {"keepAliveTimeSeconds": 90}}),
     (P, {"gracefulRestart": {"enabled": False}, "ebgpMultihop": 255, "authSecretRef": "s"}),
+    (P, {"authSecretRef": "", "transport": {"sourceInterface": ""}}),
     (P, {"families": [{"afi": "ipv4", "safi": "unicast", "advertisements": {}}]}),
     (P, {"transport": {"peerPort": 65535, "sourceInterface": "eth0"}}),
     (A, {"advertisements": []}),
@@ -160,7 +161,6 @@ BAD: list[tuple[Kind[Any], Object]] = [
     (P, {"gracefulRestart": {}}),
     (P, {"ebgpMultihop": 0}),
     (P, {"ebgpMultihop": 256}),
-    (P, {"authSecretRef": ""}),
     (P, {"families": [{"afi": "ipv4"}]}),
     (P, {"transport": {"peerPort": 0}}),
     # C58

@@ -48,3 +48,10 @@ def test_passwords_that_cannot_be(field: str, settings: dict[str, object]) -> No
 def test_the_passwords_of_an_object_are_listed() -> None:
     found = compiled(unit("a", router(neighbor(), neighbor(address="203.0.113.10", **SECRET))))
     assert [part.key.end for part in found.passwords] == ["203.0.113.10"]
+
+
+def test_an_empty_password_is_none_beside_a_secret_and_by_interface_too() -> None:
+    part = of_neighbor(password="")
+    assert (part.session.password, part.settings.password) == (None, None)
+    assert of_neighbor(password="", **SECRET).session.password == SecretRef(NAMESPACE, "s")
+    assert of_neighbor(address="", interface="eth0", password="").session.password is None
