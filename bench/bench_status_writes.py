@@ -90,7 +90,8 @@ def main() -> int:
     found = asyncio.run(simulate(args.agents, args.seconds))
     print(
         f"{args.agents} agents, numbers of routes change every second: "
-        f"{statistics.mean(found):.1f} writes a second, at most {max(found)} (goal {GOAL})"
+        f"{statistics.mean(found):.1f} writes a second, at most {max(found)} (goal {GOAL}), "
+        f"{statistics.mean(found) * 3600:,.0f} in an hour"
     )
     return 0 if max(found) <= GOAL else 1
 

@@ -26,8 +26,8 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     """
     dialect: str = ""
     counts: frozenset[str] = frozenset()
-    """Members of the status, at any depth, that are numbers of routes: written once a minute at most,
-    where everything else is written at once."""
+    """Members of the status, at any depth, that are numbers of routes: written after an interval that
+    grows with the cluster, where everything else is written at once."""
 
 
 class ReportContext(msgspec.Struct, frozen=True, kw_only=True):

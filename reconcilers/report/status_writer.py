@@ -2,7 +2,8 @@
 
 A status is written when it changes, at most once in `WRITE_INTERVAL_SECONDS`, and replaces what other
 writers put there, except the operator's conditions where the node reports none. A change of nothing but
-numbers of routes waits for longer (`WriteSpread`): every Service changes them on every node. The
+numbers of routes waits for longer (`WriteSpread`): every Service changes them on every node. A number
+that becomes zero or is zero no more, and the numbers after a change of state, wait for less. The
 stored status is read before the first write, and again every `READ_INTERVAL_SECONDS`, as an API server
 may be restored from an older state. A failed write is retried with backoff.
 """
@@ -146,6 +147,10 @@ class _ObjectWriter:
         self._counts_written_at = -COUNT_INTERVAL_SECONDS
         self._counts_due: float | None = None
         """When a difference of nothing but numbers is written; None without one."""
+        self._counts_are_soon = False
+        """True if that is a time for numbers that matter."""
+        self._is_settling = False
+        """True if a state was written, and no numbers after it: a new session has few routes."""
         self._enabled = enabled
         self._report = report
         self._now = now
@@ -196,16 +201,22 @@ class _ObjectWriter:
 
     def _pause_of_counts(self, row: ObjectStatus, wanted: JsonObject, stored: JsonObject) -> float:
         """Return the seconds for which a difference of nothing but numbers waits."""
-        same = wanted == stored
-        if same or _without(wanted, row.counts) != _without(stored, row.counts):
+        if wanted == stored:
             self._counts_due = None
             return 0.0
-        now = self._now()
+        if _without(wanted, row.counts) != _without(stored, row.counts):
+            self._counts_due, self._is_settling = None, True
+            return 0.0
+        now, last = self._now(), self._counts_written_at
         if self._counts_due is None:
-            self._counts_due = self._spread.due(now, self._counts_written_at)
+            self._counts_due, self._counts_are_soon = self._spread.counts_due(now, last), False
+        matter = self._is_settling or _presence(wanted) != _presence(stored)
+        if matter and not self._counts_are_soon:
+            self._counts_are_soon = True
+            self._counts_due = min(self._counts_due, self._spread.due(now, last))
         if now < self._counts_due:
             return self._counts_due - now
-        self._counts_due, self._counts_written_at = None, now
+        self._counts_due, self._counts_written_at, self._is_settling = None, now, False
         return 0.0
 
     async def _remove(self, row: ObjectStatus) -> float | None:
@@ -284,6 +295,15 @@ def _without(value: object, names: frozenset[str]) -> object:
     if isinstance(value, list):
         return [_without(one, names) for one in value]
     return value
+
+
+def _presence(value: object) -> object:
+    """Return a JSON value in which numbers are true, or false for zero."""
+    if isinstance(value, dict):
+        return {key: _presence(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_presence(one) for one in value]
+    return bool(value) if isinstance(value, int | float) else value
 
 
 def _to_json(status: object) -> JsonObject:

@@ -1,10 +1,12 @@
-"""Writes that can wait are spread over the cluster, and come at most once a minute."""
+"""Writes that can wait are spread over the cluster; the more nodes, the longer numbers wait."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from itertools import pairwise
+
+import pytest
 
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
@@ -75,16 +77,70 @@ def test_a_state_is_written_at_once_and_numbers_alone_at_most_every_minute() -> 
     run(scenario)
 
 
-def test_a_single_change_of_a_number_is_written_after_a_moment_in_a_small_cluster() -> None:
+def test_a_number_that_becomes_or_was_zero_is_written_after_a_moment() -> None:
     async def scenario() -> None:
         agent = Agent(nodes=20)
         await agent.until(10)
         agent.row = status(7)
-        await agent.until(20)
+        await agent.until(200)
         assert len(agent.writes) == 2
         assert agent.writes[1] <= 12
+        agent.row = status(0)
+        await agent.until(220)
+        assert len(agent.writes) == 3
 
     run(scenario)
+
+
+def test_the_numbers_after_a_change_of_state_are_written_within_a_minute_or_so() -> None:
+    async def scenario() -> None:
+        agent = Agent(nodes=NODES)
+        agent.row = status(3)
+        await agent.until(1000)
+        assert len(agent.writes) == 1
+        agent.row = status(200)
+        await agent.until(1400)
+        assert len(agent.writes) == 2
+        agent.row = status(201)
+        await agent.until(2600)
+        assert len(agent.writes) == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("nodes", "least", "most"), [(40, 300, 600), (5000, 1800, 3600)])
+def test_the_changes_of_many_services_are_one_write_of_a_node(
+    nodes: int, least: int, most: int
+) -> None:
+    async def scenario() -> None:
+        agent = Agent(nodes=nodes)
+        agent.row = status(100)
+        await agent.until(400)  # the numbers after the first state
+        agent.row = status(101)
+        await agent.until(1000)
+        known = len(agent.writes)
+        for number in range(20):
+            agent.row = status(102 + number)
+            await agent.until(1001.0 + number)
+        await agent.until(1000.0 + least - 1)
+        assert len(agent.writes) - known <= 1
+        await agent.until(1021.0 + most)
+        assert len(agent.writes) - known == 1
+
+    run(scenario)
+
+
+def test_all_agents_together_write_numbers_seldom_while_services_change_all_the_time() -> None:
+    """5,000 nodes: fewer than 10,000 writes in an hour; 40 nodes: fewer than 500."""
+    for nodes, most in ((5000, 10_000), (40, 500)):
+        spread = WriteSpread(random.Random(1).random, lambda nodes=nodes: nodes)  # type: ignore[misc]  # noqa: S311
+        writes = 0
+        for _ in range(nodes):
+            now = spread.counts_due(0.0, 0.0)
+            while now < 3600:
+                writes += 1
+                now = spread.counts_due(now, now)
+        assert nodes / 2 < writes < most
 
 
 def test_5000_writers_stay_below_50_writes_a_second_in_steady_churn_and_after_one_change() -> None:
