@@ -16,7 +16,7 @@ from reactivex.subject import Subject
 
 from cells.claims import ClaimStore
 from cells.dialect_states import DialectStates
-from cells.hive import Group, Health, Readiness, SettingError, Wiring, provide
+from cells.hive import Group, Health, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
@@ -90,11 +90,6 @@ class IntentLoop:
         self._node = node.name
         self._secrets_namespace = secrets_namespace.name
         self._dialects = dialects
-        names = {dialect.name for dialect in dialects}
-        for dialect in dialects:
-            if dialect.feeds is not None and dialect.feeds not in names:
-                wrong = f"feeds cell {dialect.feeds}, which is off: --enable-cell {dialect.feeds}"
-                raise SettingError("", f"cell {dialect.name}", wrong)
         self._steps = steps
         self._claims = claims
         self._states = states

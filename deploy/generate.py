@@ -174,8 +174,8 @@ def files(helm: str | None) -> dict[Path, str]:
     }
     if helm is not None:
         generated[MANIFESTS] = manifests(helm)
-        on = ("cells.frrk8s.enabled=true", "cells.metallb.enabled=true")
-        head, _, objects = manifests(helm, "cells.cilium.enabled=false", *on).partition("\n")
+        values = ("cells.cilium.enabled=false", "cells.metallb.enabled=true")
+        head, _, objects = manifests(helm, *values).partition("\n")
         # Its namespaces have to be there first.
         generated[WITH_METALLB] = f"{head}\n---\n{CONTROLLER.read_text()}{objects}"
     return generated

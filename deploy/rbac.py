@@ -49,7 +49,12 @@ def template(cells: Sequence[DialectCell]) -> str:
         "secrets.namespace": secrets_namespace,
         "operator.webhooks": webhooks,
     }
-    text = HEAD
+    feeds = "".join(
+        f"- {{feeder: {cell.name}, fed: {cell.needs}}}\n"
+        for cell in cells
+        if cell.needs is not None
+    )
+    text = f'{HEAD}\n{{{{- define "waggle.dialects.feeds" }}}}\n{feeds}{{{{- end }}}}\n'
     for part, rules in parts.items():
         text += f'\n{{{{- define "waggle.dialects.{part}" }}}}\n'
         for cell in cells:

@@ -33,5 +33,7 @@ class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
     paths_while_off: tuple[tuple[str, str], ...] = ()
     """Paths of its `reconcilers.dialect.PlainPath`s, and the text of their answer while it is off: with
     status 503."""
+    feeds: str | None = None
+    """The dialect that this one feeds, and switches on."""
     on_by_default: bool = False
     """Whether agents and operators have it on; an upgrade must not open second sessions."""

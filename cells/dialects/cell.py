@@ -41,6 +41,7 @@ def agent_cell(entry: DialectEntry) -> DialectCell:
         description=f"The API dialect of {entry.title}.",
         options=entry.options,
         on_by_default=entry.on_by_default,
+        needs=entry.feeds,
         entry=entry,
         in_operator=False,
     )
@@ -53,6 +54,7 @@ def operator_cell(entry: DialectEntry) -> DialectCell:
         description=f"The API dialect of {entry.title}.",
         options=entry.operator_options,
         on_by_default=entry.on_by_default,
+        needs=entry.feeds,
         entry=entry,
         in_operator=True,
     )

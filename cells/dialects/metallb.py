@@ -1,4 +1,4 @@
-"""The entry of MetalLB's BGP kinds in the programs; FRR-k8s has to be on, too."""
+"""The entry of MetalLB's BGP kinds in the programs; with it FRR-k8s's are on."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ DIALECT = DialectEntry(
     title="MetalLB",
     load=load,
     kinds=kinds,
+    feeds="frrk8s",
     options=MetalLBOptions,
     operator_options=MetalLBOperatorOptions,
 )

@@ -68,6 +68,7 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
         ("title", entry.title, dialect.title),
         ("options", entry.options, dialect.options_type),
         ("operator_options", entry.operator_options, dialect.operator_options_type),
+        ("feeds", entry.feeds, dialect.feeds),
     ):
         if declared != own:
             wrong = f"{field} is {declared!r} in its entry, and {own!r} in {dialect.__qualname__}"

@@ -134,6 +134,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """The option without which the cell is off by default, or None: the cell is on by default."""
     on_beside: str | None = None
     """The cell without which this one is off by default: it has nothing to do then."""
+    needs: str | None = None
+    """A cell without which this one does nothing: it is switched on with this one, unless it is off by
+    name, which is an error."""
     off_beside: str | None = None
     """The cell beside which this one is off by default: that one does its work."""
 

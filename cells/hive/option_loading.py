@@ -11,6 +11,7 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +268,7 @@ def _switches(
     )
     enabled: dict[str, bool] = {}
     reasons: dict[str, str] = {}
+    off: set[str] = set()
     for cell in sorted(cells, key=lambda c: (c.on_beside is not None) + (c.off_beside is not None)):
         setting = next(
             (s for s in describe(cell.name, cell.options) if s.field == cell.on_with), None
@@ -283,6 +285,8 @@ def _switches(
         if switched and not default and setting is not None:
             wrong = f"the cell is switched on but {setting.flag} is not set"
             raise SettingError("", f"cell {cell.name}", wrong)
+        if switched is False:
+            off.add(cell.name)
         by_default = default and beside and cell.on_by_default
         enabled[cell.name] = by_default if switched is None else switched
         if not enabled[cell.name]:
@@ -297,7 +301,30 @@ def _switches(
                 if cell.on_beside is not None and not enabled.get(cell.on_beside, False)
                 else f"{cell.off_beside} is on"
             )
+    for cell in cells:
+        _switch_on_needed(cell, cells, enabled, reasons, off)
     return enabled, reasons
+
+
+def _switch_on_needed(
+    cell: Cell,
+    cells: Sequence[Cell],
+    enabled: dict[str, bool],
+    reasons: dict[str, str],
+    off: AbstractSet[str],
+) -> None:
+    """Switch on what a cell needs, and what that needs. Raises `SettingError` if it is off by name."""
+    needed = next((other for other in cells if other.name == cell.needs), None)
+    if cell.needs is None or not enabled[cell.name]:
+        return
+    if needed is None:
+        raise SettingError("", f"cell {cell.name}", f"needs cell {cell.needs}, which is not there")
+    if needed.name in off:
+        wrong = f"needs cell {needed.name}, which is switched off; switch both on, or both off"
+        raise SettingError("", f"cell {cell.name}", wrong)
+    enabled[needed.name] = True
+    reasons.pop(needed.name, None)
+    _switch_on_needed(needed, cells, enabled, reasons, off)
 
 
 def _named(

@@ -28,5 +28,6 @@ def entry(dialect: type[Dialect], *, on_by_default: bool = False) -> DialectEntr
         kinds=lambda: kinds,
         options=dialect.options_type,
         operator_options=dialect.operator_options_type,
+        feeds=dialect.feeds,
         on_by_default=on_by_default,
     )

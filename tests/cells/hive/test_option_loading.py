@@ -257,3 +257,37 @@ def test_the_file_is_a_mapping_in_yaml(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
     with pytest.raises(SettingError, match="No such file"):
         read_file(tmp_path / "absent.yaml")
+
+
+BASE = Cell(name="base", description="Carries.", on_by_default=False)
+MIDDLE = Cell(name="middle", description="Feeds base.", on_by_default=False, needs="base")
+TOP = Cell(name="top", description="Feeds middle.", on_by_default=False, needs="middle")
+FEEDERS = (TOP, BASE, MIDDLE)
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {"flags": {"enable_cell": ["top"]}},
+        {"env": {"WAGGLE_ENABLE_CELL": "top"}},
+        {"file": {"cells": {"top": {"enabled": True}}}},
+    ],
+)
+def test_a_cell_switches_on_what_it_needs(sources: dict[str, Any]) -> None:
+    assert load(FEEDERS, **sources).enabled == {"top": True, "base": True, "middle": True}
+    assert not any(load(FEEDERS).enabled.values())
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {"flags": {"enable_cell": ["top"], "disable_cell": ["base"]}},
+        {"flags": {"enable_cell": ["top"]}, "env": {"WAGGLE_DISABLE_CELL": "base"}},
+        {"flags": {"enable_cell": ["top"]}, "file": {"cells": {"base": {"enabled": False}}}},
+    ],
+)
+def test_a_cell_whose_need_is_off_by_name_is_refused(sources: dict[str, Any]) -> None:
+    with pytest.raises(SettingError) as caught:
+        load(FEEDERS, **sources)
+    text = "cell middle: needs cell base, which is switched off; switch both on, or both off"
+    assert str(caught.value) == text

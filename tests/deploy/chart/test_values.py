@@ -134,3 +134,28 @@ def test_without_an_operator_the_chart_has_no_object_of_it(helm: Helm) -> None:
     assert not [o for o in objects if "operator" in o["metadata"]["name"]]
     subjects = find(objects, "RoleBinding", "waggle-secrets")["subjects"]
     assert [subject["name"] for subject in subjects] == ["waggle-agent"]
+
+
+def _enabled(helm: Helm, values: Mapping[str, Any], part: str) -> dict[str, bool]:
+    config = find(helm.template(values), "ConfigMap", f"waggle-{part}")["data"]["config.yaml"]
+    cells = yaml.safe_load(config)["cells"]
+    return {name: cells[name]["enabled"] for name in cells if "enabled" in cells[name]}
+
+
+def test_a_dialect_switches_on_the_one_that_it_feeds(helm: Helm) -> None:
+    values = {"cells": {"metallb": {"enabled": True}}}
+    for part in ("agent", "operator"):
+        assert _enabled(helm, values, part) == {"frrk8s": True, "metallb": True}
+    # The settings of the other one stay.
+    values["cells"]["frrk8s"] = {"onConflict": "isolate"}  # type: ignore[dict-item]
+    config = find(helm.template(values), "ConfigMap", "waggle-agent")["data"]["config.yaml"]
+    assert yaml.safe_load(config)["cells"]["frrk8s"] == {"enabled": True, "onConflict": "isolate"}
+
+
+def test_a_dialect_that_feeds_one_that_is_off_by_name_is_refused_in_one_sentence(
+    helm: Helm,
+) -> None:
+    values = {"cells": {"metallb": {"enabled": True}, "frrk8s": {"enabled": False}}}
+    text = "cells.metallb needs cells.frrk8s, which is switched off; switch both on, or both off"
+    with pytest.raises(ValueError, match=text):
+        helm.template(values)

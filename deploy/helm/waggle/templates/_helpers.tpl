@@ -89,7 +89,17 @@ app.kubernetes.io/part-of: waggle
 {{- with $root.Values.routerIdAllocationIpPool -}}
 {{- $_ := set $made "cilium" (dict "routerIdAllocationIpPool" .) -}}
 {{- end -}}
-{{- toYaml (dict "cells" (mergeOverwrite (deepCopy $root.Values.cells) (deepCopy $own.cells) $made)) -}}
+{{- $cells := mergeOverwrite (deepCopy $root.Values.cells) (deepCopy $own.cells) $made -}}
+{{- range include "waggle.dialects.feeds" $root | fromYamlArray -}}
+{{- $fed := default dict (index $cells .fed) -}}
+{{- if eq (toString (index $cells .feeder).enabled) "true" -}}
+{{- if eq (toString $fed.enabled) "false" -}}
+{{- fail (printf "cells.%s needs cells.%s, which is switched off; switch both on, or both off" .feeder .fed) -}}
+{{- end -}}
+{{- $_ := set $cells .fed (mergeOverwrite (deepCopy $fed) (dict "enabled" true)) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml (dict "cells" $cells) -}}
 {{- end -}}
 
 {{/* Environment of a program besides its own variables; takes {root, part}. */}}
