@@ -25,12 +25,14 @@ from resources.antrea.kinds import EGRESS
 from resources.core import Endpoint, EndpointSlice, Service
 from resources.core.kinds import SERVICE
 from resources.core.service import EXTERNAL_IPS, INGRESS
-from speaker.nlri import Family
+from speaker.nlri import IPV4_UNICAST, Family
 
 _ATTRIBUTES: Final = Attributes()
 """ORIGIN IGP, next hop self, nothing else."""
 
 
+_MAPPED: Final = b"\x80" + bytes(10) + b"\xff\xff"
+"""How host routes of IPv4-mapped addresses begin (RFC 4291 section 2.5.5.2)."""
 FAMILY_NOT_ENABLED: Final = "FamilyNotEnabled"
 
 
@@ -58,14 +60,25 @@ class Candidate(NamedTuple):
     service_field: str | None = None
     in_pool: bool = False
 
+    @property
+    def peer_family(self) -> Family | None:
+        """The family of the peers that its route is for: IPv4 for an IPv4-mapped address, as in Go.
+
+        The rules for addresses of Services reject it, with a problem.
+        """
+        if self.nlri is not None and self.nlri.startswith(_MAPPED):
+            return IPV4_UNICAST
+        return self.family
+
 
 def reject(candidate: Candidate, route_set: RouteSet) -> Reason | None:
     """Return why a set does not have a candidate, or None."""
     withheld = candidate.withheld
     if withheld is not None and withheld.reason == FAMILY_NOT_ENABLED:
         return withheld
-    if candidate.family not in (None, route_set.family):
-        return Reason("Family", f"its routes go to peers of {candidate.family}")
+    family = candidate.peer_family
+    if family not in (None, route_set.family):
+        return Reason("Family", f"its routes go to peers of {family}")
     if candidate.type not in route_set.types:
         named = ", ".join(sorted(route_set.types)) or "nothing"
         text = f"{route_set.policy} advertises {named}, and not {candidate.type}"

@@ -190,3 +190,15 @@ def test_objects_deleted_in_the_middle() -> None:
     it.delete("BGPPolicy", "p")
     document = it.render()
     assert (document["instances"], document["problems"]) == ([], [])
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_an_ipv4_mapped_address_is_a_problem_whatever_families_the_node_has(both: bool) -> None:
+    of_node = dual() if both else node()
+    given = service(externalIPs=["::ffff:10.5.5.5", "10.05.5.6"], clusterIPs=[])
+    it = Cluster(of_node, policy("p", *ALL, peers=[PEER]), given)
+    assert it.prefixes() == ["10.5.5.6/32"]
+    (problem,) = it.render()["problems"]
+    assert problem["field"] == "spec.externalIPs"
+    assert "IPv4-mapped" in problem["message"]
+    assert it.render() == it.fresh()
