@@ -80,7 +80,7 @@ class HttpServer:
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self.connections = Connections()
-        lifecycle.append("http", start=self.start, stop=self.stop)
+        lifecycle.append("http", reserve=self.start, stop=self.stop)
 
     @property
     def address(self) -> tuple[str, int]:

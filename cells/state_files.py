@@ -18,7 +18,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import structlog
 
-from cells.hive import Health
+from cells.hive import Health, StartError
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ClaimsOptions
@@ -47,14 +47,29 @@ class LogLines(NamedTuple):
 class StateDirectory:
     """The directory on the node for what a restart has to remember.
 
-    One agent at a time writes to it: the one that has locked its file ``lock``, until it ends.
+    One agent at a time uses it: the one that has locked its file ``lock``, until it ends. Another one
+    does not start. A directory that cannot be locked or written for another reason stops nothing.
     """
 
     def __init__(self, options: ClaimsOptions, lifecycle: Lifecycle) -> None:
         self.path = None if options.directory is None else Path(options.directory)
         self._descriptor: int | None = None
         self._taking = threading.Lock()
-        lifecycle.append("state-directory", stop=self.release)
+        lifecycle.append("state-directory", reserve=self.reserve, stop=self.release)
+
+    async def reserve(self) -> None:
+        """Lock the directory. Raises `StartError` if another agent has it."""
+        if self.path is None:
+            return
+        try:
+            await asyncio.to_thread(self._lock)
+        except OSError as error:
+            if error.strerror == IN_USE:
+                raise StartError(
+                    f"--state-directory: another agent uses {self.path}; stop it, or choose another "
+                    "directory"
+                ) from None
+            # Each file has its trouble, and tries again with its next write.
 
     def file(self, name: str, lines: LogLines) -> StateFile | None:
         """Return a file, or None without a directory."""

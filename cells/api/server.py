@@ -50,20 +50,18 @@ class ApiServer:
         self._answers = (resources, streams, actions, plain)
         self._bound: Bound | None = None
         self._listener: Listener | None = None
-        lifecycle.append("api", start=self.start, stop=self.stop)
+        lifecycle.append("api", reserve=self.reserve, start=self.start, stop=self.stop)
+
+    async def reserve(self) -> None:
+        """Bind the socket, which does not listen yet; raises `StartError` if another agent has it."""
+        self._bound = bind(self.path)
 
     async def start(self) -> None:
-        """Listen; raises `StartError` if another agent does so already."""
-        bound = bind(self.path)
-        try:
-            listener = (await asyncio.to_thread(import_listener))(*self._answers)
-            await listener.listen(bound.sock)
-        except BaseException:
-            # The agent was stopped meanwhile: what has not started is not stopped.
-            bound.unlink()
-            bound.sock.close()
-            raise
-        self._listener, self._bound = listener, bound
+        """Listen."""
+        assert self._bound is not None  # noqa: S101 - reserved
+        listener = (await asyncio.to_thread(import_listener))(*self._answers)
+        await listener.listen(self._bound.sock)
+        self._listener = listener
         self._health.ok(f"listening on {self.path}")
         log.info("listening", event_name="api.listening", path=str(self.path))
 
@@ -75,3 +73,5 @@ class ApiServer:
             bound.unlink()
         if listener is not None:
             await listener.close()
+        elif bound is not None:
+            bound.sock.close()

@@ -1,11 +1,13 @@
 """Bind a Unix socket that only its user can open, and replace the socket of a dead process.
 
-It never replaces the socket of a live process, and removes nothing but a socket: no symbolic link
-and no file of that name.
+A path belongs to the process that has locked ``PATH.lock`` beside it, which the kernel releases when
+that process ends in any way. The socket of a live process is never replaced, and nothing but a socket
+is removed: no symbolic link and no file of that name.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import stat
@@ -24,14 +26,17 @@ class Bound(NamedTuple):
     sock: socket.socket
     path: Path
     identity: tuple[int, int, int]
+    lock: int
+    """The descriptor of the locked file; the file stays."""
 
     def unlink(self) -> None:
-        """Remove the file, unless another process has replaced it."""
+        """Remove the socket's file, unless another process has replaced it, and unlock its path."""
         try:
             if _identity(self.path) == self.identity:
                 self.path.unlink()
         except OSError:
-            return  # gone already, or not ours to remove any more
+            pass  # gone already, or not ours to remove any more
+        os.close(self.lock)
 
 
 def bind(path: Path) -> Bound:
@@ -42,9 +47,14 @@ def bind(path: Path) -> Bound:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.parent.parent == Path("/tmp"):  # noqa: S108
             _check_owner(path.parent)
-        _clear(path)
-        sock = _bound(path)
-        return Bound(sock, path, _identity(path))
+        lock = _lock(path)
+        try:
+            _clear(path)
+            sock = _bound(path)
+            return Bound(sock, path, _identity(path), lock)
+        except BaseException:
+            os.close(lock)
+            raise
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise StartError(f"--api-socket: cannot listen on {path}: {why}") from error
@@ -55,6 +65,31 @@ def _check_owner(directory: Path) -> None:
     found = directory.lstat()
     if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
         raise StartError(f"--api-socket: {directory} is not a directory of this user alone")
+
+
+def _lock(path: Path) -> int:
+    """Lock the path for this process, and return the descriptor. Raises `StartError`, OSError.
+
+    Without it, two processes that start at once would each take the other's socket, which does not
+    listen yet, for that of a dead one.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path.with_name(f"{path.name}.lock"), flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise _in_use(path) from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _in_use(path: Path) -> StartError:
+    return StartError(
+        f"--api-socket: another agent listens on {path}; stop it, or choose another path"
+    )
 
 
 def _clear(path: Path) -> None:
@@ -73,9 +108,7 @@ def _clear(path: Path) -> None:
             return
         except FileNotFoundError:
             return
-    raise StartError(
-        f"--api-socket: another agent listens on {path}; stop it, or choose another path"
-    )
+    raise _in_use(path)
 
 
 def _bound(path: Path) -> socket.socket:

@@ -1,8 +1,10 @@
-"""Start and stop hooks: start in the order of construction, stop in reverse.
+"""Reserve, start and stop hooks: in the order of construction, stop in reverse.
 
-Constructors are synchronous and cheap and append their hooks here; all I/O happens in hooks. A
-failed start stops exactly what had started. Stopping continues past a hook that fails or hangs, so
-that the hooks before it run: no failure may keep the sessions from being closed.
+Constructors are synchronous and cheap and append their hooks here; all I/O happens in hooks. What one
+process alone can have (a socket, a port, a lock, a file) is reserved before anything starts: a program
+that is refused has had no effect on the one that runs. A failed start stops exactly what had been
+reserved or started. Stopping continues past a hook that fails or hangs, so that the hooks before it
+run: no failure may keep the sessions from being closed.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ class HookTimeoutError(Exception):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One pair of hooks; limits are in seconds."""
+    """The hooks of one part; limits are in seconds."""
 
     name: str
+    reserve: Hook | None
     start: Hook | None
     stop: Hook | None
     start_timeout: float
@@ -45,7 +48,8 @@ class Lifecycle:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
-        self._started: list[Entry] = []
+        self._to_stop: set[int] = set()
+        """The places of the entries that have been reserved or started."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,33 +60,44 @@ class Lifecycle:
         self,
         name: str,
         *,
+        reserve: Hook | None = None,
         start: Hook | None = None,
         stop: Hook | None = None,
         start_timeout: float = START_TIMEOUT,
         stop_timeout: float = STOP_TIMEOUT,
     ) -> None:
-        """Register hooks; ``stop`` runs only if ``start`` (or its absence) has succeeded."""
-        self._entries.append(Entry(name, start, stop, start_timeout, stop_timeout))
+        """Register hooks.
+
+        Every ``reserve`` runs before the first ``start``, and raises what refuses the start of the
+        program. ``stop`` runs if ``reserve`` or ``start`` (or the absence of both) has succeeded.
+        """
+        self._entries.append(Entry(name, reserve, start, stop, start_timeout, stop_timeout))
 
     async def start(self) -> None:
-        """Run the start hooks in order; on a failure or cancellation stop what had started."""
+        """Run the hooks in order; on a failure or cancellation stop what had been done."""
         try:
-            for entry in self._entries:
+            for place, entry in enumerate(self._entries):
+                if entry.reserve is not None:
+                    await self._start_one(entry, "reserve", entry.reserve)
+                    self._to_stop.add(place)
+            for place, entry in enumerate(self._entries):
                 if entry.start is not None:
-                    await self._start_one(entry, entry.start)
-                self._started.append(entry)
+                    await self._start_one(entry, "start", entry.start)
+                self._to_stop.add(place)
         except BaseException:
             await self.stop()
             raise
 
     async def stop(self) -> None:
-        """Run the stop hooks of what has started, last first. Never raises for a hook."""
-        while self._started:
-            entry = self._started.pop()
+        """Run the stop hooks of what was reserved or started, last first. Never raises for a hook."""
+        while self._to_stop:
+            place = max(self._to_stop)
+            self._to_stop.remove(place)
+            entry = self._entries[place]
             if entry.stop is not None:
                 await self._stop_one(entry, entry.stop)
 
-    async def _start_one(self, entry: Entry, hook: Hook) -> None:
+    async def _start_one(self, entry: Entry, phase: str, hook: Hook) -> None:
         began = asyncio.get_running_loop().time()
         timeout = asyncio.timeout(entry.start_timeout)
         try:
@@ -92,7 +107,7 @@ class Lifecycle:
             if timeout.expired():
                 raise HookTimeoutError(entry.name, entry.start_timeout) from error
             raise
-        self._note_slow("start", entry.name, began)
+        self._note_slow(phase, entry.name, began)
 
     async def _stop_one(self, entry: Entry, hook: Hook) -> None:
         began = asyncio.get_running_loop().time()
@@ -110,4 +125,10 @@ class Lifecycle:
     def _note_slow(self, phase: str, name: str, began: float) -> None:
         took = asyncio.get_running_loop().time() - began
         if took > SLOW_SECONDS:
-            log.warning("slow hook", hook=name, phase=phase, seconds=round(took, 3))
+            log.warning(
+                "slow hook",
+                event_name="hive.slow_hook",
+                hook=name,
+                phase=phase,
+                seconds=round(took, 3),
+            )

@@ -47,7 +47,8 @@ class Logs:
         self._sink = sink or Sink(STDERR, self._dropped)
         self._handler = _Handler(self)
         self._quieted: dict[str, int] = {}
-        lifecycle.append("logging", start=self.start, stop=self.stop)
+        # Before what other cells reserve, so that their lines are in the format.
+        lifecycle.append("logging", reserve=self.start, stop=self.stop)
 
     async def start(self) -> None:
         """Take over structlog and the root logger."""

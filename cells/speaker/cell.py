@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from cells.hive import Health, Wiring, provide
+from cells.hive import Health, StartError, Wiring, provide
 from cells.hive.lifecycle import Lifecycle
 from cells.metrics import MetricsCollector
 from cells.options import SpeakerOptions
@@ -32,7 +32,18 @@ def make_speaker(
         restarting=True,
         record=None if options.record_file is None else Path(options.record_file),
         record_limit=options.record_limit * 1024 * 1024,
+        # Of a second agent with this node's objects no session may reach the peers of the first one.
+        wait_for_port=True,
     )
+
+    async def reserve() -> None:
+        try:
+            speaker.reserve()
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise StartError(
+                f"--record-file: cannot record to {options.record_file}: {why[:1].lower()}{why[1:]}"
+            ) from None
 
     async def start() -> None:
         await speaker.start()
@@ -42,7 +53,9 @@ def make_speaker(
         await speaker.stop(timeout=STOP_TIMEOUT)
         health.stopped("all sessions closed")
 
-    lifecycle.append("speaker", start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5)
+    lifecycle.append(
+        "speaker", reserve=reserve, start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5
+    )
     return speaker
 
 

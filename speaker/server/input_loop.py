@@ -47,8 +47,12 @@ class InputLoop:
         clock: Callable[[], float] | None,
         wall_clock: Callable[[], float],
         on_event: Callable[[Event], None],
+        wait_for_port: bool = False,
     ) -> None:
-        """``clock`` is monotonic (None: the loop's), ``wall_clock`` Unix time; both in seconds."""
+        """``clock`` is monotonic (None: the loop's), ``wall_clock`` Unix time; both in seconds.
+
+        ``wait_for_port``: see `speaker.server.Speaker`.
+        """
         self._engine = engine
         self._clock = clock
         self._wall_clock = wall_clock
@@ -58,7 +62,7 @@ class InputLoop:
         self.loop: asyncio.AbstractEventLoop | None = None
         """None before `start` and after `stop`: inputs are queued then."""
         self.transports = Transports(self.feed, self.feed_at_once)
-        self.listeners = InstanceListeners(self.transports, on_event)
+        self.listeners = InstanceListeners(self.transports, on_event, wait_for_port=wait_for_port)
         self.neighbors = Neighbors(self.feed)
         self.trace_links = TraceLinks()
         self.monitored = False
@@ -228,7 +232,7 @@ class InputLoop:
             case Connect():
                 name = action.instance
                 vrf = None if name is None else self._engine.instance(name).vrf
-                self.transports.connect(action, vrf)
+                self.transports.connect(action, vrf, self.listeners.refuse_connection)
             case SetTtl():
                 self.transports.set_ttl(action)
             case Close():

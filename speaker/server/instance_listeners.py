@@ -22,6 +22,8 @@ class _Instance:
 
     def __init__(self, config: InstanceConfig) -> None:
         self.config = config
+        self.may_connect = False
+        """Whether its addresses were free at some time."""
         self.listeners: list[Listener] = []
         self.passwords: dict[str, Secret] = {}
         self.addresses: dict[str, str] = {}
@@ -31,7 +33,15 @@ class _Instance:
 class InstanceListeners:
     """All instances."""
 
-    def __init__(self, transports: Transports, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        transports: Transports,
+        on_event: Callable[[Event], None],
+        *,
+        wait_for_port: bool = False,
+    ) -> None:
+        """``wait_for_port``: see `speaker.server.Speaker`."""
+        self._wait_for_port = wait_for_port
         self._transports = transports
         self._on_event = on_event
         self._instances: dict[str, _Instance] = {}
@@ -54,9 +64,14 @@ class InstanceListeners:
         if known is not None:
             if known.config == config:
                 return
+            # What happens to the addresses of one that has listened ends no session.
+            may_connect = known.may_connect or not any(
+                listener.waits_for_address for listener in known.listeners
+            )
             self._remove(config.name)
         instance = self._instances[config.name] = _Instance(config)
         if known is not None:
+            instance.may_connect = may_connect
             instance.passwords = known.passwords
             instance.addresses = known.addresses
         for address, port in config.listen:
@@ -104,6 +119,20 @@ class InstanceListeners:
             instance.passwords[address] = password
         for listener in instance.listeners:
             listener.set_password(address, password)
+
+    def refuse_connection(self, name: str | None) -> str:
+        """Return why an instance opens no connections at present; empty if it does.
+
+        A second process with the configuration of a first one would end the sessions of that one.
+        """
+        instance = None if name is None else self._instances.get(name)
+        if instance is None or instance.may_connect or not self._wait_for_port:
+            return ""
+        for listener in instance.listeners:
+            if listener.waits_for_address:
+                return listener.error or f"listen on {listener.address} port {listener.port} first"
+        instance.may_connect = True
+        return ""
 
     def complete(self, status: InstanceStatus) -> InstanceStatus:
         """Add the listening sockets to the status of an instance."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -17,6 +18,8 @@ from speaker.server import sockets
 from speaker.server.connection import Connection
 
 FIRST_RETRY_SECONDS: Final = 1.0
+IN_USE_RETRY_SECONDS: Final = 2.0
+"""The longest pause while another process has the address, whose end sessions may wait for."""
 MAX_RETRY_SECONDS: Final = 30.0
 
 
@@ -37,6 +40,8 @@ class Listener:
         self.address = address
         self.port = port
         self.error: str | None = None
+        self.waits_for_address = True
+        """Whether the address is another process's, or that is not known yet."""
         self.unprotected: set[str] = set()
         """Peers (addresses, prefixes) whose key could not be set on the socket."""
         self._device = device
@@ -68,15 +73,18 @@ class Listener:
             except OSError as error:
                 fix = sockets.listen_fix(error)
                 text = f"{error}: {fix}" if fix else str(error)
+                self.waits_for_address = error.errno == errno.EADDRINUSE
                 if text != self.error:
                     self.error = text
                     self._report()
             else:
                 self.error = None
+                self.waits_for_address = False
                 self._report()
                 return
             await asyncio.sleep(pause)
-            pause = min(pause * 2, MAX_RETRY_SECONDS)
+            in_use = self.waits_for_address
+            pause = min(pause * 2, IN_USE_RETRY_SECONDS if in_use else MAX_RETRY_SECONDS)
 
     async def _listen(self) -> None:
         sock = sockets.listening(self.address, self.port, self._device)
@@ -86,6 +94,9 @@ class Listener:
             # Before it listens: no connection may be accepted without its key.
             for peer, password in self._passwords.items():
                 self._protect(peer, password)
+            # At once, and before the first connection is opened: of two processes that have bound the
+            # address, one listens.
+            sock.listen(sockets.BACKLOG)
             self._server = await asyncio.get_running_loop().create_server(
                 self._accept, sock=sock, backlog=sockets.BACKLOG
             )

@@ -2,12 +2,15 @@
 
 Lines wait in memory for 0.2 seconds and for at most `MAX_WAITING` octets: a disk that is slower ends
 the recording. An existing file of that name is kept as ``NAME.1``. Only the owner can read the file:
-it holds routes and addresses.
+it holds routes and addresses. The file is locked until the recording ends, so that no other process
+takes its name.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import stat
 import threading
@@ -87,12 +90,74 @@ class RecordingFile:
         return True
 
 
-def create(path: Path) -> int:
-    """Create the file of a recording and return its descriptor. Raises OSError."""
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.lstat().st_mode):
-            raise FileExistsError(
-                17, "the name is taken by something that is not a file", str(path)
-            )
-        path.replace(path.with_name(f"{path.name}.1"))
+@final
+class Reservation:
+    """The name of a recording, of which no other process can make one meanwhile.
+
+    An existing file is not changed before `create`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError, also if another process records to the file."""
+        self._path = path
+        self._is_new = False
+        self._descriptor: int | None = None
+        try:
+            self._descriptor = _create(path)
+            self._is_new = True
+        except FileExistsError:
+            self._check_existing()
+        if self._descriptor is not None:
+            try:
+                _lock(self._descriptor, path)
+            except OSError:
+                os.close(self._descriptor)
+                raise
+
+    def _check_existing(self) -> None:
+        if not stat.S_ISREG(self._path.lstat().st_mode):
+            text = "the name is taken by something that is not a file"
+            raise FileExistsError(errno.EEXIST, text, str(self._path))
+        if not os.access(self._path.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self._path))
+        # A file that cannot be read has another owner, and no process of ours has it open.
+        with contextlib.suppress(PermissionError):
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def create(self) -> int:
+        """Create the file, keep an existing one, and return its descriptor. Raises OSError."""
+        reserved, self._descriptor = self._descriptor, None
+        if self._is_new and reserved is not None:
+            return reserved
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+            created = _create(self._path)
+            _lock(created, self._path)
+        finally:
+            if reserved is not None:
+                os.close(reserved)
+        return created
+
+    def release(self) -> None:
+        """Give the name back, unless the file has been created."""
+        if self._descriptor is not None:
+            if self._is_new:
+                with contextlib.suppress(OSError):
+                    self._path.unlink()
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _create(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Lock the file until it is closed. Raises OSError if another process has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OSError(errno.EBUSY, "another process records to it", str(path)) from None
+    except OSError:
+        return  # a file system without locks

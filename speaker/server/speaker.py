@@ -46,7 +46,7 @@ from speaker.engine.inputs import (
 from speaker.nlri import Family
 from speaker.recording import DEFAULT_LIMIT, Recorder
 from speaker.server.input_loop import InputLoop
-from speaker.server.recording_file import RecordingFile, create
+from speaker.server.recording_file import RecordingFile, Reservation
 
 STOP_TIMEOUT_SECONDS: Final = 2.0
 _MIN_CLOSE_SECONDS: Final = 0.1
@@ -63,7 +63,9 @@ class Speaker(ConfigurationReads):
     status and BMP, ``rng`` the source of jitter. ``on_event`` is called from the loop, must be quick
     and must not raise. ``restarting``: the previous process ended without a Cease, so that peers keep
     its routes (RFC 4724). ``record`` is a file in which every input of the core is recorded, up to
-    ``record_limit`` octets (`speaker.recording`). Before `start`, commands are queued.
+    ``record_limit`` octets (`speaker.recording`). ``wait_for_port``: the sessions of an instance wait
+    until its listening addresses are no longer another process's; otherwise those that it opens itself
+    do not. Before `start`, commands are queued.
     """
 
     def __init__(
@@ -76,28 +78,44 @@ class Speaker(ConfigurationReads):
         restarting: bool = False,
         record: Path | None = None,
         record_limit: int = DEFAULT_LIMIT,
+        wait_for_port: bool = False,
     ) -> None:
         self._wall_clock = wall_clock
         self._rng = rng or random.Random()  # noqa: S311  jitter, no secret
         self._engine = Engine(self._rng, restarting=restarting)
         super().__init__(self._engine)
         self._inputs = InputLoop(
-            self._engine, clock=clock, wall_clock=wall_clock, on_event=on_event or _ignore
+            self._engine,
+            clock=clock,
+            wall_clock=wall_clock,
+            on_event=on_event or _ignore,
+            wait_for_port=wait_for_port,
         )
         self._record = record
+        self._reservation: Reservation | None = None
         self._record_limit = record_limit
         self._recorder: Recorder | None = None
         self._file: RecordingFile | None = None
 
     # ------------------------------------------------------------ start, stop
 
+    def reserve(self) -> None:
+        """Take the file of a recording for this process; `start` does so if it is not done.
+
+        Raises OSError where the file cannot be created, or another process records to it. An existing
+        file is not changed before `start`.
+        """
+        if self._record is not None and self._reservation is None:
+            self._reservation = Reservation(self._record)
+
     async def start(self) -> None:
         """Open the listening sockets and start the sessions of all queued commands.
 
-        Raises OSError where the file of a recording cannot be created.
+        Raises OSError as `reserve`.
         """
-        if self._record is not None:
-            self._file = RecordingFile(self._record, create(self._record))
+        self.reserve()
+        if self._record is not None and self._reservation is not None:
+            self._file = RecordingFile(self._record, self._reservation.create())
         self._inputs.start(asyncio.get_running_loop())
         if self._file is not None:
             self._recorder = Recorder(
@@ -120,6 +138,8 @@ class Speaker(ConfigurationReads):
         """
         loop = self._inputs.loop
         if loop is None:
+            if self._reservation is not None:
+                self._reservation.release()
             return
         deadline = loop.time() + timeout
         self._inputs.feed(Shutdown())

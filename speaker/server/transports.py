@@ -71,14 +71,25 @@ class Transports:
         self._lingering: set[Connection] = set()
         self._accepted = 0
 
-    def connect(self, action: Connect, device: str | None) -> None:
-        """Start a connection attempt; its result is an input."""
-        task = asyncio.get_running_loop().create_task(self._connect(action, device))
+    def connect(
+        self, action: Connect, device: str | None, refuse: Callable[[str | None], str]
+    ) -> None:
+        """Start a connection attempt; its result is an input.
+
+        ``refuse`` returns why an instance opens no connections at present, empty if it does. It is
+        called in a turn after those in which the commands of this turn are performed.
+        """
+        task = asyncio.get_running_loop().create_task(self._connect(action, device, refuse))
         self._attempts[action.connection] = task
         task.add_done_callback(lambda _: self._attempts.pop(action.connection, None))
 
-    async def _connect(self, action: Connect, device: str | None) -> None:
+    async def _connect(
+        self, action: Connect, device: str | None, refuse: Callable[[str | None], str]
+    ) -> None:
         number = action.connection
+        if reason := refuse(action.instance):
+            self._feed(TransportFailed(number, reason))
+            return
         loop = asyncio.get_running_loop()
         try:
             sock = sockets.outgoing(

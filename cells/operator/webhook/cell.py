@@ -63,7 +63,7 @@ class Webhook:
             health=health,
             now=lambda: dt.datetime.now(dt.UTC),
         )
-        lifecycle.append("webhook", stop=server.stop)
+        lifecycle.append("webhook", reserve=server.reserve, stop=server.stop)
         jobs.add("webhook", self._run)
 
     async def _run(self) -> None:

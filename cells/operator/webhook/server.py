@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import ssl
 from collections.abc import Callable
 from typing import Final
@@ -45,6 +46,8 @@ class WebhookServer:
         self._observe = observe
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._sockets: list[socket.socket] = []
+        """Bound, and closed with the server."""
         self._runner: web.AppRunner | None = None
 
     @property
@@ -61,20 +64,48 @@ class WebhookServer:
         finally:
             os.close(descriptor)
 
+    async def reserve(self) -> None:
+        """Bind the address, on which nothing listens yet. Raises `StartError` with the address."""
+        loop = asyncio.get_running_loop()
+        try:
+            for family, _, _, _, address in await loop.getaddrinfo(
+                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            ):
+                bound = socket.socket(family, socket.SOCK_STREAM)
+                self._sockets.append(bound)
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                bound.bind(address)
+        except OSError as error:
+            self._close_sockets()
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> StartError:
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        return StartError(
+            f"--webhook: cannot listen on {self.host}:{self.port}: {why[:1].lower()}{why[1:]}"
+        )
+
+    def _close_sockets(self) -> None:
+        while self._sockets:
+            self._sockets.pop().close()
+
     async def start(self) -> None:
-        """Listen. Raises `StartError` with the address."""
+        """Listen on the reserved address. Raises `StartError` with the address."""
+        if not self._sockets:
+            await self.reserve()
         app = web.Application(client_max_size=BODY_OCTETS)
         app.router.add_post(PATH, self._post)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=2.0)
         await runner.setup()
-        site = web.TCPSite(runner, self.host, self.port, ssl_context=self._tls)
         try:
-            await site.start()
+            for bound in self._sockets:
+                await web.SockSite(runner, bound, ssl_context=self._tls).start()
         except OSError as error:
             await runner.cleanup()
-            where = f"{self.host}:{self.port}"
-            why = os.strerror(error.errno) if error.errno else str(error)
-            raise StartError(f"--webhook: cannot listen on {where}: {why.lower()}") from error
+            self._close_sockets()
+            raise self._refused(error) from error
         self._runner = runner
         self.host, self.port = runner.addresses[0][:2]
         log.info(
@@ -86,6 +117,7 @@ class WebhookServer:
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+        self._close_sockets()
 
     async def _post(self, request: web.Request) -> web.Response:
         try:

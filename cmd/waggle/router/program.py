@@ -104,17 +104,19 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     loop.add_signal_handler(signal.SIGHUP, hangup.set)
     api = Api(speaker)
     try:
+        # Before the socket of the API, which is another router's if this one must not run.
+        speaker.reserve()
+        if config.api_socket is not None:
+            await api.start(Path(config.api_socket))
         await speaker.start()
+    except ApiError as error:
+        _report(str(error))
+        await speaker.stop()
+        return 1
     except OSError as error:
         _report(f"--record {error.filename}: {error.strerror}")
+        await api.stop()
         return 1
-    if config.api_socket is not None:
-        try:
-            await api.start(Path(config.api_socket))
-        except ApiError as error:
-            _report(str(error))
-            await speaker.stop()
-            return 1
     apply(speaker, None, config)
     if not config.listen:
         print(

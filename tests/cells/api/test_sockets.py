@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -32,12 +34,52 @@ def test_a_socket_left_by_a_dead_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "agent.sock"
     dead = bind(path)
     dead.sock.close()
+    os.close(dead.lock)
     alive = bind(path)
     alive.sock.listen()
     # The old owner's late clean-up must not take the new owner's name away.
-    dead.unlink()
+    dead._replace(lock=os.dup(alive.lock)).unlink()
     assert path.exists()
     alive.sock.close()
+    alive.unlink()
+
+
+def test_a_socket_of_an_agent_that_does_not_listen_yet_is_not_taken_for_a_dead_ones(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "agent.sock"
+    starting = bind(path)
+    with pytest.raises(StartError, match=r"another agent listens on .*agent\.sock; stop it, or"):
+        bind(path)
+    starting.sock.listen()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+    starting.sock.close()
+    starting.unlink()
+    again = bind(path)
+    again.sock.close()
+    again.unlink()
+
+
+def test_the_kernel_unlocks_the_path_of_a_process_that_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sock"
+    source = f"""
+import pathlib, sys, time
+from cells.api.sockets import bind
+bound = bind(pathlib.Path({str(path)!r}))
+print("bound", flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"bound\n"
+        with pytest.raises(StartError, match="another agent listens"):
+            bind(path)
+        process.kill()
+        process.wait()
+    bound = bind(path)
+    bound.sock.close()
+    bound.unlink()
 
 
 def test_a_socket_of_a_living_agent_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -46,6 +88,9 @@ def test_a_socket_of_a_living_agent_is_refused_in_a_sentence(tmp_path: Path) -> 
     alive.sock.listen()
     with pytest.raises(StartError, match=r"another agent listens on .*agent\.sock; stop it, or"):
         bind(path)
+    os.close(alive.lock)
+    with pytest.raises(StartError, match=r"another agent listens on .*agent\.sock; stop it, or"):
+        bind(path)  # of a release without the lock
     assert path.exists()
     alive.sock.close()
 

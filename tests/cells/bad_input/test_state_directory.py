@@ -6,6 +6,8 @@ import asyncio
 import errno
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,10 @@ from typing import Any
 import pytest
 
 from cells import state_files
-from cells.hive import Level
+from cells.hive import Level, StartError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ClaimsOptions
-from cells.state_files import IN_USE, LogLines, StateDirectory
+from cells.state_files import StateDirectory
 from tests.cells.bad_input.agent import RunningAgent, run
 from tests.cells.bad_input.test_objects import good, node
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
@@ -156,26 +158,46 @@ def test_a_file_in_place_of_the_directory_stops_nothing(tmp_path: Path) -> None:
     agent(tmp_path, scenario)
 
 
-def test_of_two_agents_one_writes_and_the_other_one_names_it(tmp_path: Path) -> None:
-    other = StateDirectory(ClaimsOptions(directory=str(tmp_path / "state")), Lifecycle())
-    kept = other.file("kept", LogLines("waggle.test", "", "test.unusable", "test.unwritten"))
-    assert kept is not None
-    assert asyncio.run(kept.write([b"of the first agent"]))
+def test_an_agent_is_refused_while_another_one_uses_the_directory(tmp_path: Path) -> None:
+    async def other() -> StateDirectory:
+        directory = StateDirectory(ClaimsOptions(directory=str(tmp_path / "state")), Lifecycle())
+        await directory.reserve()
+        return directory
 
-    async def scenario(it: RunningAgent) -> None:
-        await begin(it, good(0, "10.1.0.0/16"))
-        assert peers(it) == [ROUTER]
-        assert any(
-            text.endswith(f"{STATE} cannot be written: {IN_USE}") for text in degraded(it).values()
-        )
-        assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["kept", "lock"]
-        # The first one ends: with the next round the second one writes what it has not.
-        await other.release()
-        await begin(it, good(0, "10.1.0.0/16"), good(1, "10.2.0.0/16"))
-        assert (tmp_path / "state" / STATE).exists()
-        assert not any(IN_USE in text for path, text in degraded(it).items() if "frrk8s" in path)
+    first = asyncio.run(other())
+    text = "--state-directory: another agent uses .*/state; stop it, or choose another directory"
 
-    agent(tmp_path, scenario)
+    async def never(_: RunningAgent) -> None:
+        raise AssertionError("it runs")
+
+    with pytest.raises(StartError, match=text):
+        agent(tmp_path, never)
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["lock"]
+    asyncio.run(first.release())
+    first_run(tmp_path)
+
+
+def test_the_kernel_unlocks_the_directory_of_an_agent_that_is_killed(tmp_path: Path) -> None:
+    source = f"""
+import asyncio, time
+from cells.hive.lifecycle import Lifecycle
+from cells.options import ClaimsOptions
+from cells.state_files import StateDirectory
+directory = StateDirectory(ClaimsOptions(directory={str(tmp_path / "state")!r}), Lifecycle())
+asyncio.run(directory.reserve())
+print("locked", flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
+        next_one = StateDirectory(ClaimsOptions(directory=str(tmp_path / "state")), Lifecycle())
+        with pytest.raises(StartError):
+            asyncio.run(next_one.reserve())
+        process.kill()
+        process.wait()
+    asyncio.run(next_one.reserve())
+    asyncio.run(next_one.release())
 
 
 def test_the_next_agent_writes_to_the_directory_of_one_that_has_ended(tmp_path: Path) -> None:

@@ -51,6 +51,39 @@ def test_a_failed_start_stops_what_had_started_and_nothing_else() -> None:
     assert log == ["+a", "+b", "-a"]
 
 
+def test_everything_is_reserved_before_anything_starts() -> None:
+    log: list[str] = []
+    lifecycle = Lifecycle()
+    for name in "abc":
+        lifecycle.append(
+            name,
+            reserve=noting(log, f"?{name}") if name != "b" else None,
+            start=noting(log, f"+{name}") if name != "c" else None,
+            stop=noting(log, f"-{name}"),
+        )
+
+    async def scenario() -> None:
+        await lifecycle.start()
+        await lifecycle.stop()
+
+    looptime.run(scenario())
+    assert log == ["?a", "?c", "+a", "+b", "-c", "-b", "-a"]
+
+
+def test_a_program_that_is_refused_starts_nothing_and_gives_back_what_it_reserved() -> None:
+    log: list[str] = []
+    lifecycle = Lifecycle()
+    lifecycle.append(
+        "a", reserve=noting(log, "?a"), start=noting(log, "+a"), stop=noting(log, "-a")
+    )
+    lifecycle.append("b", start=noting(log, "+b"), stop=noting(log, "-b"))
+    refused = noting(log, "?c", OSError("port in use"))
+    lifecycle.append("c", reserve=refused, start=noting(log, "+c"), stop=noting(log, "-c"))
+    with pytest.raises(OSError, match="port in use"):
+        looptime.run(lifecycle.start())
+    assert log == ["?a", "?c", "-a"]
+
+
 def test_a_start_hook_that_hangs_is_named() -> None:
     lifecycle = Lifecycle()
     lifecycle.append("slow", start=lambda: asyncio.sleep(3600), start_timeout=7)

@@ -7,6 +7,7 @@ import base64
 import datetime as dt
 import io
 import json
+import socket
 import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +18,7 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
-from cells.hive import HealthTree
+from cells.hive import HealthTree, StartError
 from cells.operator.webhook import certificate
 from cells.operator.webhook.cell import Webhook
 from cells.operator.webhook.certificate import CONFIGURATIONS, CertificateKeeper
@@ -533,3 +534,23 @@ def test_a_secret_that_is_damaged_twice_refuses_no_request() -> None:
                 await answers(it)
 
     asyncio.run(main())
+
+
+def test_an_address_in_use_refuses_the_operator_before_it_has_a_certificate() -> None:
+    async def scenario() -> None:
+        replica = Replica(Objects())
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            replica.server.port = other.getsockname()[1]
+            with pytest.raises(
+                StartError, match=r"--webhook: cannot listen on 127\.0\.0\.1:\d+: add"
+            ):
+                await replica.server.reserve()
+        await replica.server.reserve()
+        assert not replica.server.listens
+        await replica.step()
+        assert replica.server.listens
+        await replica.server.stop()
+
+    asyncio.run(scenario())

@@ -14,7 +14,7 @@ from speaker.api import Event, InstanceConfig, PeerConfig, RecordingEnded, Route
 from speaker.iana import IPV4_UNICAST
 from speaker.recording import Player
 from speaker.server import Speaker
-from speaker.server.recording_file import RecordingFile, create
+from speaker.server.recording_file import RecordingFile, Reservation
 
 loops = pytest.mark.usefixtures("both_event_loops")
 
@@ -26,7 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(path: Path) -> RecordingFile:
-    return RecordingFile(path, create(path))
+    return RecordingFile(path, Reservation(path).create())
 
 
 def test_lines_are_written_in_order_to_a_file_of_the_owner(tmp_path: Path) -> None:
@@ -59,6 +59,29 @@ def test_a_name_that_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "precious").read_text() == "precious"
     with pytest.raises(FileNotFoundError):
         opened(tmp_path / "nowhere" / "r")
+
+
+def test_a_file_to_which_another_process_records_is_refused_and_not_renamed(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    first = opened(path)
+    first.write(b"first")
+    for _ in range(2):
+        with pytest.raises(OSError, match="another process records to it"):
+            Reservation(path)
+    first.close(10)
+    assert path.read_bytes() == b"first"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r"]
+    Reservation(path).release()
+
+
+def test_a_reservation_that_is_given_back_has_changed_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    Reservation(path).release()
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("of the last run")
+    Reservation(path).release()
+    assert path.read_text() == "of the last run"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r"]
 
 
 def test_a_full_disk_ends_the_recording_only() -> None:

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -126,6 +127,58 @@ def test_f28_an_address_in_use_is_reported_and_retried_while_sessions_work(
                 assert p.a.instances()[0].listening == ()
             await until(lambda: p.a.instances()[0].listening == ((A, port),))
             assert p.a.instances()[0].listen_error is None
+
+    asyncio.run(main())
+
+
+def test_f28_sessions_wait_for_a_port_that_another_process_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other process may be an agent with the same objects, whose sessions would end."""
+    monkeypatch.setattr("speaker.server.listener.FIRST_RETRY_SECONDS", 0.05)
+
+    async def main() -> None:
+        accepted: list[str] = []
+
+        async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            accepted.append(writer.get_extra_info("peername")[0])
+            writer.close()
+
+        router = await asyncio.start_server(accept, B, 0)
+        with socket.socket() as other:
+            other.bind((A, 0))
+            other.listen()
+            port = other.getsockname()[1]
+            async with Speaker(wait_for_port=True) as speaker:
+                first = InstanceConfig(
+                    name=NAME, local_asn=65001, router_id="192.0.2.1", listen=((A, port),)
+                )
+                speaker.set_instance(first)
+                speaker.set_peer(
+                    NAME,
+                    PeerConfig(
+                        name="b",
+                        address=B,
+                        port=router.sockets[0].getsockname()[1],
+                        connect_retry_time=1,
+                        idle_hold_time=0,
+                    ),
+                )
+                await until(lambda: "another process" in speaker.peers()[0].reason)
+                await asyncio.sleep(QUIET)
+                assert accepted == []
+                other.close()
+                await until(lambda: len(accepted) > 0)
+                # Once it has listened, an address that is in use ends no session.
+                with socket.socket() as another:
+                    another.bind((A, 0))
+                    another.listen()
+                    changed = ((A, another.getsockname()[1]),)
+                    speaker.set_instance(msgspec.structs.replace(first, listen=changed))
+                    await until(lambda: speaker.instances()[0].listen_error is not None)
+                    accepted.clear()
+                    await until(lambda: len(accepted) > 0)
+        router.close()
 
     asyncio.run(main())
 

@@ -1,0 +1,135 @@
+"""Agents that are started by mistake beside one that runs: the router sees none of them.
+
+They have the first one's node, addresses and port, and fewer objects. A session of theirs would end the
+first one's at a router with graceful restart, and flush its routes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.conftest import NeedRouter
+from tests.interop.lab import ASN, HERE, OURS, PORT, give_addresses
+from tests.support.agent import Agent
+from tests.support.netns import Link, linked_namespaces
+from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
+from tests.support.wait import eventually
+
+pytestmark = [
+    pytest.mark.interop,
+    pytest.mark.netns,
+    pytest.mark.program,
+    pytest.mark.timeout(120),
+]
+
+REFUSED = {
+    "--api-socket": "another agent listens on",
+    "--state-directory": "another agent uses",
+    "--record-file": "another process records to it",
+    "--http-address": "address already in use",
+}
+"""What of the first agent's a second one is given, and why it is refused."""
+
+
+class Node:
+    """The first agent, with what others may be given."""
+
+    def __init__(self, link: Link, directory: Path) -> None:
+        self.link = link
+        self.directory = directory
+        self.taken = {
+            "--api-socket": str(directory / "first" / "api"),
+            "--state-directory": str(directory / "state"),
+            "--record-file": str(directory / "recording"),
+            "--http-address": "127.0.0.1:9877",
+        }
+        arguments = [
+            part
+            for flag, value in self.taken.items()
+            if flag != "--api-socket"
+            for part in (flag, value)
+        ]
+        self.agent = Agent(link.left, directory / "first", arguments=arguments)
+        for manifest in HERE.iterdir():
+            shutil.copy(manifest, self.agent.manifests)
+        text = (HERE / "bgp.yaml").read_text()
+        text = text.replace(f"localASN: {ASN}", f"localASN: {ASN}\n      localPort: {PORT}")
+        self.configuration = text.replace(
+            "  timers:", "  gracefulRestart: {enabled: true, restartTimeSeconds: 60}\n  timers:"
+        )
+        self.agent.write("bgp.yaml", self.configuration)
+
+    def mistaken(self, number: int, flag: str | None) -> Agent:
+        """Make an agent that has no Services, and the first one's value of a flag."""
+        arguments = () if flag is None else (flag, self.taken[flag])
+        agent = Agent(self.link.left, self.directory / f"second-{number}", arguments=arguments)
+        agent.write("bgp.yaml", self.configuration)
+        return agent
+
+
+@contextlib.contextmanager
+def running(kind: str, directory: Path) -> Iterator[tuple[Node, Router]]:
+    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+        give_addresses(link)
+        node = Node(link, directory)
+        peer = PeerSettings(OURS[0], ASN, port=PORT, passive=False, restart_time=60)
+        addresses = ("10.99.0.11", "fd00:99::11")
+        settings = RouterSettings(65101, addresses[0], addresses, (peer,), PORT)
+        router = KINDS[kind](settings, link.right, directory / kind)
+        for part in (node.agent, router):
+            part.start()
+            stack.callback(part.stop)
+        yield node, router
+
+
+@pytest.mark.parametrize("kind", ["bird", "frr"])
+def test_ten_mistaken_starts_send_the_router_nothing(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with running(kind, tmp_path) as (node, router), contextlib.ExitStack() as stack:
+
+        def complete() -> None:
+            (session,) = router.peers().values()
+            assert session.established
+            routes = router.routes("ipv4-unicast", OURS[0])
+            assert "198.51.100.10/32" in routes
+            assert node.agent.peers()["ebgp-ipv4"]["state"] == "Established"
+
+        eventually(complete, within=30, context=node.agent.daemon.tail)
+        before = (router.peers(), router.message_counts(OURS[0]).updates)
+        table = router.routes("ipv4-unicast", OURS[0])
+        others = {
+            number: (flag, node.mistaken(number, flag))
+            for number, flag in enumerate([*REFUSED, *REFUSED, None, None])
+        }
+        for _, agent in others.values():
+            agent.start()
+            stack.callback(agent.stop)
+        for flag, agent in others.values():
+            if flag is not None:
+                assert agent.daemon.wait(60) == 1
+                assert REFUSED[flag] in agent.daemon.tail()
+                continue
+
+            def waits(agent: Agent = agent) -> None:
+                item = agent.peers()["ebgp-ipv4"]
+                assert "another process listens there" in item.get("reason", ""), item
+
+            eventually(waits, within=60, context=agent.daemon.tail)
+            agent.daemon.kill()
+        assert (router.peers(), router.message_counts(OURS[0]).updates) == before
+        assert router.routes("ipv4-unicast", OURS[0]) == table
+        assert node.agent.peers()["ebgp-ipv4"]["flaps"] == 0
+
+        # The kernel releases everything of an agent that is killed: the next one takes over.
+        node.agent.daemon.signal(signal.SIGKILL)
+        node.agent.daemon.wait(10)
+        node.agent.start()
+        eventually(complete, within=30, context=node.agent.daemon.tail)
