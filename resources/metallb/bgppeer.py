@@ -18,7 +18,6 @@ from resources.meta import Resource, Struct
 from resources.metallb.objects import MetalLBObject
 from resources.metallb.rules import (
     AnyAsn,
-    repeated_requirement_errors,
     selectors_errors,
 )
 from resources.passwords import password_error
@@ -178,7 +177,6 @@ def peer_errors(peer: BGPPeer) -> Iterator[FieldError]:
     yield from router_id_errors(spec.router_id or None, "spec.routerID")
     yield from _timer_errors(spec)
     yield from selectors_errors(spec.node_selectors, "spec.nodeSelectors")
-    yield from repeated_requirement_errors(spec.node_selectors, "spec.nodeSelectors")
     yield from _password_errors(spec)
     if spec.ebgp_multi_hop and spec.peer_asn == spec.my_asn:
         yield FieldError("spec.ebgpMultiHop", f"the peer is internal: both AS are {spec.my_asn}")

@@ -14,7 +14,7 @@ from resources.errors import FieldError, shortened
 from resources.labels import LabelSelector
 from resources.meta import Struct
 from resources.metallb.objects import MetalLBObject
-from resources.metallb.rules import selectors_errors
+from resources.metallb.rules import selectors_errors, twice_errors
 from resources.metav1 import Conditions
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -138,5 +138,6 @@ def pool_errors(row: IPAddressPool) -> Iterator[FieldError]:
     allocation = row.spec.service_allocation
     if allocation is not None:
         path = "spec.serviceAllocation"
+        yield from twice_errors(allocation.namespaces, f"{path}.namespaces")
         yield from selectors_errors(allocation.namespace_selectors, f"{path}.namespaceSelectors")
         yield from selectors_errors(allocation.service_selectors, f"{path}.serviceSelectors")

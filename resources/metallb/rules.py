@@ -31,26 +31,26 @@ def twice_errors(texts: Iterable[str], path: str) -> Iterator[FieldError]:
 
 
 def selectors_errors(selectors: Sequence[LabelSelector], path: str) -> Iterator[FieldError]:
-    """Yield an error for each selector that cannot be, and for two that mean the same."""
+    """Yield an error for each selector that cannot be, and for what is written twice.
+
+    Two selectors that mean the same, an expression that a selector has twice, and a value that an
+    expression has twice (MetalLB: validateLabelSelectorDuplicate).
+    """
     first: dict[object, int] = {}
     for i, selector in enumerate(selectors):
         yield from strict_selector_errors(selector, f"{path}[{i}]")
+        yield from _repeated_requirement_errors(selector, f"{path}[{i}].matchExpressions")
         earlier = first.setdefault(_meaning(selector), i)
         if earlier != i:
             yield FieldError(f"{path}[{i}]", f"is the same selector as {path}[{earlier}]")
 
 
-def repeated_requirement_errors(
-    selectors: Sequence[LabelSelector], path: str
-) -> Iterator[FieldError]:
-    """Yield an error for an expression that a selector has twice, and a value that one has twice."""
-    for i, selector in enumerate(selectors):
-        where = f"{path}[{i}].matchExpressions"
-        for j, requirement in enumerate(selector.match_expressions):
-            yield from twice_errors(requirement.values, f"{where}[{j}].values")
-        expressions = Counter(map(_expression, selector.match_expressions))
-        if any(count > 1 for count in expressions.values()):
-            yield FieldError(where, "has an expression twice")
+def _repeated_requirement_errors(selector: LabelSelector, path: str) -> Iterator[FieldError]:
+    for i, requirement in enumerate(selector.match_expressions):
+        yield from twice_errors(requirement.values, f"{path}[{i}].values")
+    expressions = Counter(map(_expression, selector.match_expressions))
+    if any(count > 1 for count in expressions.values()):
+        yield FieldError(path, "has an expression twice")
 
 
 def _meaning(selector: LabelSelector) -> object:

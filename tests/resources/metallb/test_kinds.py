@@ -378,3 +378,46 @@ def test_every_kind_has_a_definition(kind: Kind[Any]) -> None:
     definition = custom_resource_definition(kind)
     [version] = definition["spec"]["versions"]
     assert version["subresources"] == {"status": {}}
+
+
+TWICE_VALUE = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "1"]}]}
+TWICE_EXPRESSION = {
+    "matchExpressions": [
+        {"key": "a", "operator": "In", "values": ["1", "2"]},
+        {"key": "a", "operator": "In", "values": ["2", "1"]},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "path"),
+    [
+        (BGP_PEER, PEER, "nodeSelectors"),
+        (BGP_ADVERTISEMENT, {}, "ipAddressPoolSelectors"),
+        (BGP_ADVERTISEMENT, {}, "nodeSelectors"),
+        (BGP_ADVERTISEMENT, {}, "serviceSelectors"),
+        (IP_ADDRESS_POOL, {"addresses": ["198.18.30.0/24"]}, "serviceAllocation.serviceSelectors"),
+        (
+            IP_ADDRESS_POOL,
+            {"addresses": ["198.18.30.0/24"]},
+            "serviceAllocation.namespaceSelectors",
+        ),
+    ],
+    ids=lambda one: one if isinstance(one, str) else getattr(one, "name", ""),
+)
+def test_no_selector_has_an_expression_or_a_value_twice(
+    kind: Kind[Any], spec: dict[str, Any], path: str
+) -> None:
+    parent, _, name = path.rpartition(".")
+    for selector, field in (
+        (TWICE_VALUE, "matchExpressions[0].values"),
+        (TWICE_EXPRESSION, "matchExpressions"),
+    ):
+        given: dict[str, Any] = {name: [{"matchLabels": {"b": "1"}}, selector]}
+        given = {parent: given} if parent else given
+        assert broken(kind, {**spec, **given}) == [f"spec.{path}[1].{field}"]
+
+
+def test_a_pool_names_a_namespace_once() -> None:
+    spec = {"addresses": ["198.18.30.0/24"], "serviceAllocation": {"namespaces": ["a", "a"]}}
+    assert broken(IP_ADDRESS_POOL, spec) == ["spec.serviceAllocation.namespaces"]
