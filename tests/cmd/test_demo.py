@@ -32,24 +32,35 @@ def copied() -> Iterator[Path]:
         shutil.copytree(ROOT / "examples", examples)
         with socket.create_server(("127.0.0.2", 0)) as probe:
             port = probe.getsockname()[1]
-        for file in ("router.yaml", "quickstart/bgp.yaml"):
+        for file in (
+            "router.yaml",
+            "quickstart/bgp.yaml",
+            "metallb/bgp.yaml",
+            "antrea/policy.yaml",
+        ):
             path = examples / file
             path.write_text(path.read_text().replace("1790", str(port)))
         yield examples
 
 
-def command(examples: Path, *arguments: str) -> list[str]:
+def command(examples: Path, *arguments: str, manifests: str = "quickstart") -> list[str]:
     """Return the command line of a demo of these examples, with an agent socket beside them."""
     words = [sys.executable, "-m", "waggle", "demo", *arguments]
     words += ["--socket", str(examples.parent / "run" / "agent.sock")]
-    words += ["--manifests", str(examples / "quickstart")]
+    words += ["--manifests", str(examples / manifests)]
     return [*words, "--router", str(examples / "router.yaml")]
 
 
-def start(examples: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start the demo off a terminal."""
+def start(
+    examples: Path, *arguments: str, manifests: str = "quickstart", cells: str = ""
+) -> subprocess.Popen[str]:
+    """Start the demo off a terminal; ``cells`` are those that are switched on."""
     return subprocess.Popen(
-        command(examples, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(examples, *arguments, manifests=manifests),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "WAGGLE_ENABLE_CELL": cells} if cells else None,
     )
 
 
@@ -92,6 +103,28 @@ def test_once_fails_at_its_timeout(examples: Path) -> None:
     _, errors = demo.communicate(timeout=40)
     assert demo.returncode == 1
     assert "the routes of the router are not those of waggle render" in errors
+
+
+def test_the_example_of_antrea_runs_on_loopback(examples: Path) -> None:
+    demo = start(examples, "--once", manifests="antrea", cells="antrea")
+    output, errors = demo.communicate(timeout=40)
+    assert errors == ""
+    assert "203.0.113.40/32" in {line.split()[0] for line in output.splitlines()}
+
+
+def test_a_demo_without_routes_says_why(examples: Path) -> None:
+    """The reason is one that the agent alone knows: its dialect is off."""
+    demo = start(examples, manifests="metallb")
+    assert demo.stdout is not None
+    lines = iter(demo.stdout.readline, "")
+    assert next(lines) == f"Edit {examples / 'metallb' / 'bgp.yaml'} and watch. Ctrl-C ends it.\n"
+    for text in lines:
+        if text.startswith("! "):
+            assert "metallb" in text
+            assert "--enable-cell" in text
+            break
+    demo.send_signal(signal.SIGINT)
+    assert demo.communicate(timeout=10)[1] == ""
 
 
 def test_a_changed_manifest_is_shown_and_an_interrupt_ends_both_programs(examples: Path) -> None:

@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-MANIFESTS, ROUTER = "quickstart", "router.yaml"
+from resources.manifests.files import scan
+
+MANIFESTS, ROUTER, SERVICES = "quickstart", "router.yaml", "services.yaml"
 
 
 class Examples(NamedTuple):
@@ -16,6 +18,15 @@ class Examples(NamedTuple):
 
     manifests: Path
     router: Path
+
+    @property
+    def edited(self) -> Path:
+        """The manifest to edit first: that of the Services, else any; the directory without one."""
+        services = self.manifests / SERVICES
+        if services.is_file():
+            return services
+        found = scan([str(self.manifests)]).files
+        return Path(min(found, default=str(self.manifests)))
 
 
 def installed() -> Path:

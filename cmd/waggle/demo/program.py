@@ -23,12 +23,13 @@ import yaml
 from rich.console import Console
 from rich.live import Live
 
-from cells.api.client import default_socket
+from cells.api.client import AgentError, default_socket, get
 from reconcilers.offline import OfflineSettings, render
 from waggle.demo.background import Ready, detach
 from waggle.demo.examples import Examples, find
 from waggle.demo.lock import DemoLock, RunsAlreadyError
 from waggle.demo.processes import Child
+from waggle.demo.reasons import reasons
 from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
 from waggle.dialects import DIALECTS
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
@@ -38,7 +39,7 @@ POLL_INTERVAL_SECONDS = 0.1
 """Between two reads of the router's state."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 RENDER_INTERVAL_SECONDS = 1.0
-"""Between two compilations of the manifests, for the origins of routes."""
+"""Between two compilations of the manifests, for the origins of routes, and questions to the agent."""
 
 
 class DemoError(Exception):
@@ -109,10 +110,13 @@ class Demo:
             )
             for route in self._expected
         }
-        self._problems = tuple(
-            ": ".join(filter(None, (*p["objects"][:1], p["field"], p["message"])))
-            for p in document["problems"]
-        )
+        # What the agent reports: it may have dialects off, and keep objects that manifests have lost.
+        try:
+            status = get(self._agent_socket, "/v1/status", {})
+            sessions = get(self._agent_socket, "/v1/peers", {})
+        except AgentError:
+            return
+        self._problems = reasons(status, sessions, self._examples.manifests, self._node)
 
     def read(self) -> Snapshot:
         """Read the sessions and routes of the router."""
@@ -120,6 +124,7 @@ class Demo:
             peers = request(self._socket, {"op": "peers"})["peers"]
             routes = request(self._socket, {"op": "routes", "table": "received"})["routes"]
         except OSError:
+            self.render()
             return Snapshot(problems=self._problems)
         if any(route["prefix"] not in self._origins for route in routes):
             self._rendered_at = 0.0  # the manifests have changed since the last compilation
@@ -196,6 +201,8 @@ def _state(snapshot: Snapshot) -> Iterator[str]:
         yield f"  session {session.address}: {session.state} {session.reason}".rstrip()
     for route in snapshot.routes:
         yield f"  {line(route)}"
+    for problem in snapshot.problems:
+        yield f"  ! {problem}"
 
 
 async def _pause(stop: asyncio.Event) -> None:
@@ -281,7 +288,7 @@ async def _run(args: argparse.Namespace, examples: Examples, ready: Ready) -> in
                 if args.detach:
                     await _in_background(demo, stop)
                 return EXIT_OK
-            hint = f"Edit {examples.manifests / 'services.yaml'} and watch. Ctrl-C ends it."
+            hint = f"Edit {examples.edited} and watch. Ctrl-C ends it."
             console = Console()
             if console.is_terminal:
                 await _in_terminal(demo, console, hint, stop)
