@@ -52,12 +52,18 @@ class ReadyServer(ApiServer):
         self._pages: dict[tuple[str, str, tuple[tuple[str, str], ...]], bytes] = {}
 
     def _list(
-        self, kind: Kind[Any], namespace: str, query: dict[str, str], served: str
+        self,
+        kind: Kind[Any],
+        namespace: str,
+        query: dict[str, str],
+        served: str,
+        *,
+        partial: bool = False,
     ) -> web.Response:
         key = (kind.name, namespace, tuple(sorted(query.items())))
         body = self._pages.get(key)
         if body is None:
-            page = super()._list(kind, namespace, query, served).body
+            page = super()._list(kind, namespace, query, served, partial=partial).body
             assert isinstance(page, bytes)
             body = self._pages[key] = page
         return web.Response(body=body, content_type="application/json")

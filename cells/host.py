@@ -6,6 +6,7 @@ the job is retried.
 
 from __future__ import annotations
 
+from cells.gateways import GatewayWatch
 from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
@@ -79,5 +80,5 @@ class HostWatch:
 
 
 WIRING = Wiring(
-    invokes=(HostWatch,),
+    invokes=(HostWatch, GatewayWatch),
 )

@@ -7,7 +7,7 @@ the rest goes on. Where the operator's part runs in this process, it is the firs
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily
@@ -27,10 +27,12 @@ from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.intent.service_addresses import unrestricted
 from reconcilers.model import Problem
 from reconcilers.options import IntentOptions
 from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
+from resources.core.kinds import CONFIG_MAP
 from resources.enumeration import first_of
 from resources.source import SourceProblem
 from resources.tables import Tables
@@ -39,6 +41,11 @@ from statedb import Database, Snapshot, Table
 
 SETTLE_TURNS = 3
 """Turns of the loop in which further commits join a round: microseconds, not a delay."""
+
+OTHER_NODES_UNKNOWN: Final = (
+    "addresses of other Nodes, their Pods and their peers are not known, and advertised for Services: "
+    "no operator publishes them (--cluster-addresses-namespace)"
+)
 
 log = structlog.get_logger("waggle.intent")
 
@@ -115,6 +122,17 @@ class IntentLoop:
     def explainer(self) -> Explainer | None:
         """Return what explains the intent; None before the first round."""
         return self._compiler.explainer() if self.ready and self._compiler is not None else None
+
+    def unrestricted_addresses(self) -> tuple[str, ...]:
+        """Return which addresses of Services no rule restricts, as sentences; before a round none."""
+        if not self.ready or self._compiler is None:
+            return ()
+        found = unrestricted(self._compiler.address_rules)
+        snapshot, tables = self._database.snapshot(), self._tables
+        known = (
+            self._steps or tables.of(CONFIG_MAP).count(snapshot) or tables.nodes.count(snapshot) > 1
+        )
+        return tuple(found if known else [*found, OTHER_NODES_UNKNOWN])
 
     async def _run(self) -> None:
         compiler = self._compiler = self._new_compiler()

@@ -18,6 +18,8 @@ class ThisNode:
     def __init__(self, options: NodeOptions) -> None:
         # The kubelet does the same: the host name in lower case is the Node's name.
         self.name = options.name or socket.gethostname().strip().lower()
+        self.cluster_addresses_namespace = options.cluster_addresses
+        """Of the ConfigMap with the addresses of the cluster; None: none is read."""
         self.pod = Pod(options.pod_namespace or "", options.pod_name or "", options.pod_uid or "")
 
 

@@ -17,7 +17,8 @@ from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.referenced_secrets import ReferencedSecrets
 from cells.unused_objects import UnusedObjectsLog
-from resources.core.kinds import NODE
+from reconcilers.intent.service_addresses import published
+from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE
 from resources.kind import Kinds
 from resources.kubernetes import (
     KubernetesError,
@@ -38,9 +39,11 @@ RETRY_SECONDS = 30.0
 
 def read_of_node(node: ThisNode, dialects: Group[DialectKinds]) -> Reading:
     """Return what an agent reads: the objects of enabled dialects that concern its node."""
-    kinds = Kinds((NODE,), *(dialect.read for dialect in dialects))
+    kinds = Kinds((NODE, NAMESPACE), *(dialect.read for dialect in dialects))
     of_all_nodes = Kinds(*(dialect.of_all_nodes for dialect in dialects))
-    return of_node(kinds, node.name, tuple(of_all_nodes))
+    namespace = node.cluster_addresses_namespace
+    single = {} if namespace is None else {CONFIG_MAP: (namespace, published.NAME)}
+    return of_node(kinds, node.name, tuple(of_all_nodes), single)
 
 
 class UnusedObjectsCount:

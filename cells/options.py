@@ -83,6 +83,15 @@ class NodeOptions(Options, frozen=True):
     ] = None
     pod_name: Annotated[str | None, setting("name of that Pod")] = None
     pod_uid: Annotated[str | None, setting("UID of that Pod")] = None
+    cluster_addresses: Annotated[
+        str | None,
+        setting(
+            "namespace of the ConfigMap waggle-cluster-addresses: the operator publishes there the "
+            "addresses of all Nodes, Pods and peers, which no Service may use. By default none is "
+            "read, and those of other nodes are not known",
+            flag="--cluster-addresses-namespace",
+        ),
+    ] = None
 
 
 class ResourcesOptions(Options, frozen=True):

@@ -54,9 +54,14 @@ BY_CHART: Final = frozenset(
         "cilium.routerIdAllocationIpPool",
         "claims.directory",
         "http.address",
+        "intent.advertiseAllow",
+        "intent.advertiseNamespaces",
+        "intent.advertisePermit",
+        "intent.serviceCidr",
         "kubernetes.context",
         "kubernetes.kubeconfig",
         "manifests.directory",
+        "node.clusterAddresses",
         "node.name",
         "node.podName",
         "node.podNamespace",
@@ -85,6 +90,10 @@ _BY_METAVAR: Final[Mapping[str, str]] = {
     "URL": r"^https?://[^\s/?#]+(/\S*)?$",
 }
 """The pattern of an option's text, by the metavariable that the help shows."""
+_CIDRS: Final[Schema] = {
+    "type": "array",
+    "items": {"type": "string", "pattern": rf"^({_PREFIX4}|{_PREFIX6})$"},
+}
 _NAME: Final[Schema] = {"type": "string", "pattern": r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
 _PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 _SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
@@ -153,6 +162,10 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
         "type": "string",
         "pattern": rf"^({_PREFIX4})?$",
     },
+    "serviceAddresses.allow": _CIDRS,
+    "serviceAddresses.namespaces": {"enum": ["any", "annotated"]},
+    "serviceAddresses.permit": _CIDRS,
+    "serviceAddresses.serviceCidr": _CIDRS,
     "secrets.names": {"type": "array", "items": _NAME},
     "secrets.namespace": _NAME,
 }

@@ -139,6 +139,7 @@ class Kind(Generic[T]):
         family: KindFamily | None = None,
         built_in: frozenset[ObjectKey] = frozenset(),
         of_tenants: bool = False,
+        metadata_only: bool = False,
     ) -> None:
         if of_node is not None and of_node.fields:
             _check_field_selector(name, of_node.fields, namespaced=namespaced)
@@ -162,6 +163,8 @@ class Kind(Generic[T]):
         self.group = group
         self.versions = versions
         """The first one is written, all are read."""
+        self.metadata_only = metadata_only
+        """True if an API server is requested to send the metadata of the objects alone."""
         self.of_tenants = of_tenants
         """True if users of a namespace write its objects: their problems are apart from others."""
         self.may_be_missing = may_be_missing or self.custom

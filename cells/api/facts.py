@@ -91,6 +91,7 @@ class AgentFacts:
             conditions=self._intent.conditions.all(snapshot),
             problems=problems(snapshot, self._resources, self._intent),
             unused=() if self._unused is None else self._unused.all(snapshot),
+            unrestricted=self._loop.unrestricted_addresses(),
         )
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:

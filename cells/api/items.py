@@ -39,6 +39,7 @@ def status_item(
     conditions: Iterable[Condition],
     problems: Iterable[Mapping[str, Any]],
     unused: Iterable[UnusedObjects],
+    unrestricted: Iterable[str],
 ) -> StatusItem:
     """Translate the state of an agent; scopes that are ok are not listed."""
     waiting = readiness.waiting()
@@ -92,6 +93,7 @@ def status_item(
             )
             for row in sorted(unused, key=lambda row: row.dialect)
         ],
+        unrestricted=list(unrestricted),
     )
 
 

@@ -196,6 +196,8 @@ class StatusItem(Item, frozen=True, kw_only=True):
     """Objects that are invalid, that conflict, or that are left out."""
     unused_objects: list[UnusedObjectsItem] = []
     """Of dialects that are off, by dialect."""
+    unrestricted: list[str] = []
+    """Which addresses of Services no rule restricts, as sentences."""
 
 
 class OriginItem(Item, frozen=True, kw_only=True):

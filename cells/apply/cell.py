@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
+from cells.apply.next_hops import NextHopLoop
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
 from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.unsent_routes import UnsentRoutesLoop
@@ -56,6 +57,7 @@ WIRING = Wiring(
     # What an earlier process knew is read before the first round.
     invokes=(
         SessionAddressLoop,
+        NextHopLoop,
         LearnedLimitLoop,
         ApplyLoop,
         VerificationLoop,

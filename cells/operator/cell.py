@@ -31,6 +31,7 @@ from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
 from cells.operator.abandoned import AbandonedObjectsJob
+from cells.operator.cluster_addresses import ClusterAddressesJob
 from cells.operator.companions import CompanionCheck
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER
@@ -113,6 +114,16 @@ class Operator:
         self._written = 0
         jobs.add("election", self._elect)
         jobs.add("writes", self._write)
+        addresses = ClusterAddressesJob(
+            database,
+            tables,
+            dialects,
+            kubernetes,
+            self._leadership.gained,
+            options.lease_namespace,
+            health.scope("cluster-addresses"),
+        )
+        jobs.add("cluster-addresses", addresses.run)
         if options.migrate_storage_versions:
             jobs.add("storage-versions", self._migrate)
         rivals = RivalSearch(dialects, kubernetes, self._leadership.gained, health.scope("rivals"))

@@ -7,14 +7,14 @@ from cells.kubernetes import Kubernetes, make_access, make_source
 from cells.metrics import MetricsCollector
 from cells.referenced_secrets import ReferencedSecrets
 from reconcilers.dialect import Dialect
-from resources.core.kinds import NODE
+from resources.core.kinds import NODE, SERVICE_CIDR
 from resources.kind import Kinds
 from resources.kubernetes import Reading, of_cluster
 
 
 def read_of_cluster(dialects: Group[Dialect]) -> Reading:
     """Return what an operator reads: the kinds of the operators' parts of enabled dialects."""
-    kinds = Kinds((NODE,), *(dialect.read_by_operator() for dialect in dialects))
+    kinds = Kinds((NODE, SERVICE_CIDR), *(dialect.read_by_operator() for dialect in dialects))
     return of_cluster(kinds)
 
 

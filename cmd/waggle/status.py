@@ -86,6 +86,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         if hidden > 0:
             found.append(f"{ENTRY}and {hidden} more (-o json)")
     found += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
+    found += [f"addresses  {text}" for text in item.get("unrestricted", [])]
     instance = None
     for peer in sorted(item.get("peers", []), key=output.peer_order):
         if peer["instance"] != instance:

@@ -44,7 +44,7 @@ from resources.cilium.condition_types import (
     MISSING_PEER_CONFIGS,
     NO_MATCHING_NODE,
 )
-from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NAMESPACE, NODE, SECRET, SERVICE
+from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.tables import Tables
@@ -67,7 +67,6 @@ class CiliumDialect(Dialect):
     title: ClassVar = "Cilium BGP"
     kinds: ClassVar[tuple[Kind[Any], ...]] = (
         NODE,
-        NAMESPACE,
         SERVICE,
         ENDPOINT_SLICE,
         SECRET,

@@ -25,7 +25,7 @@ from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.route_sets import RouteSets
-from reconcilers.intent.service_addresses import AddressRulesTracker
+from reconcilers.intent.service_addresses import AddressRules, AddressRulesTracker
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
@@ -199,6 +199,8 @@ class IntentCompiler:
         """Return the tables that some source has not filled yet."""
         resources = self._resources
         waiting = [table for table in resources.resources if table.pending_initializers(snapshot)]
+        if resources.gateways.pending_initializers(snapshot):
+            waiting.append(resources.gateways)
         if resources.host.pending_initializers(snapshot) and self._needs_host(snapshot):
             waiting.append(resources.host)
         return tuple(table.name for table in waiting)
@@ -432,6 +434,11 @@ class IntentCompiler:
         replace_all(txn, intent.problems, rows)
 
     # Reads
+
+    @property
+    def address_rules(self) -> AddressRules:
+        """The rules for addresses of Services, as of the last run."""
+        return self._addresses.rules
 
     def explainer(self) -> Explainer:
         """Return what explains the intent, as of the last run."""

@@ -50,6 +50,7 @@ NAMESPACE = Kind(
     namespaced=False,
     table="namespaces",
     of_tenants=True,
+    metadata_only=True,
     built_in=frozenset(("", name) for name in _SYSTEM_NAMESPACES),
 )
 SERVICE = Kind(

@@ -15,9 +15,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pyroute2.netlink.rtnl.rtmsg import rtmsg
-
 MAIN_TABLE: Final = 254
+ALL_TABLES: Final = 0
 
 # linux/netlink.h, linux/rtnetlink.h, asm/socket.h, linux/filter.h
 _SOL_NETLINK, _STRICT_CHECK = 270, 12
@@ -30,6 +29,12 @@ _HEADER: Final = struct.Struct("=IHHII")
 """nlmsghdr: length, type, flags, sequence, port."""
 _ROUTE: Final = struct.Struct("=BBBBBBBBI")
 """rtmsg: family, destination length, source length, TOS, table, protocol, scope, type, flags."""
+_ATTRIBUTE: Final = struct.Struct("=HH")
+"""rtattr: length, type."""
+_NEXT_HOP: Final = struct.Struct("=HBBi")
+"""rtnexthop: length, flags, hops, interface."""
+_RTA_GATEWAY, _RTA_MULTIPATH, _RTA_VIA = 5, 9, 18
+_TYPE_MASK: Final = 0x3FFF
 _CODE: Final = struct.Struct("=i")
 _BUFFER: Final = 1 << 16
 _SECONDS: Final = 10.0
@@ -69,26 +74,82 @@ def default_routes() -> list[Any]:
 
     Blocks.
     """
-    return [route for family in (socket.AF_INET, socket.AF_INET6) for route in _dump(family)]
+    # The library takes as much memory as the rest of an agent.
+    from pyroute2.netlink.rtnl.rtmsg import rtmsg
+
+    found = []
+    for octets in _default_routes(MAIN_TABLE):
+        route = rtmsg(octets)
+        route.decode()
+        found.append(route)
+    return found
 
 
-def _dump(family: int) -> list[Any]:
+def default_gateways() -> frozenset[str]:
+    """Return the gateways of the default routes of all tables, as text. Raises `OSError`.
+
+    Blocks.
+    """
+    return frozenset(text for octets in _default_routes(ALL_TABLES) for text in gateways_of(octets))
+
+
+def gateways_of(message: bytes) -> Iterator[str]:
+    """Yield the gateways of a message RTM_NEWROUTE with its header: a multipath route has several."""
+    start = _HEADER.size + _ROUTE.size
+    for kind, at, end in _attributes(message, start, len(message)):
+        if kind in (_RTA_GATEWAY, _RTA_VIA):
+            yield from _address(message[at:end], kind)
+        elif kind == _RTA_MULTIPATH:
+            while at + _NEXT_HOP.size <= end:
+                (length, *_) = _NEXT_HOP.unpack_from(message, at)
+                if length < _NEXT_HOP.size:
+                    return
+                inner = _attributes(message, at + _NEXT_HOP.size, min(at + length, end))
+                for inner_kind, first, last in inner:
+                    if inner_kind in (_RTA_GATEWAY, _RTA_VIA):
+                        yield from _address(message[first:last], inner_kind)
+                at += (length + 3) & ~3
+
+
+def _attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the type of each attribute, and where its value begins and ends."""
+    while at + _ATTRIBUTE.size <= end:
+        length, kind = _ATTRIBUTE.unpack_from(message, at)
+        if length < _ATTRIBUTE.size or at + length > end:
+            return
+        yield kind & _TYPE_MASK, at + _ATTRIBUTE.size, at + length
+        at += (length + 3) & ~3
+
+
+def _address(octets: bytes, kind: int) -> Iterator[str]:
+    """Yield a gateway as text; RTA_VIA has its family in two octets before it."""
+    value = octets[2:] if kind == _RTA_VIA else octets
+    if len(value) in (4, 16):
+        yield socket.inet_ntop(socket.AF_INET if len(value) == 4 else socket.AF_INET6, value)
+
+
+def _default_routes(table: int) -> list[bytes]:
+    families = (socket.AF_INET, socket.AF_INET6)
+    return [octets for family in families for octets in _dump(family, table)]
+
+
+def _dump(family: int, table: int) -> list[bytes]:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.settimeout(_SECONDS)
         kernel.bind((0, 0))
         kernel.setsockopt(_SOL_NETLINK, _STRICT_CHECK, 1)
         for sequence in range(1, _ATTEMPTS + 1):
-            message = _ROUTE.pack(family, 0, 0, 0, MAIN_TABLE, 0, 0, 0, 0)
+            message = _ROUTE.pack(family, 0, 0, 0, table, 0, 0, 0, 0)
             size = _HEADER.size + len(message)
             head = _HEADER.pack(size, _GET_ROUTE, _REQUEST | _DUMP, sequence, 0)
             kernel.send(head + message)
-            found: list[Any] = []
+            found: list[bytes] = []
             if _read_answer(kernel, found):
                 return found
         raise OSError(errno.EAGAIN, "the routing table changed during every dump")
 
 
-def _read_answer(kernel: socket.socket, found: list[Any]) -> bool:
+def _read_answer(kernel: socket.socket, found: list[bytes]) -> bool:
     """Append the default routes of an answer; returns False if the table changed meanwhile."""
     consistent = True
     while True:
@@ -102,9 +163,8 @@ def _read_answer(kernel: socket.socket, found: list[Any]) -> bool:
                     raise OSError(-code, "the routes cannot be read")
                 return consistent
             if kind == _NEW_ROUTE and octets[body + 1] == 0:
-                route = rtmsg(octets, offset=start)
-                route.decode()
-                found.append(route)
+                (length, *_) = _HEADER.unpack_from(octets, start)
+                found.append(octets[start : start + length])
 
 
 def _messages(octets: bytes) -> Iterator[tuple[int, int, int]]:

@@ -23,6 +23,7 @@ from resources.kubernetes import client_library
 from resources.kubernetes.errors import ReadTimeout, Unconfigured, Unreachable
 
 IN_CLUSTER = "in-cluster"
+JSON = "application/json"
 RENEW_PAUSE = 5.0
 """Minimum seconds between two loads of the configuration, which may run a credential plugin."""
 
@@ -83,10 +84,16 @@ class Connection:
 
     @asynccontextmanager
     async def get(
-        self, path: str, parameters: Sequence[tuple[str, str]], *, silence: float
+        self,
+        path: str,
+        parameters: Sequence[tuple[str, str]],
+        *,
+        silence: float,
+        accept: str = JSON,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a GET; see `request`."""
-        async with self.request("GET", path, parameters, silence=silence) as response:
+        request = self.request("GET", path, parameters, silence=silence, accept=accept)
+        async with request as response:
             yield response
 
     @asynccontextmanager
@@ -98,8 +105,8 @@ class Connection:
         *,
         silence: float,
         body: Mapping[str, Any] | None = None,
-        content_type: str = "application/json",
-        accept: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request; ``silence`` is the timeout of each read, in seconds.
 

@@ -16,7 +16,7 @@ import aiohttp
 
 from resources.kubernetes import wire
 from resources.kubernetes.backoff import Backoff
-from resources.kubernetes.connection import Connection
+from resources.kubernetes.connection import JSON, Connection
 from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.errors import (
     Expired,
@@ -253,13 +253,17 @@ class Reflector:
     async def _page_of(self, version: str, parameters: list[tuple[str, str]]) -> wire.List:
         path = self.feed.kind.path(version, self.feed.namespace)
         query = [*parameters, *self._selection.parameters]
+        kind = self.feed.kind
+        accept = wire.METADATA_LIST if kind.metadata_only else JSON
         async with self._connection.get(
-            path, query, silence=self._timeouts.list_silence
+            path, query, silence=self._timeouts.list_silence, accept=accept
         ) as response:
             await wire.check(response)
             body = await response.read()
         page = wire.decode(body, wire.List, "a list")
-        wanted = (self.feed.kind.api_version(version), f"{self.feed.kind.name}List")
+        wanted = (kind.api_version(version), f"{kind.name}List")
+        if kind.metadata_only:
+            wanted = ("meta.k8s.io/v1", "PartialObjectMetadataList")
         if (page.api_version, page.kind) != wanted:
             sent = " ".join(part[:64] for part in (page.api_version, page.kind) if part)
             raise InvalidResponse(f"sends {sent or 'something'} in place of {' '.join(wanted)}")
@@ -303,7 +307,10 @@ class Reflector:
         ]
         path = self.feed.kind.path(self._version, self.feed.namespace)
         loop = asyncio.get_running_loop()
-        async with self._connection.get(path, query, silence=t.watch_silence) as response:
+        accept = wire.METADATA if self.feed.kind.metadata_only else JSON
+        async with self._connection.get(
+            path, query, silence=t.watch_silence, accept=accept
+        ) as response:
             await self._check_watch(response)
             self.watches += 1
             self._set_following()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from resources.core.kinds import SECRET
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
+from resources.meta import ObjectKey
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +48,15 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def of_node(
-    kinds: Iterable[Kind[Any]], node: str, of_all_nodes: Collection[Kind[Any]] = ()
+    kinds: Iterable[Kind[Any]],
+    node: str,
+    of_all_nodes: Collection[Kind[Any]] = (),
+    single: Mapping[Kind[Any], ObjectKey] = MappingProxyType({}),
 ) -> Reading:
     """Return what the agent of one node stores: no objects of other nodes, Secrets by name.
 
-    Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced.
+    Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced; of those in
+    ``single`` one object alone.
     NodeNetworks are left out: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.
     """
@@ -61,7 +67,9 @@ def of_node(
         for kind in kinds
         if kind.of_node is not None and kind.of_node.fields
     }
-    return replace(_reading(kinds, selections), node=node)
+    for kind, (namespace, name) in single.items():
+        selections[kind.name] = Selection(namespaces=(namespace,), fields=f"metadata.name={name}")
+    return replace(_reading((*kinds, *single), selections), node=node)
 
 
 def of_cluster(kinds: Iterable[Kind[Any]]) -> Reading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -12,6 +12,10 @@ from resources.kubernetes.errors import Expired, InvalidResponse, KubernetesErro
 from resources.meta import Struct
 
 T = TypeVar("T")
+
+METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+"""The Accept header of requests for the metadata of objects alone: of a watch, and of a list."""
 
 ERROR_BODY = 64 << 10
 """Octets read of an error response."""

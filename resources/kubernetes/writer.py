@@ -26,7 +26,6 @@ OBJECTS_PAGE: Final = 100
 """Objects of a page of a list of objects."""
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
-_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 @final
@@ -53,7 +52,9 @@ class Writer:
         token = ""
         while True:
             parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
-            octets = await self._request("GET", path, parameters=parameters, accept=_METADATA)
+            octets = await self._request(
+                "GET", path, parameters=parameters, accept=wire.METADATA_LIST
+            )
             page = wire.decode(octets, wire.List, "a list")
             heads = (wire.decode(item, wire.Head, "an object") for item in page.items or ())
             found.extend(head.metadata.name for head in heads)
@@ -80,7 +81,9 @@ class Writer:
         token = ""
         while True:
             parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
-            octets = await self._request("GET", path, parameters=parameters, accept=_METADATA)
+            octets = await self._request(
+                "GET", path, parameters=parameters, accept=wire.METADATA_LIST
+            )
             page = wire.decode(octets, wire.List, "a list")
             objects = (wire.decode(one, dict[str, Any], "an object") for one in page.items or ())
             yield [one.get("metadata") or {} for one in objects]
@@ -90,7 +93,9 @@ class Writer:
 
     async def count(self, path: str) -> int:
         """Return the number of objects in a list, of which one is read. Raises `KubernetesError`."""
-        octets = await self._request("GET", path, parameters=[("limit", "1")], accept=_METADATA)
+        octets = await self._request(
+            "GET", path, parameters=[("limit", "1")], accept=wire.METADATA_LIST
+        )
         page = wire.decode(octets, wire.List, "a list")
         return len(page.items or ()) + page.metadata.remaining_item_count
 

@@ -100,6 +100,8 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Malformed UPDATEs of this session, which cost their routes only (RFC 7606)."""
     malformed: str = ""
     """What was wrong with the last one that was reported, as text (`SessionError`)."""
+    next_hops: tuple[str, ...] = ()
+    """The next hops of the routes that the peer has announced, accepted or not: the first 256."""
     initial_table_sent: bool = False
     """Whether the initial table, up to End-of-RIB, was written since Established; the kernel has
     accepted it once `queued_octets` is 0."""

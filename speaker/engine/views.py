@@ -91,6 +91,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         route_set=config.route_set,
         malformed_updates=0 if established is None else established.inbound.faults,
         malformed="" if established is None else established.inbound.malformed,
+        next_hops=() if established is None else established.inbound.next_hops.texts,
         initial_table_sent=established is not None and not _is_pending(established),
     )
 

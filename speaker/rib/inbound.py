@@ -29,6 +29,7 @@ from speaker.rib.inbound_context import InboundContext
 from speaker.rib.inbound_fast_path import InboundFastPath
 from speaker.rib.path import Path, Source
 from speaker.rib.path_cache import PathCache
+from speaker.rib.received_next_hops import ReceivedNextHops
 from speaker.rib.route_leaks import check_route_leak, may_have_otc_attached
 from speaker.rib.usable_next_hop import unusable_reason
 
@@ -63,6 +64,7 @@ class InboundUpdates:
         "last_end_of_rib",
         "loops",
         "malformed",
+        "next_hops",
         "path_limit_exceeded",
         "prefixes_treated_as_withdraw",
         "treated_as_withdraw",
@@ -81,6 +83,10 @@ class InboundUpdates:
         self._adj_in = adj_in
         self.cache = PathCache(adj_in)
         """The paths of the attribute sets that were received."""
+        self.next_hops: ReceivedNextHops = (
+            ReceivedNextHops() if before is None else before.next_hops
+        )
+        """Of the routes of this session, and of those that are kept from the one before."""
         if before is not None:
             before.judge_again(context)
             # Equal attributes from the same source remain the same path: a table that is received
@@ -89,7 +95,7 @@ class InboundUpdates:
         self._decoder = UpdateDecoder(context.session, self.cache.clear, cache=self._cache_octets)
         if before is not None:
             self._decoder.take_over(before.reserved_octets)
-        self.fast_path = InboundFastPath(context, adj_in, self._decoder, self.cache)
+        self.fast_path = InboundFastPath(context, adj_in, self._decoder, self.cache, self.next_hops)
         """Processes runs of plain UPDATEs; the caller passes the others to `process`."""
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB marker was received (RFC 4724 section 2)."""
@@ -224,6 +230,7 @@ class InboundUpdates:
             adj_in.announce(family, path, encode_add_path(items))
 
     def _make_path(self, attributes: PathAttributes, source: Source) -> Path:
+        self.next_hops.add(attributes.next_hop)
         rejected = self._ineligible_reason(attributes)
         session = self.context.session
         if session.local_role is not None:

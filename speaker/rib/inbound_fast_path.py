@@ -26,6 +26,7 @@ from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound_context import InboundContext
 from speaker.rib.path import Path
 from speaker.rib.path_cache import PathCache
+from speaker.rib.received_next_hops import ReceivedNextHops
 from speaker.rib.usable_next_hop import unusable_reason
 
 _MAX_NEXT_HOPS: Final = 256
@@ -45,6 +46,7 @@ class InboundFastPath:
         "_cache",
         "_decode",
         "_decoder",
+        "_next_hops",
         "_own_addresses",
         "_peer_is_local",
         "_usable_next_hops",
@@ -56,8 +58,10 @@ class InboundFastPath:
         adj_in: AdjRibIn,
         decoder: UpdateDecoder,
         cache: PathCache,
+        next_hops: ReceivedNextHops,
     ) -> None:
         """Prepare for a session; ``decoder`` accounts for the memory of the attributes."""
+        self._next_hops = next_hops
         negotiated = context.session
         self._adj_in = adj_in
         self._decoder = decoder
@@ -143,6 +147,7 @@ class InboundFastPath:
         if len(self._usable_next_hops) >= _MAX_NEXT_HOPS:
             self._usable_next_hops.clear()
         self._usable_next_hops.add(hop)
+        self._next_hops.add(hop)
         return True
 
 

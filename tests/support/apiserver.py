@@ -20,7 +20,7 @@ import yaml
 from aiohttp import web
 
 from resources.kind import Kind
-from tests.support.kinds import KINDS
+from tests.support.kinds import CONFIG_MAP, KINDS
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """What is done with one request in place of the usual."""
@@ -105,7 +105,7 @@ class ApiServer:
     """The server; `start` it within a running loop."""
 
     def __init__(self, kinds: Iterable[Kind[Any]] = KINDS) -> None:
-        self._kinds = {kind.name: kind for kind in kinds}
+        self._kinds = {kind.name: kind for kind in (*kinds, CONFIG_MAP)}
         self._by_plural = {kind.plural: kind for kind in self._kinds.values()}
         self.version = 100
         self.objects: dict[str, dict[tuple[str, str], Object]] = {p: {} for p in self._by_plural}
@@ -280,7 +280,8 @@ class ApiServer:
             return await self._single(request, kind, (namespace, name), parts)
         if query.get("watch"):
             return await self._watch(request, kind, namespace, query)
-        return self._list(kind, namespace, query, version)
+        partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
+        return self._list(kind, namespace, query, version, partial=partial)
 
     def _groups(self) -> Object:
         """Give the discovery document of the kinds that are served."""
@@ -394,7 +395,13 @@ class ApiServer:
         return web.json_response(self.leases[name], status=201 if request.method == "POST" else 200)
 
     def _list(
-        self, kind: Kind[Any], namespace: str, query: dict[str, str], served: str
+        self,
+        kind: Kind[Any],
+        namespace: str,
+        query: dict[str, str],
+        served: str,
+        *,
+        partial: bool = False,
     ) -> web.Response:
         found = [o for o in self.objects[kind.plural].values() if _selected(o, namespace, query)]
         version, start = self.version, 0
@@ -408,19 +415,23 @@ class ApiServer:
             metadata["continue"] = f"{version}/{start + limit}"
             if "labelSelector" not in query and "fieldSelector" not in query:
                 metadata["remainingItemCount"] = len(found) - start - limit
+        items = [{k: v for k, v in o.items() if k not in ("kind", "apiVersion")} for o in page]
         body = {
             "kind": f"{kind.name}List",
             "apiVersion": kind.api_version(served),
             "metadata": metadata,
-            "items": [{k: v for k, v in o.items() if k not in ("kind", "apiVersion")} for o in page]
-            or None,
+            "items": items or None,
         }
+        if partial:
+            named = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+            body |= {**named, "items": [{"metadata": one["metadata"]} for one in items] or None}
         return web.json_response(body)
 
     async def _watch(
         self, request: web.Request, kind: Kind[Any], namespace: str, query: dict[str, str]
     ) -> web.StreamResponse:
         since = int(query["resourceVersion"])
+        partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         if since < self.compacted:
@@ -437,7 +448,8 @@ class ApiServer:
                     position += 1
                     wanted = plural == kind.plural and version > since
                     if wanted and _selected(obj, namespace, query):
-                        await response.write(event(what, obj).encode())
+                        sent = {"metadata": obj["metadata"]} if partial else obj
+                        await response.write(event(what, sent).encode())
                 wait = min(self.bookmark_every or 3600.0, end - loop.time())
                 try:
                     async with asyncio.timeout(max(0.0, wait)):

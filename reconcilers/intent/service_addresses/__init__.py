@@ -13,6 +13,7 @@ from reconcilers.intent.service_addresses.rules import (
     AddressRules,
     Rejection,
     address_rules,
+    unrestricted,
 )
 from reconcilers.intent.service_addresses.tracker import AddressRulesTracker
 
@@ -24,4 +25,5 @@ __all__ = [
     "Rejection",
     "address_rules",
     "martian",
+    "unrestricted",
 ]

@@ -157,6 +157,18 @@ class AddressRules(msgspec.Struct, frozen=True):
         return AddressChanges(PrefixSet.of_wire(found), namespaces)
 
 
+def unrestricted(rules: AddressRules) -> list[str]:
+    """Return a sentence if Services may use any address that nothing in the cluster has."""
+    grants = rules.grants
+    if rules.allow is not None or grants.annotated_only or grants.by_namespace:
+        return []
+    text = (
+        "any address that a user writes into a Service is advertised, but for those of the cluster"
+    )
+    remedy = "--advertise-allow CIDR or --advertise-namespaces=annotated restricts them"
+    return [f"{text}: {remedy} (docs/service-addresses.md)"]
+
+
 _SETS: Final = ("own", "peers", "next_hops", "gateways")
 
 

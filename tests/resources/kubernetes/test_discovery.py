@@ -79,7 +79,12 @@ class ServerWithCrds(EmptyServer):
 
     @asynccontextmanager
     async def get(
-        self, path: str, query: Sequence[tuple[str, str]], *, silence: float
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        *,
+        silence: float,
+        accept: str = "",  # noqa: ARG002
     ) -> AsyncIterator[Answer]:
         now = asyncio.get_running_loop().time()
         if path == "/apis/cilium.io/v2" and now >= self._installed_at:

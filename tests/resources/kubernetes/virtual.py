@@ -61,8 +61,14 @@ class Wire:
 
     @asynccontextmanager
     async def get(
-        self, path: str, parameters: Sequence[tuple[str, str]], *, silence: float
+        self,
+        path: str,
+        parameters: Sequence[tuple[str, str]],
+        *,
+        silence: float,
+        accept: str,
     ) -> AsyncIterator[Answer]:
+        assert accept == "application/json"
         assert path == "/api/v1/services"
         self.attempts.append(asyncio.get_running_loop().time())
         self._check()

@@ -21,6 +21,7 @@ from speaker.rib.inbound import InboundUpdates
 from speaker.rib.inbound_context import inbound_context
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Source
+from speaker.rib.received_next_hops import MAX_NEXT_HOPS, ReceivedNextHops
 
 OWN, PEER = 65000, 65001
 OWN_ADDRESS = bytes((10, 0, 0, 2))
@@ -189,3 +190,26 @@ def test_the_number_of_cached_attribute_sets_is_bounded() -> None:
         most = max(most, len(side.inbound.cache.by_field))
     assert 100 < most < 2000
     assert side.adj_in.received(IPV4_UNICAST) == 1
+
+
+def test_next_hops_are_remembered_on_both_paths_also_of_routes_that_are_not_used() -> None:
+    side = Side()
+    other = bytes((10, 0, 0, 2))
+    assert side.inbound.fast_path.process_run([GOOD], 0, 1) == 1
+    side.inbound.process(body(PEER, OWN, hop=other))
+    side.inbound.process(body(PEER, 65002, gone=b"\x18\x0a\1\2", nlri=b""))
+    assert side.inbound.next_hops.texts == ("10.0.0.1", "10.0.0.2")
+
+
+def test_the_number_of_next_hops_is_bounded() -> None:
+    hops = ReceivedNextHops()
+    for number in range(2 * MAX_NEXT_HOPS):
+        hops.add(number.to_bytes(4, "big"))
+    hops.add(bytes(16) + bytes(16))
+    assert len(hops.texts) == MAX_NEXT_HOPS
+
+
+def test_of_two_ipv6_next_hops_the_global_one_counts() -> None:
+    hops = ReceivedNextHops()
+    hops.add(bytes.fromhex("20010db8" + 11 * "00" + "01" + "fe80" + 13 * "00" + "01"))
+    assert hops.texts == ("2001:db8::1",)

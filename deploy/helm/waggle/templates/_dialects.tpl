@@ -29,7 +29,6 @@
 {{- if ne (toString (.cilium).enabled) "false" }}
 - apiGroups: [""]
   resources:
-    - namespaces
     - services
   verbs: [list, watch]
 - apiGroups: [cilium.io]

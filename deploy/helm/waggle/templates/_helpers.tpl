@@ -82,9 +82,23 @@ app.kubernetes.io/part-of: waggle
   "names" (list (printf "%s.%s.svc" $name $root.Release.Namespace))) -}}
 {{- end -}}
 {{- end -}}
-{{- else if $own.snapshot.hostPath -}}
+{{- else -}}
+{{- if $root.Values.operator.enabled -}}
+{{- $_ := set $made "node" (dict "clusterAddresses" $root.Release.Namespace) -}}
+{{- end -}}
+{{- with $root.Values.serviceAddresses -}}
+{{- $intent := dict "advertiseNamespaces" .namespaces -}}
+{{- range $key, $given := dict "advertiseAllow" .allow "advertisePermit" .permit "serviceCidr" .serviceCidr -}}
+{{- if $given -}}
+{{- $_ := set $intent $key $given -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $made "intent" $intent -}}
+{{- end -}}
+{{- if $own.snapshot.hostPath -}}
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
 {{- $_ := set $made "claims" (dict "directory" "/var/lib/waggle") -}}
+{{- end -}}
 {{- end -}}
 {{- with $root.Values.routerIdAllocationIpPool -}}
 {{- $_ := set $made "cilium" (dict "routerIdAllocationIpPool" .) -}}

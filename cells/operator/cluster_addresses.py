@@ -1,0 +1,122 @@
+"""The leader's job that publishes the addresses of the cluster for agents, which read one object.
+
+An agent reads its own Node alone: 5,000 agents that watch 5,000 Nodes would receive every heartbeat
+5,000 times. The object changes when a Node comes, goes or gets another address, and is written at most
+once in a while that grows with the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import structlog
+
+from cells.hive import Health
+from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
+from cells.kubernetes import Kubernetes
+from cells.operator.leader_check import MANAGER, RETRY_SECONDS
+from reconcilers.dialect import Dialect
+from reconcilers.intent.service_addresses import published
+from reconcilers.intent.service_addresses.networks import cluster_addresses
+from resources.core.kinds import CONFIG_MAP, SERVICE_CIDR
+from resources.kubernetes import KubernetesError, Writer
+from resources.tables import Tables
+from statedb import Database, Table
+
+SETTLE_TURNS: Final = 8
+LEAST_SECONDS: Final = 5.0
+"""Between two writes, in a small cluster."""
+SECONDS_PER_NODE: Final = 0.02
+"""100 s between two writes for 5,000 nodes."""
+CHECK_SECONDS: Final = 600.0
+"""Until the stored object is compared again: somebody may have changed or deleted it."""
+UNREAD_SECONDS: Final = 2.0
+"""Until it is checked again whether every kind has been read."""
+
+log = structlog.get_logger("waggle.operator")
+
+
+class ClusterAddressesJob:
+    """Writes the object while this operator leads."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        dialects: Sequence[Dialect],
+        kubernetes: Kubernetes,
+        leads: asyncio.Event,
+        namespace: str,
+        health: Health,
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._dialects = dialects
+        self._kubernetes = kubernetes
+        self._leads = leads
+        self._namespace = namespace
+        self._health = health
+        self._path = CONFIG_MAP.object_path(published.NAME, namespace)
+
+    @property
+    def _followed(self) -> tuple[Table[Any], ...]:
+        t = self._tables
+        found = {table.name: table for table in (t.nodes, t.of(SERVICE_CIDR))}
+        for dialect in self._dialects:
+            found |= {table.name: table for table in dialect.operated_tables()}
+        return tuple(found.values())
+
+    async def run(self) -> None:
+        """Publish after changes, until cancelled."""
+        async with self._kubernetes.writer(MANAGER) as writer:
+
+            async def publish(_: float | None) -> float | None:
+                await self._leads.wait()
+                try:
+                    return await self._publish(writer)
+                except KubernetesError as error:
+                    self._health.degraded(f"{self._path} is not written: {error}")
+                    return RETRY_SECONDS
+
+            signal = Signal(*(table.observable for table in self._followed))
+            await run_rounds(signal, publish, settle_turns=SETTLE_TURNS, poll=CHECK_SECONDS)
+
+    async def _publish(self, writer: Writer) -> float | None:
+        """Write the object if it differs; returns the seconds until the next attempt, or None."""
+        snapshot = self._database.snapshot()
+        nodes = self._tables.nodes.count(snapshot)
+        if self._kubernetes.unread or not nodes:
+            self._health.ok("waits for the Nodes")
+            return UNREAD_SECONDS
+        failed: dict[str, Exception] = {}
+        found = cluster_addresses(
+            self._tables, self._dialects, snapshot, lambda name, error: failed.update({name: error})
+        )
+        data = published.encode(found)
+        size = published.octets(data)
+        if size > published.MAX_OCTETS:
+            self._health.degraded(f"the addresses of the cluster are {size} octets: not published")
+            return None
+        stored = await writer.get(self._path)
+        if _data(stored) != data:
+            await writer.apply(self._path, published.manifest(self._namespace, data))
+            log.info(
+                "published the addresses of the cluster",
+                event_name="operator.addresses_published",
+                object=f"{self._namespace}/{published.NAME}",
+                octets=size,
+            )
+        if failed:
+            text = "; ".join(f"{name}: {type(e).__name__}: {e}" for name, e in failed.items())
+            self._health.degraded(f"addresses of dialects are not published: {text}")
+        else:
+            self._health.ok(f"published, {size} octets")
+        await asyncio.sleep(max(LEAST_SECONDS, nodes * SECONDS_PER_NODE))
+        return None
+
+
+def _data(stored: Mapping[str, Any] | None) -> Mapping[str, str]:
+    return {} if stored is None else stored.get("data") or {}

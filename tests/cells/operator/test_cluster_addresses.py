@@ -1,0 +1,100 @@
+"""The leader publishes the addresses of the cluster, and agents read them by name."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from cells.operator import cluster_addresses
+from reconcilers.intent.service_addresses import published
+from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE, SERVICE
+from resources.kubernetes import of_node
+from resources.source import Upsert
+from tests.cells.operator.test_operator import fill, operator, run
+from tests.reconcilers.build import node
+from tests.resources.kubernetes.source.reading import reader
+from tests.resources.kubernetes.source.reading import run as run_reader
+from tests.support.apiserver import ApiServer
+from tests.support.wait import until
+
+KEY = ("kube-system", published.NAME)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_addresses, "LEAST_SECONDS", 0.01)
+
+
+def nodes_of(server: ApiServer) -> str:
+    found = server.objects["configmaps"].get(KEY, {})
+    data: dict[str, str] = found.get("data", {})
+    return data.get("nodes", "")
+
+
+def put_node(server: ApiServer, name: str, address: str) -> None:
+    value = node(name)
+    value["status"]["addresses"][0]["address"] = address
+    server.put({"kind": "Node", "apiVersion": "v1", **value})
+
+
+def test_the_object_follows_the_nodes_and_is_written_where_it_differs(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server, "n1")
+        cidr = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.96.0.0/16"]}}
+        server.put({"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", **cidr})
+        async with operator(server, tmp_path):
+            await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
+            stored = server.objects["configmaps"][KEY]["data"]
+            assert stored["pods"] == "10.244.0.0/24\n"
+            assert stored["peers"] == "192.0.2.9/32\n"
+            assert stored["services"] == "10.96.0.0/16\n"
+            put_node(server, "n2", "192.0.2.77")
+            await until(lambda: nodes_of(server) == "192.0.2.1/32\n192.0.2.77/32\n")
+            server.delete("Node", "n2")
+            await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
+        writes = len(server.queries("patch", "configmaps"))
+        async with operator(server, tmp_path, identity="b"):
+            await until(lambda: server.queries("get", "configmaps"))
+            await asyncio.sleep(0.1)
+        assert len(server.queries("patch", "configmaps")) == writes
+
+    run(scenario)
+
+
+def test_an_agent_reads_one_config_map_and_the_metadata_of_namespaces(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        kinds = (NODE, NAMESPACE, SERVICE)
+        wanted = of_node(kinds, "n1", single={CONFIG_MAP: KEY})
+        assert CONFIG_MAP in wanted.kinds
+        async with ApiServer() as server:
+            for name in (published.NAME, "other"):
+                metadata = {"name": name, "namespace": "kube-system"}
+                server.put({"kind": "ConfigMap", "metadata": metadata, "data": {"nodes": "x"}})
+            server.put(namespace("198.51.100.0/24"))
+            async with reader(
+                server,
+                tmp_path,
+                kinds=wanted.kinds,
+                selections=dict(wanted.selections),
+                node="n1",
+            ) as observed:
+                await until(lambda: observed.events["ConfigMap"] and observed.events["Namespace"])
+                assert observed.names("ConfigMap") == {published.NAME}
+                assert observed.names("Namespace") == {"shop"}
+                await until(lambda: server.queries("watch", "namespaces"))
+                server.put(namespace("203.0.113.0/24"))
+                await until(lambda: len(observed.events["Namespace"]) == 2)
+                event = observed.events["Namespace"][-1]
+                assert isinstance(event, Upsert)
+                assert event.object.metadata.annotations == {
+                    "waggle.dev/service-addresses": "203.0.113.0/24"
+                }
+
+    run_reader(scenario)
+
+
+def namespace(granted: str) -> dict[str, object]:
+    annotations = {"waggle.dev/service-addresses": granted, "example.org/other": "x"}
+    return {"kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}}
