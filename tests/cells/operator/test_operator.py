@@ -92,6 +92,15 @@ def names(server: ApiServer) -> set[str]:
     return {name for _, name in server.objects[CONFIGS]}
 
 
+def written(server: ApiServer) -> list[dict[str, str]]:
+    """Return the queries of the writes, but for the addresses of the cluster."""
+    return [q for verb, plural, q in server.requests if verb == "patch" and plural != "configmaps"]
+
+
+def deleted(server: ApiServer) -> list[dict[str, str]]:
+    return [query for verb, _, query in server.requests if verb == "delete"]
+
+
 def conditions(server: ApiServer, plural: str = CLUSTERS, name: str = "c") -> dict[str, str]:
     found = server.objects[plural]["", name].get("status", {}).get("conditions", [])
     return {c["type"].partition("/")[2]: c["status"] for c in found}
@@ -119,7 +128,7 @@ def test_node_configs_and_conditions_are_written_once(tmp_path: Path) -> None:
                 "MissingPeerConfigs": "False",
                 "NoMatchingNode": "False",
             }
-            patches = [query for verb, _, query in server.requests if verb == "patch"]
+            patches = written(server)
             assert len(patches) == 4
             assert {(q["fieldManager"], q["force"]) for q in patches} == {
                 ("waggle-operator", "true")
@@ -129,7 +138,7 @@ def test_node_configs_and_conditions_are_written_once(tmp_path: Path) -> None:
                 lambda: levels(hive)["operator/objects"][1] == "all objects are written (4 writes)"
             )
             await asyncio.sleep(0.3)
-            assert len([verb for verb, _, _ in server.requests if verb == "patch"]) == 4
+            assert len(written(server)) == 4
             assert hive.readiness.ready
             scraped = hive.get(Metrics).render().decode()
             assert "waggle_operator_leader 1.0" in scraped
@@ -319,12 +328,9 @@ def test_f10_two_leaders_at_once_write_the_same_and_then_nothing(
             server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
             await until(lambda: names(server) == {"n1", "n2", "n3"})
             await asyncio.sleep(0.15)
-            count = len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
+            count = len([*written(server), *deleted(server)])
             await asyncio.sleep(0.15)
-            assert (
-                len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
-                == count
-            )
+            assert len([*written(server), *deleted(server)]) == count
             assert not server.queries("delete", CONFIGS)
             owners = {
                 obj["metadata"]["ownerReferences"][0]["uid"]
