@@ -1,13 +1,15 @@
-"""The configuration of the dialect's instances as text, for people: desired and running in one form.
+"""The configuration of the dialect's instances in FRR's words: desired and running in one form.
 
-Both are written from the speaker's own values, so that they are equal where everything is applied. No
-password is in it, and no route: `waggle routes` has those. Pure.
+For people, and for tools that look for FRR's lines in an FRRNodeState: what FRR has a command for is
+that command, and everything else is a comment. No program reads it as a configuration. Both texts are
+written from the speaker's own values, so that they are equal where everything is applied. No password
+is in them, and no route: `waggle routes` has those. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,10 +25,12 @@ from speaker.api import (
     Policy,
     PrefixRule,
 )
-from speaker.api.config import Import
+from speaker.api.config import Import, originated_prefix
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 MAX_VALUES: Final = 20
-"""Prefixes of one line."""
+"""Prefixes of one list."""
+_FAMILIES: Final = {IPV4_UNICAST: "ipv4 unicast", IPV6_UNICAST: "ipv6 unicast"}
 MAX_CHARACTERS: Final = 128 * 1024
 """Of a text: an object of the API has at most some 1.5 MB, and there are two texts."""
 _ANY_PASSWORD: Final = b"-"
@@ -44,86 +48,125 @@ def running_text(instances: Mapping[str, RunningInstance]) -> str:
     return _limited(_running(instances))
 
 
+class _Rejected(NamedTuple):
+    """A neighbour that the speaker rejects."""
+
+    end: str
+    reason: str
+
+
 def _desired(instances: Iterable[Instance], peers: Iterable[Peer]) -> Iterator[str]:
     of_instance: dict[str, list[Peer]] = {}
     for peer in peers:
         of_instance.setdefault(peer.instance, []).append(peer)
     for row in sorted(instances, key=lambda row: (row.vrf or "", row.name)):
         try:
-            yield from _router(instance_config(row))
+            config = instance_config(row)
         except InvalidConfig as error:
-            yield f"router {row.vrf or 'default'}"
-            yield f"  cannot be applied: {error}"
+            yield _router_line(row.local_asn, row.vrf)
+            yield f" ! cannot be applied: {error}"
             continue
-        for peer in sorted(of_instance.get(row.name, ()), key=lambda peer: peer.name):
-            yield from _desired_neighbor(peer, row.local_asn)
+        given = sorted(of_instance.get(row.name, ()), key=lambda peer: peer.name)
+        yield from _router(config, [_desired_peer(peer, row.local_asn) for peer in given])
 
 
 def _running(instances: Mapping[str, RunningInstance]) -> Iterator[str]:
     for config, peers in sorted(
         instances.values(), key=lambda found: (found[0].vrf or "", found[0].name)
     ):
-        yield from _router(config)
-        for name in sorted(peers):
-            yield from _neighbor(peers[name])
+        yield from _router(config, [peers[name] for name in sorted(peers)])
 
 
-def _desired_neighbor(peer: Peer, asn: int) -> Iterator[str]:
+def _desired_peer(peer: Peer, asn: int) -> PeerConfig | _Rejected:
     def password_of(_: PasswordRef) -> bytes:
         return _ANY_PASSWORD
 
     try:
-        yield from _neighbor(peer_config(replace(peer, held_password=None), asn, password_of))
+        return peer_config(replace(peer, held_password=None), asn, password_of)
     except InvalidConfig as error:
-        yield f"  neighbor {peer.address or peer.interface}"
-        yield f"    cannot be applied: {error}"
+        return _Rejected(peer.address or peer.interface or peer.name, str(error))
 
 
-def _router(config: InstanceConfig) -> Iterator[str]:
-    yield f"router {config.vrf or 'default'}"
-    yield f"  as {config.local_asn}"
-    yield f"  id {config.router_id}"
+def _router_line(asn: int, vrf: str | None) -> str:
+    return f"router bgp {asn} vrf {vrf}" if vrf else f"router bgp {asn}"
+
+
+def _router(config: InstanceConfig, peers: Sequence[AnyPeer | _Rejected]) -> Iterator[str]:
+    yield _router_line(config.local_asn, config.vrf)
+    yield f" bgp router-id {config.router_id}"
     for _, port in sorted(set(config.listen))[:1]:
-        yield f"  listen {port}"
-    if config.originate:
-        shown = sorted(config.originate)[:MAX_VALUES]
-        yield f"  originate {_several(shown, len(config.originate))}"
-    for one in config.imports:
-        yield f"  import {one.instance}: {_import(one.import_)}"
+        yield f" ! listens on port {port}"
+    for peer in peers:
+        if isinstance(peer, _Rejected):
+            yield f" ! neighbor {peer.end}: cannot be applied: {peer.reason}"
+        else:
+            yield from _neighbor(peer)
+    applied = [peer for peer in peers if not isinstance(peer, _Rejected)]
+    originated: dict[Family, list[str]] = {family: [] for family in _FAMILIES}
+    for text in sorted(config.originate):
+        originated[originated_prefix(text)[0]].append(text)
+    for family, words in _FAMILIES.items():
+        lines = list(_networks(originated[family]))
+        for one in config.imports:
+            accepted = "" if one.import_ == "all" else f" ! {_import(one.import_)}"
+            lines.append(f"import vrf {one.instance}{accepted}")
+        lines += [f"neighbor {_end(peer)} activate" for peer in applied if family in peer.families]
+        if lines:
+            yield f" address-family {words}"
+            yield from (f"  {line}" for line in lines)
+            yield " exit-address-family"
+    yield "exit"
+
+
+def _networks(prefixes: Sequence[str]) -> Iterator[str]:
+    for text in prefixes[:MAX_VALUES]:
+        yield f"network {text}"
+    if len(prefixes) > MAX_VALUES:
+        yield f"! and {len(prefixes) - MAX_VALUES} more networks"
+
+
+def _end(peer: AnyPeer) -> str:
+    if isinstance(peer, DynamicPeerConfig):
+        return peer.prefix
+    return peer.address or peer.interface or peer.name
 
 
 def _neighbor(peer: AnyPeer) -> Iterator[str]:
-    if isinstance(peer, DynamicPeerConfig):
-        yield f"  neighbors {peer.prefix}"
-    else:
-        yield f"  neighbor {peer.address or peer.interface}"
-    yield f"    as {peer.peer_asn or 'any'}"
+    neighbor = f"neighbor {_end(peer)}"
+    by_interface = " interface" if isinstance(peer, PeerConfig) and peer.address is None else ""
+    yield f" {neighbor}{by_interface} remote-as {peer.peer_asn or 'any'}"
     if peer.local_asn is not None:
-        yield f"    local-as {peer.local_asn}"
+        yield f" {neighbor} local-as {peer.local_asn} no-prepend replace-as"
     if isinstance(peer, PeerConfig):
-        yield f"    port {peer.port}"
+        yield f" {neighbor} port {peer.port}"
         if peer.local_address is not None:
-            yield f"    source-address {peer.local_address}"
-    times = (peer.hold_time, peer.keepalive_time, peer.connect_retry_time)
-    yield "    hold-time {} keepalive-time {} connect-time {}".format(*times)
+            yield f" {neighbor} update-source {peer.local_address}"
+    yield f" {neighbor} timers {peer.keepalive_time} {peer.hold_time}"
+    yield f" {neighbor} timers connect {peer.connect_retry_time}"
     if peer.ebgp_multihop > 1:
-        yield f"    ebgp-multihop {peer.ebgp_multihop}"
-    if peer.password is not None:
-        yield "    password set"
+        yield f" {neighbor} ebgp-multihop {peer.ebgp_multihop}"
     if peer.graceful_restart is not None:
-        yield f"    graceful-restart {peer.graceful_restart.restart_time}"
+        yield f" {neighbor} graceful-restart"
+    yield from (f" ! {neighbor}: {text}" for text in _remarks(peer))
+
+
+def _remarks(peer: AnyPeer) -> Iterator[str]:
+    """Yield what FRR has no command of a neighbour for, or one with a secret."""
+    if peer.password is not None:
+        yield "password set"
+    if peer.graceful_restart is not None:
+        yield f"restart time {peer.graceful_restart.restart_time}"
     if peer.bfd is not None:
-        yield f"    bfd-profile {peer.bfd.name or 'default'}, without effect"
-    yield f"    families {', '.join(map(str, peer.families))}"
-    for hop in (peer.next_hop_ipv4, peer.next_hop_ipv6):
-        if hop is not None:
-            yield f"    next-hop {hop}"
-    for hop in (peer.default_next_hop_ipv4, peer.default_next_hop_ipv6):
-        if hop is not None:
-            yield f"    default-next-hop {hop}"
-    yield from (f"    {line}" for line in _accept(peer.import_))
+        yield f"bfd profile {peer.bfd.name or 'default'}, without effect"
+    hops = (peer.next_hop_ipv4, peer.next_hop_ipv6)
+    defaults = (peer.default_next_hop_ipv4, peer.default_next_hop_ipv6)
+    for what, addresses in (("next hop", hops), ("default next hop", defaults)):
+        for address in addresses:
+            if address is not None:
+                yield f"{what} {address}"
+    yield from _accept(peer.import_)
     if peer.disabled_reason is not None:
-        yield f"    down: {peer.disabled_reason}"
+        yield f"down: {peer.disabled_reason}"
 
 
 def _accept(policy: Import) -> Iterator[str]:
@@ -157,7 +200,7 @@ def _limited(lines: Iterable[str]) -> str:
     for line in lines:
         size += len(line.encode()) + 1
         if size > MAX_CHARACTERS:
-            kept.append("... and more")
+            kept.append("! and more")
             break
         kept.append(line)
     return "".join(f"{line}\n" for line in kept)

@@ -259,23 +259,23 @@ def test_desired_and_running_configuration_are_equal_once_applied_and_have_no_pa
     status = node.state()
     assert status.running_config == status.desired_config == before.desired_config
     lines = status.desired_config.splitlines()
-    assert lines[:4] == [
-        "router default",
-        "  as 64900",
-        "  id 192.0.2.1",
-        "  originate 192.0.2.0/24",
-    ]
-    start = lines.index("  neighbor 203.0.113.20")
+    assert lines[:2] == ["router bgp 64900", " bgp router-id 192.0.2.1"]
+    start = lines.index(" neighbor 203.0.113.20 remote-as 64950")
     assert lines[start + 1 : start + 9] == [
-        "    as 64950",
-        "    port 179",
-        "    hold-time 180 keepalive-time 60 connect-time 60",
-        "    password set",
-        "    graceful-restart 120",
-        "    families ipv4-unicast",
-        "    next-hop 192.0.2.9",
-        "    accept 10.0.0.0/8 le 24",
+        " neighbor 203.0.113.20 port 179",
+        " neighbor 203.0.113.20 timers 60 180",
+        " neighbor 203.0.113.20 timers connect 60",
+        " neighbor 203.0.113.20 graceful-restart",
+        " ! neighbor 203.0.113.20: password set",
+        " ! neighbor 203.0.113.20: restart time 120",
+        " ! neighbor 203.0.113.20: next hop 192.0.2.9",
+        " ! neighbor 203.0.113.20: accept 10.0.0.0/8 le 24",
     ]
+    # The lines that FRR-k8s's end-to-end tests and scripts look for.
+    at = lines.index(" address-family ipv4 unicast")
+    assert lines[at + 1] == "  network 192.0.2.0/24"
+    assert "  neighbor 203.0.113.20 activate" in lines[at:]
+    assert lines[-2:] == [" exit-address-family", "exit"]
     assert MARKED not in repr(node.rows.present)
 
 
@@ -332,4 +332,4 @@ def test_a_long_configuration_is_cut() -> None:
     text = desired_text([instance], [one] * 2000)
     assert len(text) < 130 * 1024
     assert " and 180 more" in text
-    assert text.splitlines()[-1] == "... and more"
+    assert text.splitlines()[-1] == "! and more"
