@@ -93,7 +93,7 @@ class IntentLoop:
         self._tables = tables
         self._intent = intent
         self._event_links = event_links
-        self._options = options
+        self.options = options
         self._node = node.name
         self._secrets_namespace = secrets_namespace.name
         self._dialects = dialects
@@ -174,7 +174,7 @@ class IntentLoop:
             self._dialects,
             self._node,
             secrets_namespace=self._secrets_namespace,
-            options=self._options,
+            options=self.options,
             owners=self._claims.owners,
             operator_in_process=bool(self._steps),
             trace_links=self._event_links,

@@ -280,6 +280,8 @@ class LearnedLimit(msgspec.Struct, frozen=True, order=True):
     peer: str
     family: Family
     limit: int
+    configured: int = 0
+    """The configured limit of the peer at that time; with another one this row has no effect."""
 
 
 class AdvertiseLimit(msgspec.Struct, frozen=True):

@@ -128,31 +128,37 @@ class IntentOptions(Options, frozen=True):
         ),
     ] = False
     advertise_peer_limit: Annotated[
+        int,
+        msgspec.Meta(ge=0),
+        setting(
+            "prefixes of a family that each peer is sent; addresses of the newest Services wait. 0: no "
+            "limit",
+            flag="--advertise-peer-limit",
+        ),
+    ] = 0
+    advertise_peer_limits: Annotated[
         tuple[str, ...],
         setting(
-            "prefixes of a family that a peer is sent: N for all peers, PEER=N for one by its name, "
-            "address or interface; repeatable. Addresses of the newest Services wait; by default there "
-            "is no limit",
-            flag="--advertise-peer-limit",
-            metavar="[PEER=]N",
+            "the same for one peer, by its name, address or interface; repeatable",
+            flag="--advertise-limit-of-peer",
+            metavar="PEER=N",
         ),
     ] = ()
 
     def peer_limit(self, *names: str | None) -> int:
         """Return the limit of a peer with any of these names; 0 is none."""
-        limits = dict(map(_peer_limit, self.advertise_peer_limit))
-        return next(
-            (limits[name] for name in (*names, "") if name is not None and name in limits), 0
-        )
+        limits = dict(map(_peer_limit, self.advertise_peer_limits))
+        found = (limits[name] for name in names if name is not None and name in limits)
+        return next(found, self.advertise_peer_limit)
 
     def __post_init__(self) -> None:
         """Check the prefixes and the limits of peers. Raises `InvalidOption`."""
-        for text in self.advertise_peer_limit:
+        for text in self.advertise_peer_limits:
             try:
                 _peer_limit(text)
             except ValueError:
-                wrong = f"{text!r} is neither N nor PEER=N"
-                raise InvalidOption("--advertise-peer-limit", wrong) from None
+                wrong = f"{text!r} is not PEER=N"
+                raise InvalidOption("--advertise-limit-of-peer", wrong) from None
         for flag, texts in (
             ("--advertise-allow", self.advertise_allow),
             ("--advertise-deny", self.advertise_deny),
@@ -167,8 +173,8 @@ class IntentOptions(Options, frozen=True):
 
 
 def _peer_limit(text: str) -> tuple[str, int]:
-    """Return the name of a peer, empty for all, and its limit. Raises ValueError."""
-    name, equals, number = text.rpartition("=")
-    if not number.isascii() or not number.isdecimal() or bool(name) != bool(equals):
+    """Return the name of a peer, and its limit. Raises ValueError."""
+    name, _, number = text.rpartition("=")
+    if not name or not number.isascii() or not number.isdecimal():
         raise ValueError(text)
     return name, int(number)

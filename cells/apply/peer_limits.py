@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
+import msgspec
 import structlog
 from prometheus_client.core import GaugeMetricFamily
 
+from cells.hive import Health
 from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
+from cells.intent import IntentLoop
 from cells.speaker.events import SpeakerEvents
+from cells.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.intent.learned_limits import LearnedLimits
 from reconcilers.intent.peer_limits import WARNING_PERCENT
 from reconcilers.model import AdvertiseLimit, LearnedLimit
@@ -21,8 +27,26 @@ from statedb import Database
 log = structlog.get_logger("waggle.apply")
 
 
+FILE: Final = "learned-limits.json"
+FORMAT: Final = "waggle-learned-limits/1"
+LINES: Final = LogLines(
+    "waggle.apply",
+    "limits that peers have made known are not kept",
+    "learned-limits.unusable",
+    "learned-limits.unwritten",
+)
+Rows = tuple[LearnedLimit, ...]
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """The file: the rows of the table."""
+
+    format: str
+    limits: Rows
+
+
 class LearnedLimitLoop:
-    """The job that writes learned limits, and lifts them in time.
+    """The job that writes learned limits, keeps them over a restart, and lifts them in time.
 
     Follows the events of sessions; a session without a limit writes nothing.
     """
@@ -31,16 +55,37 @@ class LearnedLimitLoop:
         self,
         database: Database,
         intent_tables: IntentTables,
+        intent: IntentLoop,
         events: SpeakerEvents,
+        directory: StateDirectory,
+        health: Health,
+        lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
         self._database = database
-        self._changes = intent_tables.learned_limits.changes(database)
-        self._limits = LearnedLimits(database, intent_tables)
-        self._signal = Signal(intent_tables.peers.observable)
+        self._intent = intent
+        self._table = intent_tables.learned_limits
+        self._changes = self._table.changes(database)
+        self._limits = LearnedLimits(database, intent_tables, intent.options)
+        self._rows: Rows = ()
+        """Of the table, sorted; those of the process before until the first round."""
+        self._kept = KeptValue(
+            "learned-limits",
+            directory.file(FILE, LINES),
+            value=lambda: self._rows,
+            encode=encode,
+            take=self._take,
+            health=health.scope("learned-limits-file"),
+            lifecycle=lifecycle,
+            jobs=jobs,
+        )
+        self._signal = Signal(intent_tables.peers.observable, intent.done)
         # At once: the peer may accept the next session soon after.
         events.observable.subscribe(self._note)
         jobs.add("learned-limits", self._run)
+
+    def _take(self, octets: bytes) -> None:
+        self._rows = decode(octets)
 
     def _note(self, event: Event) -> None:
         if not isinstance(event, StateChanged):
@@ -49,10 +94,20 @@ class LearnedLimitLoop:
             self._signal.raise_flag()
 
     async def _run(self) -> None:
+        if self._rows:
+            self._limits.restore(self._rows)
+
         async def write(_: float | None) -> float | None:
+            if not self._intent.ready:
+                return None
             pause = self._limits.write(asyncio.get_running_loop().time())
-            for change in self._changes.next(self._database.snapshot()):
+            snapshot = self._database.snapshot()
+            changes = list(self._changes.next(snapshot))
+            for change in changes:
                 self._report(change.row, lifted=change.deleted)
+            if changes:
+                self._rows = tuple(sorted(self._table.all(snapshot)))
+                self._kept.check()
             return pause
 
         await run_rounds(self._signal, write)
@@ -66,6 +121,19 @@ class LearnedLimitLoop:
             family=str(row.family),
             limit=row.limit,
         )
+
+
+def encode(rows: Rows) -> bytes:
+    """Encode rows as the file has them."""
+    return msgspec.json.encode(_Stored(FORMAT, rows))
+
+
+def decode(octets: bytes) -> Rows:
+    """Decode a file. Raises ValueError for everything that `encode` did not write."""
+    stored = msgspec.json.decode(octets, type=_Stored)
+    if stored.format != FORMAT:
+        raise ValueError(f"it is of another format: {stored.format[:64]!r}")
+    return stored.limits
 
 
 class PeerLimitReport:

@@ -235,7 +235,7 @@ def _peer(
     families = families_of(neighbor.key, session.dual_stack, neighbor.families)
     local, down = _local_address(neighbor, values.host, problems)
     if _is_own(neighbor, values.node):
-        down = "it is an address of this node"
+        down = f"it is an address of node {values.name}"
         problem = NeighborProblem(neighbor.key, "address", f"{down}; {STAYS_DOWN}", "invalid")
         problems.append(problem)
     return Peer(

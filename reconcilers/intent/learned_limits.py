@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from reconcilers.intent.peer_limits import configured_limit
 from reconcilers.model import LearnedLimit
+from reconcilers.options import IntentOptions
 from reconcilers.tables import KEY, IntentTables
 from speaker.api import ESTABLISHED, PeerPrefixLimit, StateChanged
 from speaker.nlri import Family
@@ -26,9 +28,10 @@ Key = tuple[str, str]
 class LearnedLimits:
     """Takes the ends and the beginnings of sessions, and writes the limits that follow from them."""
 
-    def __init__(self, database: Database, intent: IntentTables) -> None:
+    def __init__(self, database: Database, intent: IntentTables, options: IntentOptions) -> None:
         self._database = database
         self._intent = intent
+        self._options = options
         self._noted: dict[Key, dict[Family, int]] = {}
         """Limits that are not written yet."""
         self._up_since: dict[Key, float] = {}
@@ -49,18 +52,25 @@ class LearnedLimits:
                 return True
         return False
 
+    def restore(self, rows: Iterable[LearnedLimit]) -> None:
+        """Write what an earlier process knew, before peers are known."""
+        table = self._intent.learned_limits
+        with self._database.write(table) as txn:
+            for row in rows:
+                table.upsert(txn, row)
+
     def write(self, now: float) -> float | None:
         """Write the noted limits, and delete those whose time is over and those of former peers.
 
-        Returns the seconds until the next one is lifted.
+        Returns the seconds until the next one is lifted. Called once the peers are known.
         """
         table, snapshot = self._intent.learned_limits, self._database.snapshot()
         noted, self._noted = self._noted, {}
         peers = self._intent.peers
         rows = [
-            LearnedLimit(*key, family, limit)
+            LearnedLimit(*key, family, limit, configured_limit(self._options, peer))
             for key, limits in noted.items()
-            if peers.get(snapshot, key) is not None
+            if (peer := peers.get(snapshot, key)) is not None
             for family, limit in limits.items()
         ]
         gone, pauses = [], []

@@ -7,7 +7,7 @@ the same limits share it, and peers without a limit share the unlimited one as b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -81,16 +81,17 @@ class PeerLimits:
 
     def apply(self, peers: Iterable[Peer], learned: Iterable[LearnedLimit]) -> list[Peer]:
         """Return the peers, those with a limit with a limited route set."""
-        known: dict[tuple[str, str], dict[Family, int]] = {}
+        known: dict[tuple[str, str], list[LearnedLimit]] = {}
         for row in learned:
-            known.setdefault((row.instance, row.peer), {})[row.family] = row.limit
+            known.setdefault((row.instance, row.peer), []).append(row)
         self._limited = []
-        return [self._apply(peer, known.get((peer.instance, peer.name), {})) for peer in peers]
+        return [self._apply(peer, known.get((peer.instance, peer.name), ())) for peer in peers]
 
-    def _apply(self, peer: Peer, learned: Mapping[Family, int]) -> Peer:
+    def _apply(self, peer: Peer, rows: Iterable[LearnedLimit]) -> Peer:
         if peer.route_set is None:
             return peer
-        configured = self._options.peer_limit(peer.name, peer.address, peer.interface)
+        configured = configured_limit(self._options, peer)
+        learned = {row.family: row.limit for row in rows if row.configured == configured}
         limits: list[tuple[Family, int]] = []
         from_peer = set()
         for family in sorted(peer.families):
@@ -133,6 +134,11 @@ class PeerLimits:
             for row in rows
             if row.waiting or row.prefixes > row.limit
         ]
+
+
+def configured_limit(options: IntentOptions, peer: Peer) -> int:
+    """Return the limit that is configured for a peer; 0 is none."""
+    return options.peer_limit(peer.name, peer.address, peer.interface)
 
 
 def _problem(peer: Peer, row: AdvertiseLimit, sets: LimitedSets) -> Problem:

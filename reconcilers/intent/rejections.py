@@ -11,8 +11,8 @@ from speaker.nlri import Family, prefix_to_text
 
 MAX_ADDRESSES: Final = 3
 """Addresses that a problem names for each reason."""
-MAX_REASONS: Final = 4
-"""Reasons that a problem names."""
+MAX_LENGTH: Final = 960
+"""Of the reasons that a problem names, in characters: an Event has 1,024 octets."""
 
 
 class Rejections:
@@ -75,15 +75,21 @@ class Rejections:
         """Return the problem of the object for all of its addresses, on a node; None without any."""
         if not self._by_reason:
             return None
-        texts = [self._text(one, node) for one in self._by_reason]
-        hidden = len(texts) - MAX_REASONS
-        more = [f"{hidden} more reasons"] if hidden > 0 else []
+        # In the order of addresses, whatever the order of the route sets.
+        reasons = sorted(self._by_reason, key=lambda one: min(self._by_reason[one]))
+        texts: list[str] = []
+        for shown, reason in enumerate(reasons):
+            text = self._text(reason, node)
+            if sum(map(len, texts)) + len(text) > MAX_LENGTH:
+                texts.append(f"{len(reasons) - shown} more reasons: `waggle explain` has them")
+                break
+            texts.append(text)
         fields = {field for found in self._by_reason.values() for field in found.values()}
         count = sum(map(len, self._by_reason.values())) + sum(self._beyond.values())
         return Problem(
             (self.object, *sorted(self.others)),
             ", ".join(sorted(fields)),
-            "; ".join([*texts[:MAX_REASONS], *more]),
+            "; ".join(texts),
             count=count,
         )
 

@@ -17,6 +17,7 @@ from cells.api.model import (
     ObjectStatusItem,
     PartItem,
     PeerItem,
+    ProblemItem,
     StatusItem,
 )
 from tests.cmd.terminal import Terminal
@@ -155,3 +156,24 @@ def test_malformed_updates_are_with_the_session(
         main(["status", "--socket", str(tmp_path / "s")])
     found = "12 advertised; 1 malformed UPDATE: AS_PATH: AS 0 (treat-as-withdraw)\n"
     assert found in capsys.readouterr().out
+
+
+def test_problems_of_services_are_apart_and_the_first_five_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_services = [
+        ProblemItem(
+            objects=[f"Service/shop/s{n}"], field="spec.externalIPs", message="no", of_tenant=True
+        )
+        for n in range(7)
+    ]
+    own = ProblemItem(objects=["CiliumBGPClusterConfig/c"], field="spec", message="wrong")
+    with serving(tmp_path / "s", MadeUp(status=replace(ILL, problems=[own, *of_services]))):
+        main(["status", "--socket", str(tmp_path / "s")])
+    shown = capsys.readouterr().out.splitlines()
+    start = shown.index("problem    CiliumBGPClusterConfig/c: spec: wrong")
+    assert shown[start + 1 : start + 8] == [
+        "services   problems that users of namespaces cause and solve",
+        *(f"  - Service/shop/s{n}: spec.externalIPs: no" for n in range(5)),
+        "  - and 2 more (-o json)",
+    ]

@@ -181,7 +181,7 @@ def test_addresses_of_the_cilium_node_are_the_nodes_own() -> None:
     cluster.put(kinds.CILIUM_NODE, cilium_node)
     cluster.run()
     assert cluster.prefixes() == []
-    message = "10.244.0.1 is not advertised: it is an address of this node"
+    message = f"10.244.0.1 is not advertised by node {NODE}: it is an address of this node"
     assert message in [problem["message"] for problem in cluster.render()["problems"]]
     cluster.delete(kinds.NODE, NODE)
     cluster.run()

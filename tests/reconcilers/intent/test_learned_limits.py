@@ -6,6 +6,7 @@ import pytest
 
 from reconcilers.intent.learned_limits import LIFTED_AFTER_SECONDS, LearnedLimits, limits_of
 from reconcilers.model import Peer
+from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from speaker.api import PeerPrefixLimit, StateChanged
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
@@ -40,7 +41,7 @@ class Node:
         self.intent = IntentTables(self.db)
         with self.db.write(self.intent.peers) as txn:
             self.intent.peers.upsert(txn, Peer("i", "p", "192.0.2.1", None, 65000))
-        self.limits = LearnedLimits(self.db, self.intent)
+        self.limits = LearnedLimits(self.db, self.intent, IntentOptions())
 
     def rows(self) -> dict[str, int]:
         found = self.intent.learned_limits.all(self.db.snapshot())

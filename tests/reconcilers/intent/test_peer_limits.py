@@ -20,8 +20,8 @@ from tests.support import kinds
 POD_NETWORK = "10.244.0.0/24"
 
 
-def cluster(*limits: str, peers: int = 1, **options: Any) -> Cluster:  # noqa: ANN401
-    found = one_peer(advertise_peer_limit=limits, **options)
+def cluster(limit: int = 0, *limits: str, peers: int = 1, **options: Any) -> Cluster:  # noqa: ANN401
+    found = one_peer(advertise_peer_limit=limit, advertise_peer_limits=limits, **options)
     listed = [
         {
             "name": f"p{number or ''}",
@@ -52,13 +52,13 @@ def use(found: Cluster) -> list[tuple[str, int, int, int, bool]]:
     return [(row.peer, row.limit, row.prefixes, row.waiting, row.learned) for row in rows]
 
 
-def learn(found: Cluster, peer: str, limit: int | None) -> None:
+def learn(found: Cluster, peer: str, limit: int | None, configured: int = 0) -> None:
     table = found.intent.learned_limits
     with found.db.write(table) as txn:
         if limit is None:
             table.delete(txn, ("i", peer, IPV4_UNICAST))
         else:
-            table.upsert(txn, LearnedLimit("i", peer, IPV4_UNICAST, limit))
+            table.upsert(txn, LearnedLimit("i", peer, IPV4_UNICAST, limit, configured))
 
 
 def test_there_is_no_limit_by_default() -> None:
@@ -69,7 +69,7 @@ def test_there_is_no_limit_by_default() -> None:
 
 
 def test_the_newest_services_wait_and_what_administrators_configure_is_sent() -> None:
-    found = cluster("4")
+    found = cluster(4)
     put(found, "new", *addresses(0, 2), created=DAYS[5])
     put(found, "old", *addresses(2, 2), created=DAYS[0])
     put(found, "other", *addresses(4, 2), created=DAYS[0], namespace="b")
@@ -84,7 +84,7 @@ def test_the_newest_services_wait_and_what_administrators_configure_is_sent() ->
 
 
 def test_what_administrators_configure_is_sent_beyond_the_limit() -> None:
-    found = cluster("1")
+    found = cluster(1)
     found.put(
         kinds.SERVICE,
         {"metadata": {"name": "k", "namespace": "a"}, "spec": {"clusterIP": "10.96.0.1"}},
@@ -98,7 +98,7 @@ def test_what_administrators_configure_is_sent_beyond_the_limit() -> None:
 
 
 def test_an_address_that_is_also_an_administrators_prefix_does_not_wait() -> None:
-    found = cluster("1")
+    found = cluster(1)
     found.put(
         kinds.SERVICE,
         {"metadata": {"name": "k", "namespace": "a"}, "spec": {"clusterIP": "198.18.0.1"}},
@@ -111,7 +111,7 @@ def test_an_address_that_is_also_an_administrators_prefix_does_not_wait() -> Non
 
 
 def test_a_service_that_goes_makes_room_for_the_next_one() -> None:
-    found = cluster("3")
+    found = cluster(3)
     for number in range(4):
         put(found, f"s{number}", *addresses(number, 1), created=DAYS[number])
     assert sent(found) == [POD_NETWORK, *hosts(0, 2)]
@@ -127,7 +127,7 @@ def test_a_service_that_goes_makes_room_for_the_next_one() -> None:
 
 
 def test_one_peer_has_a_limit_and_the_others_share_the_whole_set() -> None:
-    found = cluster("p1=2", "192.0.2.3=2", "p4=0", peers=5)
+    found = cluster(0, "p1=2", "192.0.2.3=2", "p4=0", peers=5)
     put(found, "s", *addresses(0, 3))
     assert len(sent(found, "p")) == 4
     assert [len(found.prefixes(f"p{number}")) for number in range(1, 5)] == [2, 2, 4, 4]
@@ -137,7 +137,7 @@ def test_one_peer_has_a_limit_and_the_others_share_the_whole_set() -> None:
 
 
 def test_a_change_of_one_service_writes_the_routes_that_differ_and_no_others() -> None:
-    found = cluster("100", advertise_namespace_limit=0)
+    found = cluster(100, advertise_namespace_limit=0)
     for number in range(1000):
         put(found, f"s{number:04}", *addresses(number, 1))
     found.run()
@@ -168,16 +168,23 @@ def test_a_limit_that_a_peer_makes_known_concerns_that_peer_until_it_is_lifted()
 
 
 def test_the_lower_one_of_two_limits_is_in_effect() -> None:
-    found = cluster("4")
+    found = cluster(4)
     put(found, "s", *addresses(0, 9))
-    learn(found, "p", 7)
+    learn(found, "p", 7, configured=4)
     assert (len(sent(found)), use(found)) == (4, [("p", 4, 10, 6, False)])
-    learn(found, "p", 2)
+    learn(found, "p", 2, configured=4)
     assert (len(sent(found)), use(found)) == (2, [("p", 2, 10, 8, True)])
 
 
+def test_a_limit_that_is_configured_since_takes_the_place_of_the_learned_one() -> None:
+    found = cluster(4)
+    put(found, "s", *addresses(0, 9))
+    learn(found, "p", 2, configured=0)
+    assert (len(sent(found)), use(found)) == (4, [("p", 4, 10, 6, False)])
+
+
 def test_explain_names_the_limit_of_what_waits() -> None:
-    found = cluster("3")
+    found = cluster(3)
     put(found, "s", *addresses(0, 4))
     found.run()
     rows = [
@@ -196,7 +203,7 @@ def test_explain_names_the_limit_of_what_waits() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_any_history_comes_to_what_a_fresh_compiler_finds(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  reproducible
-    found = cluster("5", "p1=3", peers=3)
+    found = cluster(5, "p1=3", peers=3)
     for _ in range(60):
         name = f"s{chance.randrange(8)}"
         match chance.randrange(6):
@@ -211,7 +218,7 @@ def test_any_history_comes_to_what_a_fresh_compiler_finds(seed: int) -> None:
             found.run()
     learn(found, "p2", 4)
     found.run()
-    fresh = cluster("5", "p1=3", peers=3)
+    fresh = cluster(5, "p1=3", peers=3)
     learn(fresh, "p2", 4)
     for row in found.resources.services.all(found.db.snapshot()):
         created = row.metadata.creation_timestamp
@@ -221,14 +228,15 @@ def test_any_history_comes_to_what_a_fresh_compiler_finds(seed: int) -> None:
     assert sorted(use(found)) == sorted(use(fresh))
 
 
-@pytest.mark.parametrize("text", ["x", "-1", "=5", "p=", "p=x", "1.5"])
+@pytest.mark.parametrize("text", ["x", "5", "p=-1", "=5", "p=", "p=x", "p=1.5"])
 def test_a_limit_that_cannot_be_read_is_an_error_of_its_option(text: str) -> None:
-    with pytest.raises(InvalidOption, match="neither N nor PEER=N"):
-        IntentOptions(advertise_peer_limit=(text,))
+    with pytest.raises(InvalidOption, match="is not PEER=N"):
+        IntentOptions(advertise_peer_limits=(text,))
 
 
 def test_a_limit_is_found_by_name_address_or_interface() -> None:
-    options = IntentOptions(advertise_peer_limit=("7", "tor=1", "2001:db8::1=2", "eth0=3", "off=0"))
+    limits = ("tor=1", "2001:db8::1=2", "eth0=3", "off=0")
+    options = IntentOptions(advertise_peer_limit=7, advertise_peer_limits=limits)
     assert options.peer_limit("tor", None, None) == 1
     assert options.peer_limit("a", "2001:db8::1", None) == 2
     assert options.peer_limit("a", None, "eth0") == 3
@@ -238,7 +246,7 @@ def test_a_limit_is_found_by_name_address_or_interface() -> None:
 
 
 def test_families_have_limits_of_their_own() -> None:
-    found = cluster("3")
+    found = cluster(3)
     families: list[dict[str, Any]] = [
         {"afi": afi, "safi": "unicast", "advertisements": {}} for afi in ("ipv4", "ipv6")
     ]

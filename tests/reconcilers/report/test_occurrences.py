@@ -9,15 +9,16 @@ from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence
 from reconcilers.report.occurrences import Occurrences
 from speaker.api import InstanceStatus, PeerStatus
-from tests.reconcilers.build import NODE, usual
+from tests.reconcilers.build import NODE, service, usual
 from tests.reconcilers.cilium.test_report import NOW, session
+from tests.support import kinds
 
 
 class Found:
     """The occurrences of a usual cluster with these sessions."""
 
     def __init__(self, *sessions: PeerStatus) -> None:
-        cluster = usual()
+        cluster = self.cluster = usual()
         cluster.run()
         self.sessions = list(sessions)
         self.instances: list[InstanceStatus] = []
@@ -121,3 +122,17 @@ def test_where_a_dialect_cannot_name_its_object_the_event_is_regarding_the_node(
     (occurrence,) = found.reported
     assert occurrence.regarding.ref.kind == "Node"
     assert found.errors == [("cilium", "'on purpose'")]
+
+
+def test_an_address_of_one_node_is_an_event_that_names_it() -> None:
+    """Other nodes advertise the Service: the Event is not about them."""
+    found = Found()
+    found.cluster.put(kinds.SERVICE, service("web", "192.0.2.1"))
+    found.cluster.run()
+    found.compare()
+    (event,) = found.reported
+    assert (event.regarding.ref.kind, event.regarding.ref.name) == ("Service", "web")
+    assert event.note == (
+        "status.loadBalancer.ingress: 192.0.2.1 is not advertised by node test-node: it is an address "
+        "of this node"
+    )
