@@ -80,7 +80,9 @@ class ObjectProblems:
         )
 
     def is_of_tenant(self, problem: Problem) -> bool:
-        """True if users of a namespace write all objects of a problem."""
+        """True if users of a namespace cause a problem, or write all of its objects."""
+        if problem.of_tenant:
+            return True
         kinds = (self._kinds.named(ref.kind) for ref in problem.objects)
         return bool(problem.objects) and all(kind is not None and kind.of_tenants for kind in kinds)
 

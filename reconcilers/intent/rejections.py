@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from reconcilers.intent.service_addresses import Rejection
+from reconcilers.intent.service_addresses import AGGREGATE_TOO_SHORT, Rejection
 from reconcilers.model import ObjectRef, Problem
 from speaker.nlri import Family, prefix_to_text
 
 MAX_ADDRESSES: Final = 3
 """Addresses that a problem names for each reason."""
+MAX_OTHERS: Final = 8
+"""Other objects that a problem names."""
 MAX_LENGTH: Final = 960
 """Of the reasons that a problem names, in characters: an Event has 1,024 octets."""
 
@@ -87,10 +89,12 @@ class Rejections:
         fields = {field for found in self._by_reason.values() for field in found.values()}
         count = sum(map(len, self._by_reason.values())) + sum(self._beyond.values())
         return Problem(
-            (self.object, *sorted(self.others)),
+            (self.object, *sorted(self.others)[:MAX_OTHERS]),
             ", ".join(sorted(fields)),
             "; ".join(texts),
             count=count,
+            # The length of an aggregate is the administrator's.
+            of_tenant=any(reason.reason != AGGREGATE_TOO_SHORT for reason in reasons),
         )
 
     def _text(self, rejection: Rejection, node: str) -> str:

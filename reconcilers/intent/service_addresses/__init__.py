@@ -9,6 +9,7 @@ configured by the administrator, and not subject to it.
 from reconcilers.intent.service_addresses.judged import JudgedAddresses
 from reconcilers.intent.service_addresses.martians import martian
 from reconcilers.intent.service_addresses.rules import (
+    AGGREGATE_TOO_SHORT,
     AddressChanges,
     AddressRules,
     Rejection,
@@ -18,6 +19,7 @@ from reconcilers.intent.service_addresses.rules import (
 from reconcilers.intent.service_addresses.tracker import AddressRulesTracker
 
 __all__ = [
+    "AGGREGATE_TOO_SHORT",
     "AddressChanges",
     "AddressRules",
     "AddressRulesTracker",

@@ -20,6 +20,9 @@ from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
+AGGREGATE_TOO_SHORT: Final = "AggregateTooShort"
+"""The reason of an aggregate, and not of an address."""
+
 
 class Rejection(NamedTuple):
     """Why an address is not advertised."""
@@ -140,7 +143,7 @@ class AddressRules(msgspec.Struct, frozen=True):
         if prefix[0] >= minimum:
             return None
         text = f"its aggregate has the length {prefix[0]}, and {minimum} is the shortest allowed"
-        return Rejection("AggregateTooShort", text)
+        return Rejection(AGGREGATE_TOO_SHORT, text)
 
     def changes_since(self, former: AddressRules) -> AddressChanges:
         """Return what may be judged differently; changes of ``cluster_ips`` are not among it."""

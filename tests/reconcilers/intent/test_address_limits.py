@@ -314,3 +314,14 @@ def test_a_problem_of_the_administrator_is_not_among_those_of_tenants() -> None:
     )
     found.run()
     assert sorted(p["ofTenant"] for p in problems(found)) == [False]
+
+
+def test_an_address_outside_of_the_prefixes_of_its_namespace_is_a_problem_of_the_tenant() -> None:
+    found = cluster()
+    annotations = {"waggle.dev/service-addresses": "198.51.100.0/24"}
+    found.put(kinds.NAMESPACE, {"metadata": {"name": "a", "annotations": annotations}})
+    put(found, "s", *addresses(0, 2))
+    assert of_services(found) == []
+    (problem,) = problems(found)
+    assert problem["objects"] == ["Service/a/s", "Namespace/a"]
+    assert (problem["count"], problem["ofTenant"]) == (2, True)
