@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+import structlog
+
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
@@ -29,6 +31,8 @@ LINES: Final = LogLines(
     "manifests.last_valid_refused",
     "manifests.last_valid_failed",
 )
+
+log = structlog.get_logger(LINES.logger)
 
 
 class LastValidObjects:
@@ -57,9 +61,16 @@ class LastValidObjects:
         jobs.add("write-last-valid", self._run)
 
     async def _start(self) -> None:
-        files = await self._file.read(lambda octets: decode(octets, self._tables.manifest_kinds))
-        if files is not None:
-            self._source.restore(files)
+        found = await self._file.read(lambda octets: decode(octets, self._tables.manifest_kinds))
+        if found is not None:
+            self._source.restore(found.files)
+            if found.unread:
+                log.warning(
+                    "last valid objects are of another release and are not used",
+                    event_name="manifests.last_valid_unread",
+                    file=str(self._file.path),
+                    reason="; ".join(found.unread),
+                )
         self._file.report(self._health)
 
     async def _stop(self) -> None:

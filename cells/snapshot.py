@@ -72,6 +72,8 @@ class SnapshotFile:
         self._clock = clock
         self._confirmed = 0.0
         """Unix time at which the API server last confirmed the tables; 0 for never."""
+        self._unread: tuple[str, ...] = ()
+        """Objects of the file that this release cannot read, by kind, with the reason."""
         self._resumed = False
         self._written: tuple[int, ...] = ()
         """The revisions of the tables that are in the file."""
@@ -86,7 +88,15 @@ class SnapshotFile:
         found = await self._file.read(self._decode)
         if found is not None:
             self._confirmed = found.confirmed
+            self._unread = found.unread
             self._source.restore(found.rows)
+            if found.unread:
+                log.warning(
+                    "objects of the snapshot are of another release and are not used",
+                    event_name="snapshot.unread",
+                    file=str(self._file.path),
+                    reason="; ".join(found.unread),
+                )
         self._report()
 
     def _decode(self, octets: bytes) -> Snapshot:
@@ -160,7 +170,8 @@ class SnapshotFile:
         if self._resumed and behind:
             answers = len(behind) < len(self._source.reflectors)
             what = f"of {', '.join(behind)} the objects" if answers else _NO_ANSWER
-            self._health.degraded(f"{what} of {time_} count")
+            unread = f"; not used: {'; '.join(self._unread)}" if self._unread else ""
+            self._health.degraded(f"{what} of {time_} count{unread}")
         elif self._file.trouble:
             self._health.degraded(self._file.trouble)
         elif self._written:

@@ -8,7 +8,7 @@ validate rows again: they were valid when they were read from the API server.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -48,6 +48,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     confirmed: float
     rows: Mapping[str, tuple[Resource, ...]]
     """By the name of the kind."""
+    unread: tuple[str, ...] = ()
+    """Objects of another release that this one cannot read: a clause for each kind, with the reason."""
 
 
 def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) -> Iterator[bytes]:
@@ -73,7 +75,7 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
 
 
 def decode(octets: bytes, kinds: Kinds) -> Snapshot:
-    """Decode a snapshot. Raises `StateFileError` for anything that `encode` has not written."""
+    """Decode a snapshot, also one of another release. Raises `StateFileError` for any other file."""
     end = octets.rfind(b"\n", 0, -1) + 1
     try:
         tail = msgspec.json.decode(octets[end:], type=Tail)
@@ -86,22 +88,42 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
         head = msgspec.json.decode(lines[0], type=Head)
         if head.format != FORMAT:
             raise StateFileError(f"it is of another format: {head.format[:64]!r}")
-        return Snapshot(head.node, head.confirmed, _rows(head, lines, kinds))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # Written by another release, with other row types.
         raise StateFileError(f"it is not understood: {error}") from None
-
-
-def _rows(head: Head, lines: list[bytes], kinds: Kinds) -> dict[str, tuple[Resource, ...]]:
     if sum(head.kinds.values()) != len(lines) - 2:
         raise StateFileError("its number of rows differs from its header")
     rows: dict[str, tuple[Resource, ...]] = {}
+    unread: list[str] = []
     start = 1
     for name, count in head.kinds.items():
-        kind = kinds.named(name)
-        if kind is None:
-            raise StateFileError(f"it has rows of an unknown kind {name[:64]!r}")
-        decoder = msgspec.json.Decoder(kind.row, dec_hook=decode_withheld)
-        rows[name] = tuple(decoder.decode(line) for line in lines[start : start + count])
+        decoded, reason = decode_rows(name, lines[start : start + count], kinds)
         start += count
-    return rows
+        if reason:
+            unread.append(reason)
+        if decoded or not reason:
+            rows[name] = decoded
+    return Snapshot(head.node, head.confirmed, rows, tuple(unread))
+
+
+def decode_rows(
+    name: str, octets: Sequence[bytes | msgspec.Raw], kinds: Kinds
+) -> tuple[tuple[Resource, ...], str]:
+    """Decode the rows of a kind, also of another release; returns a clause about those it cannot read.
+
+    The clause is empty where all are read.
+    """
+    kind = kinds.named(name)
+    if kind is None:
+        reason = f"{name[:64]}: a kind that is not read" if octets else ""
+        return (), reason
+    decoder = msgspec.json.Decoder(kind.row, dec_hook=decode_withheld)
+    rows: list[Resource] = []
+    reason = ""
+    for line in octets:
+        try:
+            rows.append(decoder.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            reason = reason or str(error)
+    if reason:
+        reason = f"{len(octets) - len(rows)} of {len(octets)} objects of kind {name}: {reason}"
+    return tuple(rows), reason

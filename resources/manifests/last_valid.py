@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from resources.core.kinds import SECRET
 from resources.kind import Kinds
 from resources.meta import Resource
-from resources.secret_value import decode_withheld, encode_withheld
+from resources.secret_value import encode_withheld
+from resources.snapshot import decode_rows
 from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-manifests/1"
@@ -53,8 +54,17 @@ def encode(files: Files) -> Iterator[bytes]:
     yield encoder.encode(_Tail(checksum)) + b"\n"
 
 
-def decode(octets: bytes, kinds: Kinds) -> dict[str, list[tuple[str, Resource]]]:
-    """Decode the content; objects of other kinds are left out. Raises `StateFileError`."""
+class Decoded(NamedTuple):
+    """The content of a file, which another release may have written."""
+
+    files: dict[str, list[tuple[str, Resource]]]
+    """The objects of each file, with the names of their kinds."""
+    unread: tuple[str, ...]
+    """Objects that this release cannot read: a clause for each kind of a file, with the reason."""
+
+
+def decode(octets: bytes, kinds: Kinds) -> Decoded:
+    """Decode the content. Raises `StateFileError` for anything that `encode` has not written."""
     end = octets.rfind(b"\n", 0, -1) + 1
     lines = octets[:end].split(b"\n")[:-1]
     try:
@@ -63,15 +73,16 @@ def decode(octets: bytes, kinds: Kinds) -> dict[str, list[tuple[str, Resource]]]
         head = msgspec.json.decode(lines[0], type=_Head)
         if head.format != FORMAT:
             raise StateFileError(f"it is of another format: {head.format[:64]!r}")
-        files = [msgspec.json.decode(line, type=_File) for line in lines[1:]]
-        return {
-            file.path: [
-                (name, msgspec.json.decode(raw, type=kind.row, dec_hook=decode_withheld))
-                for name, raw in file.objects
-                if (kind := kinds.named(name)) is not None
-            ]
-            for file in files
-        }
+        stored = [msgspec.json.decode(line, type=_File) for line in lines[1:]]
     except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
-        # Damaged, or written by another release, with other row types.
         raise StateFileError(f"it is not understood: {error}") from None
+    files: dict[str, list[tuple[str, Resource]]] = {}
+    unread: list[str] = []
+    for file in stored:
+        objects = files[file.path] = []
+        for name, raw in file.objects:
+            rows, reason = decode_rows(name, [raw], kinds)
+            objects += ((name, row) for row in rows)
+            if reason:
+                unread.append(f"{file.path}: {reason}")
+    return Decoded(files, tuple(unread))

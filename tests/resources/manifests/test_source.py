@@ -475,7 +475,7 @@ def test_f57_without_a_hold_time_everything_acts_at_once(tmp_path: Path) -> None
 
 def kept(directory: Path) -> dict[str, list[tuple[str, Resource]]]:
     """Return what a run over the directory keeps for the next one, as its file has it."""
-    return decode(b"".join(encode(Directory(directory).source.kept())), KINDS)
+    return decode(b"".join(encode(Directory(directory).source.kept())), KINDS).files
 
 
 def test_f58_a_broken_file_has_its_last_valid_objects_after_a_restart(tmp_path: Path) -> None:
