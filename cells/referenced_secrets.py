@@ -68,4 +68,5 @@ class ReferencedSecrets:
         if self._failures:
             self._health.degraded("; ".join(self._failures))
         else:
-            self._health.ok(f"{len(found)} Secrets are referred to")
+            plural = "s" * (len(found) != 1)
+            self._health.ok(f"watches {len(found)} Secret{plural} by name")

@@ -27,6 +27,7 @@ from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, AddressRulesTracker
 from reconcilers.intent.session_addresses import forget_session_addresses
+from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
@@ -346,6 +347,7 @@ class IntentCompiler:
             for name, node_intent in compiled
             for row in node_intent.instances
         ]
+        of_dialects = len(problems)
         peers = supported(
             (
                 replace(
@@ -379,10 +381,13 @@ class IntentCompiler:
             intent.conditions,
             [
                 *(row for row in intent.conditions.all(snapshot) if row.by_operator),
-                *(
-                    replace(c, dialect=name)
-                    for name, node_intent in compiled
-                    for c in node_intent.conditions
+                *with_unconfigured(
+                    (
+                        replace(c, dialect=name)
+                        for name, node_intent in compiled
+                        for c in node_intent.conditions
+                    ),
+                    (*problems[of_dialects:], *arbitrated.problems),
                 ),
             ],
         )

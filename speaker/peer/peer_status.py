@@ -5,6 +5,8 @@ Reads a session and never changes it.
 
 from __future__ import annotations
 
+from typing import Final
+
 from speaker.api import PeerConfig
 from speaker.fsm import State
 from speaker.peer.engine_context import Timer
@@ -31,6 +33,10 @@ def reason(session: Session, config: PeerConfig, *, address: str | None, down: s
     return "; then ".join(text for text in (end.failure, end.trouble) if text) or _activity(session)
 
 
+SHORT_SESSIONS: Final = 2
+"""Short sessions in a row after which another speaker with the same address is likely."""
+
+
 def likely_cause(session: Session, config: PeerConfig) -> str:
     """Return what to check where a peer does not come up; empty if `reason` suffices.
 
@@ -41,6 +47,11 @@ def likely_cause(session: Session, config: PeerConfig) -> str:
         return ""
     end = session.owner.session_end
     trouble = end.trouble
+    if end.short_sessions >= SHORT_SESSIONS and trouble is None:
+        return (
+            "another BGP speaker has this node's address (a second agent, or another program's): the "
+            "peer ends a session when the other one connects"
+        )
     if trouble is None:
         if session.state is State.ACTIVE and retry_in(session) is None:
             return f"this node is not a neighbour of the peer, {_silence(config)}"

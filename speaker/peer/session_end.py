@@ -13,6 +13,7 @@ from speaker.message import Notification
 NO_ANSWER: Final = "no answer to the connection attempt"
 """The failure of a connection attempt that nothing has answered."""
 CONNECTION_LOST: Final = "connection lost"
+SHORT_SESSION_SECONDS: Final = 60.0
 _REFUSES_CAPABILITIES = (
     OpenSubcode.UNSUPPORTED_OPTIONAL_PARAMETER,
     OpenSubcode.UNSUPPORTED_CAPABILITY,
@@ -37,6 +38,9 @@ class SessionEnd:
         """An OPEN of either side was rejected since a session was Established."""
         self.hard = False
         """The session ended by a NOTIFICATION that removes its routes (RFC 8538 section 3)."""
+        self.short_sessions = 0
+        """Established sessions in a row of which the peer closed the connection within
+        `SHORT_SESSION_SECONDS`, without a NOTIFICATION."""
         self._transport_lost = False
         self._protocol_error = False
 
@@ -68,9 +72,17 @@ class SessionEnd:
         self.trouble = reason
         self.failures += 1
 
-    def connection_lost(self, reason: str, *, opened: bool) -> None:
-        """Record the loss of the connection; ``opened``: after the peer's OPEN."""
+    def connection_lost(
+        self, reason: str, *, opened: bool, established_for: float | None = None
+    ) -> None:
+        """Record the loss of the connection; ``opened``: after the peer's OPEN.
+
+        ``established_for`` is the time in Established, in seconds; None: that was not reached.
+        """
         self.failures += 1
+        if established_for is not None:
+            is_short = established_for < SHORT_SESSION_SECONDS
+            self.short_sessions = self.short_sessions + 1 if is_short else 0
         self.last_error = f"{CONNECTION_LOST}: {reason}"
         if opened:
             self.failed(self.last_error)
@@ -81,6 +93,7 @@ class SessionEnd:
     def notified(self, message: Notification, text: str, *, sent: bool, graceful: bool) -> None:
         """Record a NOTIFICATION; ``graceful``: RFC 8538 was negotiated on the session."""
         self.failures += 1
+        self.short_sessions = 0
         self.last_error = f"{'sent' if sent else 'received'}: {text}"
         if not sent:
             self.failed(f"the peer sent {text}")

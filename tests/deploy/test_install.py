@@ -102,9 +102,6 @@ def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]
     found = assets.find()
     assert isinstance(found, Assets)
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
-    # A server that was built from its Go module does not know its version, which helm would ask for.
-    chart = tmp_path / "deploy" / "helm" / "waggle" / "Chart.yaml"
-    chart.write_text(re.sub("^kubeVersion:.*$", "", chart.read_text(), flags=re.MULTILINE))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "helm").symlink_to(helm.program)
     (tmp_path / "bin" / "kubectl").symlink_to(found.kubectl)

@@ -310,7 +310,9 @@ class Session:
         """Handle the loss of the connection (`ConnectionHandler`)."""
         if self.owner.connections.is_primary(self):
             opened = self.state > State.OPEN_SENT
-            self.owner.session_end.connection_lost(reason, opened=opened)
+            is_established = self.state is State.ESTABLISHED
+            lasted = self._context.now - self.since if is_established else None
+            self.owner.session_end.connection_lost(reason, opened=opened, established_for=lasted)
         self._lost()
 
     def _lost(self) -> None:

@@ -129,6 +129,20 @@ def test_the_chart_accepts_every_build_of_a_supported_version(helm: Helm, versio
     assert chart["kubeVersion"].endswith("-0")
 
 
+@pytest.mark.parametrize(
+    ("version", "accepted"),
+    [("v0.0.0", True), ("v0.0.0-master+abc", True), ("v0.5.0", False), ("v1.24.17", False)],
+)
+def test_an_api_server_that_does_not_know_its_version_is_accepted(
+    helm: Helm, version: str, accepted: bool
+) -> None:
+    if accepted:
+        assert helm.template(version=version)
+    else:
+        with pytest.raises(ValueError, match="kubeVersion"):
+            helm.template(version=version)
+
+
 def test_without_an_operator_the_chart_has_no_object_of_it(helm: Helm) -> None:
     objects = helm.template({"operator": {"enabled": False}})
     assert not [o for o in objects if "operator" in o["metadata"]["name"]]

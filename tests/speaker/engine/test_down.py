@@ -135,3 +135,35 @@ def test_a_rejected_open_is_the_reason_while_the_peer_closes_connections() -> No
     network.run(30)
     assert a.status().reason == "the peer sent no role; then connection lost: closed by the peer"
     assert a.status().likely_cause == ""
+
+
+def test_short_sessions_that_the_peer_ends_are_likely_those_of_two_speakers_with_one_address() -> (
+    None
+):
+    """A peer with graceful restart drops a session without a NOTIFICATION for a new one."""
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002))
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True))
+    causes = []
+    for _ in range(3):
+        assert end_of_session(network, a, b, after=7)
+        causes.append(a.status().likely_cause)
+    assert causes[0] == ""
+    assert all("another BGP speaker has this node's address" in cause for cause in causes[1:])
+    assert end_of_session(network, a, b, after=120)
+    assert a.status().likely_cause == ""
+
+
+def end_of_session(network: Network, a: Host, b: Host, *, after: float) -> bool:
+    """Have the peer close the connection some seconds after the session was Established."""
+    for _ in range(600):
+        if a.status().established:
+            break
+        network.run(0.5)
+    network.run(after)
+    was_established = a.status().established
+    for number in list(b.ends):
+        network.cut(b, number)
+    network.run(0.01)
+    return was_established and not a.status().established

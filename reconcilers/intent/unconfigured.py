@@ -1,0 +1,38 @@
+"""Adds to the conditions of objects what the node does not configure of them. Pure.
+
+A dialect reports conditions before the dialects meet: that an object is in effect is misleading
+where its only peer belongs to another dialect, or cannot be configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from reconcilers.model import Condition, ObjectRef, Problem
+
+MAX_NAMED = 3
+"""Problems in the message of one condition."""
+
+
+def with_unconfigured(
+    conditions: Iterable[Condition], problems: Iterable[Problem]
+) -> Iterator[Condition]:
+    """Yield the conditions; one that is true has the messages of the problems of its object.
+
+    ``problems`` are those that leave out an instance or a peer, and that the dialects do not know.
+    """
+    messages: dict[tuple[str, ObjectRef], list[str]] = {}
+    for problem in problems:
+        if problem.leaves_out and problem.objects:
+            key = (problem.dialect, problem.objects[0])
+            messages.setdefault(key, []).append(problem.message)
+    for condition in conditions:
+        found = messages.get((condition.dialect, condition.object), ())
+        if not found or not condition.status:
+            yield condition
+            continue
+        more = [f"and {len(found) - MAX_NAMED} more"] if len(found) > MAX_NAMED else []
+        parts = [condition.message, *found[:MAX_NAMED], *more]
+        yield replace(condition, message="; ".join(filter(None, parts)))
