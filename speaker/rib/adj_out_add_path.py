@@ -38,11 +38,13 @@ class AddPathAdjRibOut:
         touched: Iterable[bytes],
         counts: dict[SourceSession, int],
         exported: Callable[[Path, bytes], Path | None],
+        same: Callable[[Path, Path], bool],
     ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
         """Update prefixes from the table.
 
         ``exported`` returns a path of a prefix after policy, None if it is not exported. ``counts``
-        (paths by the session that they came from) is updated. Returns what is to be withdrawn and, by
+        (paths by the session that they came from) is updated. ``same``: whether two paths of one
+        session are advertised alike. Returns what is to be withdrawn and, by
         path, what is to be announced: prefixes behind their path identifiers.
         """
         gone: list[bytes] = []
@@ -65,7 +67,9 @@ class AddPathAdjRibOut:
             for path in now:
                 origin = path.source.session
                 counts[origin] = counts.get(origin, 0) + 1
-                if path not in before:
+                if path not in before and not any(
+                    former.source is path.source and same(former, path) for former in before
+                ):
                     announced.setdefault(path, []).append(wire(path, nlri))
             if now:
                 advertised[nlri] = held if now == held else now

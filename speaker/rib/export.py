@@ -231,6 +231,28 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
     return own
 
 
+def same_update(one: Path, other: Path, family: Family, rules: ExportRules) -> bool:
+    """Return whether two paths of one source are advertised alike.
+
+    A received MED or next hop is not advertised to external peers, for example: its change is no
+    change for them.
+    """
+    before, after = one.attributes, other.attributes
+    if (
+        # What mostly differs is compared first.
+        before.as_path != after.as_path
+        or before.communities != after.communities
+        or one.source.session is not other.source.session
+        or export_next_hop(one, family, rules) != export_next_hop(other, family, rules)
+    ):
+        return False
+    return _without_next_hop(one, rules) == _without_next_hop(other, rules)
+
+
+def _without_next_hop(path: Path, rules: ExportRules) -> PathAttributes:
+    return msgspec.structs.replace(export_attributes(path, rules), next_hop=b"")
+
+
 def _is_link_local(address: bytes) -> bool:
     """Return whether an IPv6 address is link-local (fe80::/10), or unspecified."""
     if len(address) != 16:

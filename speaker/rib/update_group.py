@@ -16,7 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
-from speaker.rib.export import ExportRules, export_next_hop
+from speaker.rib.export import ExportRules, export_next_hop, same_update
 from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import Change, LocRib
 from speaker.rib.path import Path, Source, SourceSession, same_export
@@ -164,6 +164,8 @@ class UpdateGroup(Generic[M]):
                 if self.left_out.total:
                     was, now = self._encodable(family, was, now, part)
                 if was is not None:
+                    if now is not None and same_update(was, now, family, self.rules):
+                        continue
                     origin = was.source.session
                     counts[origin] = counts.get(origin, 0) - len(part)
                 if now is None:
@@ -267,7 +269,11 @@ class UpdateGroup(Generic[M]):
             for nlri in touched:
                 self.left_out.forget_paths(family, nlri)
         exported = functools.partial(self._exported_prefix, family)
-        return self._add_path[family].update(touched, counts, exported)
+        same = functools.partial(self._same_update, family)
+        return self._add_path[family].update(touched, counts, exported, same)
+
+    def _same_update(self, family: Family, one: Path, other: Path) -> bool:
+        return same_update(one, other, family, self.rules)
 
     # --------------------------------------------------------------- whole table
 
