@@ -173,7 +173,7 @@ class Kubernetes:
         if own:
             scope.degraded(first_of(min(own), len(own)))
         else:
-            scope.ok(f"{len(found)} objects of tenants are invalid" if found else ALL_VALID)
+            scope.ok(f"invalid objects of tenants: {len(found)}" if found else ALL_VALID)
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of the feeds."""

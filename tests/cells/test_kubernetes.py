@@ -262,6 +262,24 @@ def test_missing_forbidden_and_invalid_are_told_apart_in_health(tmp_path: Path) 
     run(tmp_path, scenario)
 
 
+def test_an_invalid_service_of_a_tenant_is_named_in_the_log_and_leaves_the_agent_healthy(
+    tmp_path: Path,
+) -> None:
+    stored = service("bad", "Mail")
+    stored["metadata"]["uid"] = "1"
+
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        server.put(stored)
+        wanted = (Level.OK, "invalid objects of tenants: 1")
+        await until(lambda: levels(hive).get("kubernetes/objects") == wanted)
+
+    with capture_logs() as logs:
+        run(tmp_path, scenario)
+    assert [str(one["object"]) for one in logs if one.get("event") == "invalid object"] == [
+        "Service/shop/bad"
+    ]
+
+
 def test_a_definition_that_is_deleted_while_running_degrades_its_kind(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
         kind, scope = "CiliumBGPAdvertisement", "kubernetes/CiliumBGPAdvertisement"

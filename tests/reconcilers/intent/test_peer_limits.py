@@ -12,9 +12,14 @@ from reconcilers.model import LearnedLimit
 from reconcilers.options import IntentOptions
 from resources.option_declarations import InvalidOption
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from tests.reconcilers.antrea import build as antrea
 from tests.reconcilers.build import Cluster
 from tests.reconcilers.intent.test_address_limits import DAYS, addresses, put
 from tests.reconcilers.intent.test_address_limits import cluster as one_peer
+from tests.reconcilers.metallb import objects as metallb
+from tests.reconcilers.metallb.build import MetalLBNode
+from tests.reconcilers.metallb.test_services import READY
+from tests.reconcilers.metallb.test_services import service as balanced
 from tests.support import kinds
 
 POD_NETWORK = "10.244.0.0/24"
@@ -259,3 +264,62 @@ def test_families_have_limits_of_their_own() -> None:
     }
     # Of the whole set, and of the limited one.
     assert counts == {IPV4_UNICAST: 5 + 3, IPV6_UNICAST: 4 + 3}
+
+
+# Other dialects
+
+
+def test_prefixes_of_frrconfigurations_are_sent_and_services_of_metallb_wait() -> None:
+    found = MetalLBNode()
+    session = {"address": "203.0.113.9", "asn": 64950, "toAdvertise": {"allowed": {"mode": "all"}}}
+    router = {"asn": 64900, "prefixes": ["192.168.7.0/24"], "neighbors": [session]}
+    configuration = {
+        "apiVersion": "frrk8s.metallb.io/v1beta1",
+        "kind": "FRRConfiguration",
+        "metadata": {"name": "own", "namespace": "frr-k8s-system"},
+        "spec": {"bgp": {"routers": [router]}},
+    }
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "web-1",
+            "namespace": "shop",
+            "labels": {"kubernetes.io/service-name": "web"},
+        },
+        "addressType": "IPv4",
+        "endpoints": [READY],
+    }
+    many = balanced(*addresses(0, 100))
+    found.put(
+        metallb.peer("tor"),
+        metallb.pool("front", "198.18.0.0/16"),
+        metallb.advertisement("all"),
+        endpoints,
+        configuration,
+        many,
+    )
+    # The first 64 of the Service.
+    assert found.routes()["203.0.113.9"] == ["192.168.7.0/24", *hosts(0, 64)]
+    (peer,) = found.intent.peers.all(found.db.snapshot())
+    with found.db.write(found.intent.learned_limits) as txn:
+        row = LearnedLimit(peer.instance, peer.name, IPV4_UNICAST, 3)
+        found.intent.learned_limits.upsert(txn, row)
+    found.put()
+    assert found.routes()["203.0.113.9"] == ["192.168.7.0/24", *hosts(0, 2)]
+
+
+def test_pod_networks_of_antrea_are_sent_and_services_wait() -> None:
+    shop = antrea.service(externalIPs=addresses(0, 100))
+    edge = antrea.policy("edge", "ExternalIP", pod=True)
+    found = antrea.Cluster(antrea.node(), edge, shop)
+    found.run()
+    pods = [prefix for prefix in found.prefixes() if prefix not in hosts(0, 100)]
+    assert pods
+    assert found.prefixes() == [*pods, *hosts(0, 64)]
+    (peer,) = found.intent.peers.all(found.db.snapshot())
+    with found.db.write(found.intent.learned_limits) as txn:
+        row = LearnedLimit(peer.instance, peer.name, IPV4_UNICAST, 3)
+        found.intent.learned_limits.upsert(txn, row)
+    found.run()
+    assert found.prefixes() == [*pods, *hosts(0, 3 - len(pods))]
