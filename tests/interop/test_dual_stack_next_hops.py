@@ -19,7 +19,9 @@ from tests.interop.lab import ASN, OURS, PEERS, PORT, router_for
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
-from tests.support.routers import Router
+from tests.support.routers import PeerSettings, Router, RouterSettings
+from tests.support.routers.base import Originated
+from tests.support.routers.waggle import Waggle
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
@@ -111,10 +113,7 @@ def session(
         for _, number in PEERS.values():
             link.right.add_address(f"10.99.0.{number}/24")
             link.right.add_address(f"fd00:99::{number}/64")
-        router = router_for(kind, "ebgp-ipv6", link, tmp_path)
-        (settings,) = router.settings.peers
-        plain = dataclasses.replace(settings, extended_next_hop=False)
-        router.settings = dataclasses.replace(router.settings, peers=(plain,))
+        router = _without_rfc_8950(router_for(kind, "ebgp-ipv6", link, tmp_path))
         cells = ("--disable-cell=cilium", "--enable-cell=frrk8s", "--enable-cell=metallb")
         agent = Agent(link.left, tmp_path / "agent", arguments=cells)
         asn, number = PEERS["ebgp-ipv6"]
@@ -173,6 +172,48 @@ def test_it_is_the_interfaces_address_or_the_nodes_or_the_problem_says_so(sessio
     session.holds({PREFIX4: NODE_ADDRESS, PREFIX6: SIX})
     eventually(lambda: _is(session.problems(), []), context=session.agent.daemon.tail)
     assert session.agent.peers()["fd00:99::12"].get("flaps", 0) == flaps
+
+
+@pytest.mark.parametrize("configured", [None, "10.99.0.77"])
+@pytest.mark.parametrize("kind", ["bird", "frr"])
+def test_waggle_router_takes_the_interfaces_address_or_the_configured_one(
+    kind: str, configured: str | None, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    asn, number = PEERS["ebgp-ipv6"]
+    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+        link.left.add_address(f"{FOUR}/24")
+        link.left.add_address(f"{SIX}/64")
+        link.right.add_address(f"10.99.0.{number}/24")
+        link.right.add_address(f"fd00:99::{number}/64")
+        theirs = _without_rfc_8950(router_for(kind, "ebgp-ipv6", link, tmp_path))
+        peer_settings = PeerSettings(
+            f"fd00:99::{number}", asn, port=PORT, passive=False, other_next_hop=configured
+        )
+        ours = Waggle(
+            RouterSettings(ASN, "10.99.0.1", (SIX,), (peer_settings,), port=PORT),
+            link.left,
+            tmp_path / "ours",
+        )
+        ours.announced = {"198.51.100.0/24": Originated(), "2001:db8:100::/48": Originated()}
+        for part in (theirs, ours):
+            part.start()
+            stack.callback(part.stop)
+            part.wait_ready()
+        expected = {"198.51.100.0/24": configured or FOUR, "2001:db8:100::/48": SIX}
+
+        def check() -> None:
+            routes = theirs.all_routes()
+            assert {prefix: route.next_hop for prefix, route in routes.items()} == expected
+
+        eventually(check, context=lambda: f"{ours.daemon.tail()}\n{theirs.daemon.tail()}")
+
+
+def _without_rfc_8950(router: Router) -> Router:
+    (settings,) = router.settings.peers
+    plain = dataclasses.replace(settings, extended_next_hop=False)
+    router.settings = dataclasses.replace(router.settings, peers=(plain,))
+    return router
 
 
 def _is(found: object, expected: object) -> None:

@@ -144,6 +144,8 @@ SPECIMENS: Final[dict[str, list[Json]]] = {
     "BGPPolicy": [ANTREA],
 }
 """By name: the object whose fields are set, and what it needs."""
+REFUSING: Final = frozenset({"ipv4", "ipv6", "cidr", "date-time", "duration"})
+"""Formats of texts that are not empty."""
 EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("FRRConfiguration", "neighbors.port"): "FRR-k8s connects to port 0, which no router has",
     ("FRRConfiguration", "holdTime"): "no Go program decodes an empty duration",
@@ -157,6 +159,7 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("FRRConfiguration", "withCommunity"): "an entry without prefixes",
     ("BGPPeer", "holdTime"): "no Go program decodes an empty duration",
     ("BGPPeer", "keepaliveTime"): "likewise",
+    ("CiliumBGPAdvertisement", "localPreference"): "0 is a local preference",
     ("CiliumBGPAdvertisement", "selector"): "a rule of the definition refuses it for a PodCIDR",
     ("CiliumBGPPeerConfig", "families"): "nothing is advertised without families",
     ("CiliumBGPPeerConfig", "advertisements"): "an empty selector selects all",
@@ -184,10 +187,10 @@ def fields(schema: Json, path: Path_ = ()) -> Iterator[tuple[Path_, Json]]:
 
 def accepts(schema: Json, value: Any) -> bool:  # noqa: ANN401
     """True if an API server with the definition stores the value."""
-    parts = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-    if any("format" in part or "pattern" in part for part in (schema, *parts)):
+    parts = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if any(part.get("format") in REFUSING or "pattern" in part for part in parts):
         pattern = schema.get("pattern")
-        return not parts and pattern is not None and re.search(pattern, str(value)) is not None
+        return len(parts) == 1 and pattern is not None and re.search(pattern, value) is not None
     return (
         value in schema.get("enum", (value,))
         and not (isinstance(value, str) and schema.get("minLength", 0))
