@@ -38,7 +38,7 @@ from speaker.engine.inputs import (
 from speaker.message import KEEPALIVE, Open
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.pack import end_of_rib
-from speaker.server.memory import settle_memory
+from speaker.server.memory import bound_collections, settle_memory
 
 GOAL_MS: Final = 20.0
 PER_UPDATE: Final = 10
@@ -152,6 +152,7 @@ def main() -> int:
     parser.add_argument("--peers", type=int, default=10, metavar="N", help="that receive them")
     parser.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
     args = parser.parse_args()
+    bound_collections()
     settle_memory()
     good = True
     print(f"{args.routes} routes, {args.peers} peers; goal: no input over {GOAL_MS:g} ms of CPU")

@@ -79,7 +79,8 @@ class ChangeLog:
         with self._lock:
             if len(self._followers):
                 self._entries.extend(entries)
-                if len(self._entries) > self._compact_at:
+                # Many rows of one commit are different ones: not compacted before the next commit.
+                if len(self._entries) > self._compact_at + len(entries):
                     self._compact()
         if len(self._entries) > COMPACT_ABOVE:
             self.trim()

@@ -21,7 +21,7 @@ from cells.hive.hive import Hive
 from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
 from reconcilers.apply import Runner
-from speaker.server import settle_memory
+from speaker.server import bound_collections, settle_memory
 from waggle_agent.reload import Reload
 
 T = TypeVar("T")
@@ -76,6 +76,7 @@ async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
     loop.add_signal_handler(signal.SIGHUP, reload.request)
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
+    bound_collections()
     hive.readiness.when_ready(settle_memory)
 
     def started() -> None:

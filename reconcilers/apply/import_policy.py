@@ -13,6 +13,7 @@ import msgspec
 from reconcilers.apply.convert import import_policy
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts
 from reconcilers.apply.single_value import SingleValue
+from reconcilers.slices import Slices, at_once
 from reconcilers.tables import IntentTables
 from speaker.api import Import, PeerConfig, SpeakerPort
 from statedb import Database, Snapshot
@@ -34,11 +35,14 @@ class ImportPolicies(SingleValue):
         self._speaker = speaker
         self._changes = intent.peers.changes(db)
 
-    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """See `Reconciler`."""
-        return {
-            (change.row.instance, change.row.name): None for change in self._changes.next(snapshot)
-        }
+        return at_once(
+            {
+                (change.row.instance, change.row.name): None
+                for change in self._changes.next(snapshot)
+            }
+        )
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """See `Reconciler`."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from reconcilers.apply.convert import instance_config
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts
 from reconcilers.apply.single_value import SingleValue
+from reconcilers.slices import Slices, at_once
 from reconcilers.tables import IntentTables
 from speaker.api import InstanceConfig, SpeakerPort
 from statedb import Database, Snapshot
@@ -28,9 +29,9 @@ class Instances(SingleValue):
         self._speaker = speaker
         self._changes = intent.instances.changes(db)
 
-    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """See `Reconciler`."""
-        return {(change.row.name,): None for change in self._changes.next(snapshot)}
+        return at_once({(change.row.name,): None for change in self._changes.next(snapshot)})
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """See `Reconciler`."""

@@ -8,6 +8,7 @@ from reconcilers.apply.convert import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_
 from reconcilers.apply.passwords import Passwords
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts
 from reconcilers.apply.single_value import SingleValue
+from reconcilers.slices import Slices, at_once
 from reconcilers.tables import KEY, IntentTables
 from resources.tables import Tables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
@@ -41,7 +42,7 @@ class Peers(SingleValue):
         self._instance_changes = intent.instances.changes(db)
         self._peer_changes = intent.peers.changes(db)
 
-    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """Peers that changed, those of changed instances, and those whose password may have."""
         peers = self._intent.peers
         found: dict[ObjectKey, Parts] = {}
@@ -53,7 +54,7 @@ class Peers(SingleValue):
                 found[row.instance, row.name] = None
         for row in self._passwords.changed(snapshot):
             found[row.instance, row.name] = None
-        return found
+        return at_once(found)
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """See `Reconciler`."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from reconcilers.apply.reconciler import ObjectKey, Part, Parts, Reconciler
 from reconcilers.model import ReconcileStatus
+from reconcilers.slices import Slices
 from statedb import Snapshot
 
 FIRST_RETRY_SECONDS: Final = 0.5
@@ -46,7 +47,7 @@ class Queue:
         self._postponed: dict[ObjectKey, float] = {}
         """Objects that failed -> when they are due again."""
 
-    def take(self, snapshot: Snapshot, now: float) -> bool:
+    def take(self, snapshot: Snapshot, now: float) -> Slices[bool]:
         """Add what has changed up to a snapshot; everything the first time and after an error.
 
         An error is the status of the listing; what is owed already stays. Returns whether the listing
@@ -55,7 +56,7 @@ class Queue:
         known, self.current = self.current, False
         self.changed_parts = 0
         try:
-            changes = self.reconciler.changes(snapshot)
+            changes = yield from self.reconciler.changes(snapshot)
             if not known:
                 changes = dict.fromkeys(
                     chain(self.reconciler.objects(snapshot), self.reconciler.actual_objects())

@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
+from reconcilers.slices import Slices
 from statedb import Snapshot
 
 ObjectKey: TypeAlias = tuple[str, ...]
@@ -62,7 +63,7 @@ class Reconciler(Protocol):
     def description(self) -> Description:
         """Name, order and needs."""
 
-    def changes(self, snapshot: Snapshot) -> Mapping[ObjectKey, Parts]:
+    def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
         """Return the objects whose desired state may differ since the last call, with those parts.
 
         The first call returns all objects. No parts, ``()``, is an object that has to exist, or may

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from reconcilers.apply.convert import route_attributes
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts, State
+from reconcilers.slices import Pieces, Slices, quick
 from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
 from speaker.api import RouteAttributes, SpeakerPort
 from speaker.nlri import Family, prefix_to_text
@@ -39,9 +40,9 @@ class RouteSets:
         self._peer_changes = intent.peers.changes(db)
         self._route_changes = intent.routes.changes(db)
 
-    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """Changed routes by set; sets that a changed peer or instance needs, or no longer does."""
-        found: dict[ObjectKey, Parts] = dict(self._changed_routes(snapshot))
+        found: dict[ObjectKey, Parts] = dict((yield from self._changed_routes(snapshot)))
         touched: set[str] = set()
         for key in self._needed_sets(snapshot, touched):
             found.setdefault(key, ())
@@ -51,24 +52,31 @@ class RouteSets:
                     found.setdefault((instance, route_set), ())
         return found
 
-    def _changed_routes(self, snapshot: Snapshot) -> Iterator[tuple[ObjectKey, list[RouteKey]]]:
-        """Yield the sets with changed routes in each instance with a peer that gets them, or got them.
+    def _changed_routes(self, snapshot: Snapshot) -> Slices[list[tuple[ObjectKey, list[RouteKey]]]]:
+        """Return the sets with changed routes in each instance with a peer that gets them, or got them.
 
         The routes of a set that has to go are not compared; their number is that of the work.
         """
         changed: dict[str, list[RouteKey]] = {}
-        for change in self._route_changes.next(snapshot):
-            row = change.row
-            changed.setdefault(row.route_set, []).append((row.family, row.nlri))
+        for some in quick(self._route_changes.next(snapshot), Pieces()):
+            if some is None:
+                yield
+                continue
+            for change in some:
+                row = change.row
+                changed.setdefault(row.route_set, []).append((row.family, row.nlri))
         if not changed:
-            return
+            return []
+        found: list[tuple[ObjectKey, list[RouteKey]]] = []
         instances = [row.name for row in self._intent.instances.all(snapshot)]
         for route_set, parts in changed.items():
-            for instance in instances:
-                if self._has_peer(snapshot, instance, route_set) or (
-                    route_set in self._speaker.route_sets(instance)
-                ):
-                    yield (instance, route_set), parts
+            found += [
+                ((instance, route_set), parts)
+                for instance in instances
+                if self._has_peer(snapshot, instance, route_set)
+                or route_set in self._speaker.route_sets(instance)
+            ]
+        return found
 
     def _needed_sets(self, snapshot: Snapshot, touched: set[str]) -> Iterator[ObjectKey]:
         """Yield the sets of changed peers and instances; adds these instances to ``touched``."""

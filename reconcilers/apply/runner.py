@@ -32,12 +32,12 @@ from opentelemetry.trace import SpanContext
 from reconcilers.apply.queue import Queue
 from reconcilers.apply.reconciler import Description, ObjectKey, Part, Reconciler, State
 from reconcilers.model import ReconcileStatus
-from reconcilers.slices import Pieces, Slices, finish
+from reconcilers.slices import Pieces, Slices, finish, steps
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
 
-SLICE_PARTS: Final = 10_000
+SLICE_PARTS: Final = 2500
 """Parts that one call of the target changes: most changes are one call, so that prefixes with equal
 attributes share an UPDATE. More are several calls, in turns of the loop of their own."""
 OBJECT_PARTS: Final = 100
@@ -138,7 +138,12 @@ class Runner:
         snapshot = self._db.snapshot()
         changed = False
         for queue in self.queues:
-            changed |= queue.take(snapshot, now)
+            for done in steps(queue.take(snapshot, now)):
+                if done is None:
+                    self.applied = None
+                    yield
+                else:
+                    changed |= done
         self._pieces.begin()
         long = self._pieces.fill_slice(sum(queue.changed_parts for queue in self.queues))
         if long:

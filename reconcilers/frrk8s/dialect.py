@@ -68,7 +68,7 @@ from reconcilers.model import (
     SecretRef,
     ref_to,
 )
-from reconcilers.slices import Pieces, Slices
+from reconcilers.slices import Pieces, Slices, finish
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s import condition_types
@@ -208,6 +208,10 @@ class Frrk8sDialect(Dialect):
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""
+        return finish(self.compile_slices(snapshot, context))
+
+    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
+        """As `compile`: one router may have 100,000 prefixes."""
         node = self.tables.nodes.get(snapshot, ("", context.node))
         found = self._selected(snapshot, node)
         units = _units(found.rows, context.fed, context.replaced)
@@ -235,7 +239,7 @@ class Frrk8sDialect(Dialect):
         self._routers, self._merge = force.routers, (units, merged)
         blocked = self._blocked.prefixes(snapshot)
         values = NodeValues(context.node, node, context.host, blocked, held)
-        compiled = rows(force.routers, values, self._intent)
+        compiled = yield from rows(force.routers, values, self._intent, Pieces())
         return NodeIntent(
             compiled.instances,
             compiled.peers,

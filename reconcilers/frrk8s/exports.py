@@ -8,7 +8,7 @@ from typing import NamedTuple
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import MED, Prefix, prefix
 from reconcilers.model import Attributes
-from reconcilers.slices import Pieces, Slices
+from reconcilers.slices import Pieces, Slices, quick
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
@@ -159,12 +159,16 @@ class _Exports:
                 self._error(f"{path}.localPref", f"two entries have local preference {value}")
             seen.add(value)
             given = yield from self._with(entry.prefixes, allowed, f"{path}.prefixes")
-            for one, written in given.items():
-                before = self._preferences.get(one)
-                if before is not None and before[0] != value:
-                    text = f"{written} has local preference {before[0]} and {value}"
-                    self._error(f"{path}.prefixes", text)
-                self._preferences[one] = (value, f"{path}.localPref")
+            for some in quick(given.items(), self._pieces):
+                if some is None:
+                    yield
+                    continue
+                for one, written in some:
+                    before = self._preferences.get(one)
+                    if before is not None and before[0] != value:
+                        text = f"{written} has local preference {before[0]} and {value}"
+                        self._error(f"{path}.prefixes", text)
+                    self._preferences[one] = (value, f"{path}.localPref")
 
     def _take_communities(self, allowed: frozenset[Prefix]) -> Slices[None]:
         seen: set[Community] = set()
@@ -180,8 +184,12 @@ class _Exports:
                 text = f"two entries have community {entry.community}"
                 self._error(f"{path}.community", text)
             seen.add(value)
-            for one in found:
-                self._communities.setdefault(one, set()).add(value)
+            for some in quick(found, self._pieces):
+                if some is None:
+                    yield
+                    continue
+                for one in some:
+                    self._communities.setdefault(one, set()).add(value)
 
 
 def _attributes(communities: frozenset[Community], preference: int | None) -> Attributes:

@@ -9,7 +9,7 @@ import ipaddress
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
@@ -28,6 +28,7 @@ from reconcilers.model import (
     ProblemCategory,
 )
 from reconcilers.node_addresses import next_hops_of
+from reconcilers.slices import Pieces, Slices, quick
 from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
@@ -49,9 +50,11 @@ class SortedPrefixes:
     def __init__(self) -> None:
         self._known: dict[str, _OfRouter] = {}
 
-    def texts(self, vrf: str, given: Iterable[frozenset[Prefix]]) -> tuple[str, ...]:
+    def texts(
+        self, vrf: str, given: Iterable[frozenset[Prefix]], pieces: Pieces
+    ) -> Slices[tuple[str, ...]]:
         """Return the prefixes that objects give the router of a VRF, IPv4 first."""
-        return self._known.setdefault(vrf, _OfRouter()).texts(given)
+        return self._known.setdefault(vrf, _OfRouter()).texts(given, pieces)
 
     def forget(self, vrfs: Collection[str]) -> None:
         """Forget the routers of other VRFs."""
@@ -69,7 +72,7 @@ class _OfRouter:
         self._families: dict[Family, _Sorted] = {IPV4_UNICAST: _Sorted(), IPV6_UNICAST: _Sorted()}
         self._texts: tuple[str, ...] = ()
 
-    def texts(self, given: Iterable[frozenset[Prefix]]) -> tuple[str, ...]:
+    def texts(self, given: Iterable[frozenset[Prefix]], pieces: Pieces) -> Slices[tuple[str, ...]]:
         # An object that has not changed gives the very same set.
         before, self._given = self._given, list(given)
         had = Counter(map(id, before))
@@ -77,21 +80,31 @@ class _OfRouter:
         if had == has:
             return self._texts
         parts = {id(part): part for part in (*before, *self._given)}
-        for key in had.keys() | has.keys():
-            if had[key] != has[key]:
-                self._add(parts[key], has[key] - had[key])
-        self._texts = tuple(chain.from_iterable(one.texts() for one in self._families.values()))
+        gone = [parts[key] for key in (had - has).elements()]
+        new = [parts[key] for key in (has - had).elements()]
+        # A changed object mostly gives what it gave before: only differences are counted.
+        for old, present in zip_longest(gone, new, fillvalue=frozenset[Prefix]()):
+            yield from self._count(old - present, -1, pieces)
+            yield from self._count(present - old, 1, pieces)
+        texts: list[str] = []
+        for family in self._families.values():
+            texts += yield from family.texts(pieces)
+        self._texts = tuple(texts)
         return self._texts
 
-    def _add(self, prefixes: frozenset[Prefix], objects: int) -> None:
+    def _count(self, prefixes: frozenset[Prefix], objects: int, pieces: Pieces) -> Slices[None]:
         known = self._objects
-        for one in prefixes:
-            before = known.pop(one, 0)
-            after = before + objects
-            if after:
-                known[one] = after
-            if not before or not after:
-                self._families[one[0]].change(one, present=bool(after))
+        for some in quick(prefixes, pieces):
+            if some is None:
+                yield
+                continue
+            for one in some:
+                before = known.pop(one, 0)
+                after = before + objects
+                if after:
+                    known[one] = after
+                if not before or not after:
+                    self._families[one[0]].change(one, present=bool(after))
 
 
 class _Sorted:
@@ -109,19 +122,25 @@ class _Sorted:
         else:
             self._changes[one] = present
 
-    def texts(self) -> list[str]:
+    def texts(self, pieces: Pieces) -> Slices[list[str]]:
         """Return the texts in the order of the wire bytes."""
         nlris, texts = self._nlris, self._texts
         if len(self._changes) > MANY:
-            found = dict.fromkeys(nlris)
-            for (_, nlri), present in self._changes.items():
-                if present:
-                    found[nlri] = None
-                else:
-                    del found[nlri]
-            family = next(iter(self._changes))[0]
-            self._nlris = sorted(found)
-            self._texts = [prefix_to_text(family, nlri) for nlri in self._nlris]
+            known = dict(zip(nlris, texts, strict=True))
+            runs: list[bytes] = []
+            for some in quick(self._changes.items(), pieces):
+                if some is None:
+                    yield
+                    continue
+                for (family, nlri), present in some:
+                    if present:
+                        known[nlri] = prefix_to_text(family, nlri)
+                    else:
+                        del known[nlri]
+                runs += sorted(nlri for (_, nlri), present in some if present)
+            # Runs that are sorted already are merged quickly.
+            self._nlris = sorted([nlri for nlri in nlris if nlri in known] + runs)
+            self._texts = [known[nlri] for nlri in self._nlris]
         else:
             for one, present in self._changes.items():
                 at = bisect.bisect_left(nlris, one[1])
@@ -173,14 +192,21 @@ class Rows(NamedTuple):
     problems: tuple[NeighborProblem, ...]
 
 
-def rows(routers: Iterable[MergedRouter], values: NodeValues, state: IntentState) -> Rows:
+def rows(
+    routers: Iterable[MergedRouter], values: NodeValues, state: IntentState, pieces: Pieces
+) -> Slices[Rows]:
     """Return the intent of merged routers."""
     given = list(routers)
+    instances = []
+    for router in given:
+        prefixes = (part for _, part in router.given)
+        originates = yield from state.originated.texts(router.vrf, prefixes, pieces)
+        instances.append(_instance(router, values, originates))
     state.originated.forget({router.vrf for router in given})
     sets = state.route_sets.of(given)
     problems: list[NeighborProblem] = []
     return Rows(
-        tuple(_instance(router, values, state.originated) for router in given),
+        tuple(instances),
         tuple(
             _peer(router, neighbor, sets.get(neighbor.key), values, problems)
             for router in given
@@ -191,14 +217,14 @@ def rows(routers: Iterable[MergedRouter], values: NodeValues, state: IntentState
     )
 
 
-def _instance(router: MergedRouter, values: NodeValues, originated: SortedPrefixes) -> Instance:
+def _instance(router: MergedRouter, values: NodeValues, originates: tuple[str, ...]) -> Instance:
     return Instance(
         shown_vrf(router.vrf),
         router.vrf or None,
         router.asn,
         router.router_id or router_id_of(values.name, values.node),
         origin=router.origins[0],
-        originates=originated.texts(router.vrf, (prefixes for _, prefixes in router.given)),
+        originates=originates,
         vrf_field=router.vrf_field,
         imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
     )

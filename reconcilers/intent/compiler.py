@@ -297,7 +297,8 @@ class IntentCompiler:
                 if long:
                     yield
                 of_dialect = self._feeding.node_context(dialect, context, self._compiled)
-                self._compile_one(snapshot, dialect, replace(of_dialect, generated=generated))
+                of_dialect = replace(of_dialect, generated=generated)
+                yield from self._compile_one(snapshot, dialect, of_dialect)
                 if long:
                     yield
                 self._states[name] = state
@@ -317,9 +318,11 @@ class IntentCompiler:
             if row.by_operator and row.dialect == dialect.name
         }
 
-    def _compile_one(self, snapshot: Snapshot, dialect: Dialect, context: NodeContext) -> None:
+    def _compile_one(
+        self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
+    ) -> Slices[None]:
         try:
-            compiled = dialect.compile(snapshot, context)
+            compiled = yield from dialect.compile_slices(snapshot, context)
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             # Its last intent is kept: a defect of one dialect ends neither its sessions nor others'.
             self._on_error(dialect.name, error)

@@ -26,6 +26,9 @@ Contributions = dict[tuple[Family, bytes], list[Contribution]]
 From = tuple[ObjectRef, str]
 """An object, and the source by which it contributes."""
 
+ROW_PIECES: Final = 2
+"""Pieces of work that a written row counts as."""
+
 
 class RouteRows:
     """Writes the routes of one dialect's route sets, and keeps the conflicts between contributions."""
@@ -73,12 +76,12 @@ class RouteRows:
             for row in chain(rows, conflicting):
                 if (row.family, row.nlri) not in contributions:
                     written += self._exchange(txn, route_set, row.family, row.nlri, origin, [])
-                if self._pieces.fill_slice():
+                if self._pieces.fill_slice(ROW_PIECES):
                     yield
         for (family, nlri), parts in contributions.items():
             self._lengths.add(nlri[0])
             written += self._exchange(txn, route_set, family, nlri, origin, parts)
-            if self._pieces.fill_slice():
+            if self._pieces.fill_slice(ROW_PIECES):
                 yield
         return written
 

@@ -304,7 +304,7 @@ class Engine:
             self._monitoring.instance_down(config.name)
         self._monitoring.instance_up(config.name)
         if before is None:
-            after.outbound.originate((), config.originate)
+            after.originate((), config.originate)
         else:
             after.inherit(before)
         self._imports.follow_configuration()

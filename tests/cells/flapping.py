@@ -20,7 +20,7 @@ from cells.hive import Health
 from cells.speaker.events import SpeakerEvents
 from speaker.api import ESTABLISHED, PeerConfig, RouteAttributes, StateChanged
 from speaker.iana import IPV4_UNICAST
-from speaker.server import memory, settle_memory
+from speaker.server import bound_collections, memory, settle_memory
 from tests.speaker.network import Host, Network
 
 ROUTES = memory.LARGE_SESSION_ROUTES
@@ -73,6 +73,7 @@ async def main() -> None:
     network.run(1)
     for host in (feeder, router):
         host.sent()
+    bound_collections()
     settle_memory()
     events, released = SpeakerEvents(Health()), Released()
     with_routes: list[int] = []

@@ -24,6 +24,7 @@ from reconcilers.apply import Description, Reconciler
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.reconciler import ObjectKey, Parts
 from reconcilers.model import SessionAddress
+from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort, StateChanged
 from statedb import Database, Snapshot
@@ -333,7 +334,7 @@ class Forwarding(Instances):
     )
     entries: dict[ObjectKey, object]
 
-    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         self.entries = self.__dict__.setdefault("entries", {})
         return super().changes(snapshot)
 

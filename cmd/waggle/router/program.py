@@ -20,7 +20,7 @@ from speaker.api import (
     SessionError,
     StateChanged,
 )
-from speaker.server import MemoryRelease, Speaker, settle_memory
+from speaker.server import MemoryRelease, Speaker, bound_collections, settle_memory
 from waggle.output import complain
 from waggle.router.api import Api, ApiError
 from waggle.router.config import Config, ConfigError, load
@@ -123,6 +123,7 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
             flush=True,
         )
+    bound_collections()
     settle_memory()
     reloading = asyncio.create_task(_reload_at(hangup, path, config, speaker, events))
     await stopped.wait()

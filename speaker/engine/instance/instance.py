@@ -23,7 +23,7 @@ from speaker.engine.observer import ObserverSlot
 from speaker.engine.prefix_limits import prefix_limits_of
 from speaker.engine.rejected_connections import RejectedConnections
 from speaker.engine.selection_deferral import SelectionDeferral, initial_update_complete
-from speaker.engine.sliced_work import SlicedWork, emptied
+from speaker.engine.sliced_work import SlicedWork, Steps, emptied
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification, RouteRefresh
 from speaker.nlri import Family
@@ -71,6 +71,8 @@ class Instance:
         self.restarting_peers: dict[Peer, EstablishedPeer] = {}
         """The peers without a session whose routes are kept as stale (RFC 4724)."""
         self.rejected_connections = RejectedConnections(config.name)
+        self._originating: Steps = iter(())
+        """The rest of the last change of the originated prefixes."""
         self._departed: dict[Peer, EstablishedPeer] = {}
         """The last session of each peer, while its routes are being removed."""
         self._context = context
@@ -105,7 +107,18 @@ class Instance:
     def reconfigure(self, config: InstanceConfig) -> None:
         """Apply a configuration of the same router; `InstanceImports` follows its imports."""
         before, self.config = self.config, config
-        self.outbound.originate(before.originate, config.originate)
+        self.originate(before.originate, config.originate)
+
+    def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Originate other prefixes than before; in slices where they are many."""
+        if before != after:
+            self._finish_originating()
+            self._originating = self.outbound.originate(before, after)
+            self._work.add(self._originating)
+
+    def _finish_originating(self) -> None:
+        for _ in self._originating:
+            pass
 
     def next_path_id(self) -> int:
         """Return a path identifier for another source of paths (RFC 7911)."""
@@ -299,8 +312,9 @@ class Instance:
 
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""
+        before._finish_originating()
         self.outbound.inherit(before.outbound)
-        self.outbound.originate(before.config.originate, self.config.originate)
+        self.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections
         self.dynamic_peers.ranges = before.dynamic_peers.ranges
         for peer in before.peers.values():

@@ -7,6 +7,7 @@ are `speaker.rib.update_group`'s; no route is looked at here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Protocol, TypeAlias, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
@@ -16,6 +17,7 @@ from speaker.engine.export_rules import export_rules
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
+from speaker.engine.sliced_work import FAILOVER_UNITS, STEP_ROUTES, Steps
 from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family, prefix_to_text
 from speaker.peer.engine_context import EngineContext
@@ -95,18 +97,18 @@ class OutboundUpdates:
             ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
         self._local_paths.apply(ribs.table, changes)
 
-    def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
-        """Originate other prefixes in the Loc-RIB than before; only the differences change."""
-        if before == after:
-            return
+    def originate(self, before: Sequence[str], after: Sequence[str]) -> Steps:
+        """Originate other prefixes in the Loc-RIB than before, in steps; only differences change."""
         had, has = set(before), set(after)
-        gone, new = had - has, has - had
-        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-        for texts, attributes in ((gone, None), (new, RouteAttributes())):
-            for text in sorted(texts):
-                family, nlri = originated_prefix(text)
-                changes.setdefault(family, {})[nlri] = attributes
-        self.update_routes(None, changes)
+        for texts, attributes in ((had - has, None), (has - had, RouteAttributes())):
+            rest = iter(sorted(texts))
+            while some := list(islice(rest, STEP_ROUTES)):
+                changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+                for text in some:
+                    family, nlri = originated_prefix(text)
+                    changes.setdefault(family, {})[nlri] = attributes
+                self.update_routes(None, changes)
+                yield FAILOVER_UNITS * len(some)
 
     def remove_route_set(self, route_set: str) -> None:
         """Withdraw all routes of a route set and remove it."""

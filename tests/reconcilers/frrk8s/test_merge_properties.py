@@ -12,6 +12,7 @@ from reconcilers.frrk8s import values
 from reconcilers.frrk8s.intent import SortedPrefixes
 from reconcilers.frrk8s.merge import Merge, Merger, union
 from reconcilers.frrk8s.unit import Unit
+from reconcilers.slices import Pieces, finish
 from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
 from tests.reconcilers.frrk8s.build import merge, resolve, router, unit
 
@@ -260,5 +261,5 @@ def test_sorted_prefixes_follow_every_change(
         wanted = sorted(
             map(prefix_to_wire, texts), key=lambda one: (one[0] != IPV4_UNICAST, one[1])
         )
-        found = originated.texts("", [parts[key] for key in sorted(numbers)])
+        found = finish(originated.texts("", [parts[key] for key in sorted(numbers)], Pieces()))
         assert found == tuple(prefix_to_text(*one) for one in wanted)
