@@ -15,7 +15,7 @@ from cells.dialects import frrk8s
 from cells.dialects.cell import agent_cell
 from cells.hive import Level, load
 from cells.hive.hive import Hive
-from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
+from resources.core.kinds import NAMESPACE, NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s.kinds import FRR_CONFIGURATION, FRRK8S_CONFIGURATION
 from resources.kind import Kinds
 from resources.kubernetes.feed import Feed
@@ -26,7 +26,7 @@ from tests.cells.test_kubernetes import levels
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
 
-KINDS = Kinds((NODE, SECRET, SERVICE_CIDR, FRR_CONFIGURATION, FRRK8S_CONFIGURATION))
+KINDS = Kinds((NODE, NAMESPACE, SECRET, SERVICE_CIDR, FRR_CONFIGURATION, FRRK8S_CONFIGURATION))
 CELLS = (
     declarations.METRICS,
     declarations.NODE,

@@ -116,6 +116,17 @@ def test_a_ready_and_healthy_agent_is_status_0(
     assert item == {"node": "n", "ready": True, "health": "ok", "reporting": well.reporting}
 
 
+def test_what_no_rule_restricts_is_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = StatusItem(
+        node="n", ready=True, health="ok", reporting="-", unrestricted=["any address is advertised"]
+    )
+    with serving(tmp_path / "s", MadeUp(status=item)):
+        assert main(["status", "--socket", str(tmp_path / "s")]) == 0
+    assert "addresses  any address is advertised\n" in capsys.readouterr().out
+
+
 def test_without_an_agent_there_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

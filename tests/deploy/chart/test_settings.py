@@ -13,11 +13,13 @@ from cells.options import (
     HttpOptions,
     KubernetesOptions,
     LoggingOptions,
+    NodeOptions,
     OperatorOptions,
     ResourcesOptions,
     SnapshotOptions,
 )
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
+from reconcilers.options import IntentOptions
 from tests.deploy.chart.rendered import container, option, pod, settings
 from tests.support.helm import Helm
 
@@ -34,6 +36,28 @@ def test_without_values_both_programs_have_their_settings(helm: Helm) -> None:
     assert option(of_operator, "http", HttpOptions).address == "0.0.0.0:9878"
     assert option(of_operator, "operator", OperatorOptions).lease_namespace == "waggle-system"
     assert option(of_operator, "operator", OperatorOptions).identity == "pod-1"
+
+
+def test_what_services_may_use_is_a_setting_of_the_agents(helm: Helm) -> None:
+    plain = settings(helm.template(), "agent")
+    assert option(plain, "intent", IntentOptions) == IntentOptions()
+    # The operator publishes the addresses of other nodes in its namespace.
+    assert option(plain, "node", NodeOptions).cluster_addresses == "waggle-system"
+    given = {
+        "allow": ["198.51.100.0/24", "2001:db8::/32"],
+        "permit": ["198.51.100.7/32"],
+        "namespaces": "annotated",
+        "serviceCidr": ["10.96.0.0/12"],
+    }
+    values = {"serviceAddresses": given, "operator": {"enabled": False}}
+    found = settings(helm.template(values), "agent")
+    assert option(found, "intent", IntentOptions) == IntentOptions(
+        advertise_allow=("198.51.100.0/24", "2001:db8::/32"),
+        advertise_permit=("198.51.100.7/32",),
+        advertise_namespaces="annotated",
+        service_cidr=("10.96.0.0/12",),
+    )
+    assert option(found, "node", NodeOptions).cluster_addresses is None
 
 
 def test_values_become_settings(helm: Helm) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconcilers.intent.service_addresses import unrestricted
+from tests.reconcilers.build import Cluster
 from tests.reconcilers.intent.service_addresses.build import (
     cluster,
     messages,
@@ -146,3 +148,17 @@ def test_annotations_of_others_and_their_changes_do_not_concern_a_namespace() ->
     ]
     assert rows[0] == rows[1] == rows[2]
     assert rows[0].metadata.annotations == kept
+
+
+def test_services_may_use_any_address_until_a_rule_says_which() -> None:
+    def sentences(found: Cluster) -> list[str]:
+        found.run()
+        return unrestricted(found.compiler.address_rules)
+
+    (text,) = sentences(cluster())
+    assert "--advertise-allow CIDR or --advertise-namespaces=annotated" in text
+    assert not sentences(cluster(advertise_allow=["198.51.100.0/24"]))
+    assert not sentences(cluster(advertise_namespaces="annotated"))
+    found = cluster()
+    namespace(found, "shop", "198.51.100.0/24")
+    assert not sentences(found)
