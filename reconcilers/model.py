@@ -268,6 +268,8 @@ class UnsentRoutes(msgspec.Struct, frozen=True, order=True):
     family: Family
     reason: str
     """For people."""
+    all_routes: bool = True
+    """False if it has sent the other routes of the family."""
 
 
 class LearnedLimit(msgspec.Struct, frozen=True, order=True):

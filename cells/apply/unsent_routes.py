@@ -42,15 +42,19 @@ class UnsentRoutesLoop:
 
     async def _run(self) -> None:
         async def write(_: float | None) -> None:
-            rows = unsent_routes(self._speaker.peers())
-            for row in write_unsent_routes(self._database, self._intent, rows):
-                log.warning(
-                    "routes are not advertised",
-                    event_name="peer.routes_unsent",
-                    instance=row.instance,
-                    peer=row.peer,
-                    family=str(row.family),
-                    reason=row.reason,
-                )
+            self.write()
 
         await run_rounds(self._signal, write, interval=INTERVAL_SECONDS, poll=POLL_SECONDS)
+
+    def write(self) -> None:
+        """Compare the sessions with the table, and write and log what differs."""
+        rows = unsent_routes(self._speaker.peers())
+        for row in write_unsent_routes(self._database, self._intent, rows):
+            log.warning(
+                "routes are not advertised",
+                event_name="peer.routes_unsent",
+                instance=row.instance,
+                peer=row.peer,
+                family=str(row.family),
+                reason=row.reason,
+            )

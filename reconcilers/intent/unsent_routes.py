@@ -23,7 +23,13 @@ def unsent_routes(statuses: Iterable[PeerStatus]) -> Iterator[UnsentRoutes]:
             continue
         for family in status.families:
             if family.left_out and family.obstacle:
-                yield UnsentRoutes(status.instance, status.name, family.family, family.note)
+                yield UnsentRoutes(
+                    status.instance,
+                    status.name,
+                    family.family,
+                    family.note,
+                    all_routes=family.obstacle != "NotEncodable",
+                )
 
 
 def write_unsent_routes(

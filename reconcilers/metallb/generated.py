@@ -37,7 +37,7 @@ from resources.metallb.bgppeer import BGPPeer
 from resources.metallb.kinds import BGP_ADVERTISEMENT, BGP_PEER, SERVICE_BGP_STATUS
 from resources.metallb.status import NAMESPACE_LABEL, NODE_LABEL, SERVICE_LABEL
 from resources.secret_value import SecretValue
-from speaker.nlri import prefix_to_text
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 from statedb import Snapshot
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -81,27 +81,47 @@ def peers_of_service(
 ) -> tuple[str, ...]:
     """Return the names of the BGPPeers to which the prefixes of a Service are advertised, sorted.
 
-    As by MetalLB they may be advertised for another Service that has the address, too. The cost grows
-    with the peers and the Service's prefixes, and not with the routes.
+    As by MetalLB they may be advertised for another Service that has the address, too. A peer whose
+    session is up and cannot carry a family is not named for its prefixes. The cost grows with the peers
+    and the Service's prefixes, and not with the routes.
     """
-    names: dict[str, set[str]] = defaultdict(set)
-    for peer in intent.peers.all(snapshot):
-        if peer.route_set is not None:
-            of_peer = (ref.name for ref in peer.origins if ref.kind == BGP_PEER.name)
-            names[peer.route_set].update(of_peer)
+    names = _names_by_route_set(snapshot, intent)
     prefixes = {
         (row.family, row.nlri)
-        for route_set, peers in names.items()
-        if peers
+        for route_set in names
         for row in intent.routes.find(snapshot, BY_OBJECT, (route_set, object_id(service)))
         if any(one.origin.object == service for one in _own(row))
     }
     found: set[str] = set()
-    for route_set, peers in names.items():
-        rows = (intent.routes.get(snapshot, (route_set, *prefix)) for prefix in prefixes)
-        if not peers <= found and any(row is not None and _own(row) for row in rows):
-            found |= peers
+    for route_set, by_family in names.items():
+        for prefix in prefixes:
+            peers = by_family[prefix[0]]
+            if not peers <= found:
+                row = intent.routes.get(snapshot, (route_set, *prefix))
+                if row is not None and _own(row):
+                    found |= peers
     return tuple(sorted(found))
+
+
+def _names_by_route_set(
+    snapshot: Snapshot, intent: IntentTables
+) -> dict[str, dict[Family, set[str]]]:
+    """Return the names of the BGPPeers with each route set, by the families that they can be sent."""
+    unsent = {
+        (row.instance, row.peer, row.family)
+        for row in intent.unsent_routes.all(snapshot)
+        if row.all_routes
+    }
+    found: dict[str, dict[Family, set[str]]] = {}
+    for peer in intent.peers.all(snapshot):
+        of_peer = [ref.name for ref in peer.origins if ref.kind == BGP_PEER.name]
+        if peer.route_set is None or not of_peer:
+            continue
+        by_family = found.setdefault(peer.route_set, {IPV4_UNICAST: set(), IPV6_UNICAST: set()})
+        for family, names in by_family.items():
+            if (peer.instance, peer.name, family) not in unsent:
+                names.update(of_peer)
+    return found
 
 
 def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]) -> Iterator[Json]:

@@ -53,6 +53,8 @@ class NodeObjectRows:
         self._origin_kinds = frozenset[str]().union(*(d.node_object_origins for d in self.dialects))
         self._routes = intent.routes.changes(database) if self._origin_kinds else None
         self._peers = intent.peers.changes(database) if self._origin_kinds else None
+        self._unsent_routes = -1
+        """The revision of the table that was followed last."""
         self._seen_peers: dict[tuple[str, str], Hashable] = {}
         self._origins: dict[RouteKey, tuple[ObjectRef, ...]] = {}
         """The routed objects of each route, as the rows before had them."""
@@ -81,7 +83,8 @@ class NodeObjectRows:
         i = self._intent
         tables = {t.name: t for dialect in self.dialects for t in dialect.compiled_tables}
         routes = (i.routes,) if self._origin_kinds else ()
-        return (*tables.values(), i.instances, i.peers, i.problems, i.reconcile_statuses, *routes)
+        of_intent = (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes)
+        return (*tables.values(), *of_intent, *routes)
 
     def run(self) -> bool:
         """Compute what is due, for at most a few milliseconds; returns True if more is due."""
@@ -166,7 +169,9 @@ class NodeObjectRows:
         if self._routes is None or self._peers is None:
             return
         self._changes.extend(self._routes.next(snapshot))
-        all_due = False
+        revision = self._intent.unsent_routes.revision(snapshot)
+        all_due = revision != self._unsent_routes
+        self._unsent_routes = revision
         for peer in self._peers.next(snapshot):
             key = (peer.row.instance, peer.row.name)
             before = self._seen_peers.pop(key, None)

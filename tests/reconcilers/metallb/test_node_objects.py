@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from reconcilers.apply.convert import instance_config, peer_config
 from reconcilers.dialect import NodeObject
 from reconcilers.frrk8s.configuration_text import desired_text
-from reconcilers.model import Instance, Peer, PrefixRule, ReconcileStatus
+from reconcilers.intent.unsent_routes import write_unsent_routes
+from reconcilers.model import Instance, Peer, PrefixRule, ReconcileStatus, UnsentRoutes
 from reconcilers.report.node_objects.rows import NodeObjectRows
 from resources.frrk8s.status import PEER_LABEL, VRF_LABEL
 from speaker.api import PeerStatus
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.reconcilers.metallb.build import NODE, MetalLBNode
@@ -125,6 +127,25 @@ def test_the_peers_of_a_service_are_those_whose_session_carries_it() -> None:
         "metallb.io/service-name": "web",
         "metallb.io/service-namespace": "shop",
     }
+
+
+def test_a_peer_whose_session_cannot_carry_the_family_is_not_named() -> None:
+    node = Node()
+    node.put(*BASE, *service("web", "198.18.30.5"))
+    assert node.services() == {"web": ("tor-a", "tor-b")}
+    (row, *_) = (
+        one
+        for one in node.intent.peers.all(node.db.snapshot())
+        if any(ref.name == "tor-a" for ref in one.origins)
+    )
+    unsent = UnsentRoutes(row.instance, row.name, IPV4_UNICAST, "no next hop")
+    write_unsent_routes(node.db, node.intent, [unsent])
+    assert node.services() == {"web": ("tor-b",)}
+    # One route that does not fit a message is not the whole family.
+    write_unsent_routes(node.db, node.intent, [replace(unsent, all_routes=False)])
+    assert node.services() == {"web": ("tor-a", "tor-b")}
+    write_unsent_routes(node.db, node.intent, [replace(unsent, family=IPV6_UNICAST)])
+    assert node.services() == {"web": ("tor-a", "tor-b")}
 
 
 def test_the_peers_of_services_follow_services_advertisements_and_peers() -> None:
