@@ -178,6 +178,11 @@ class Peer:
         return primary.since if primary.state is State.ESTABLISHED else self.down_since
 
     @property
+    def was_established(self) -> bool:
+        """Whether the peer has had an Established session."""
+        return self._was_up
+
+    @property
     def may_come_up(self) -> bool:
         """Whether neither the configuration nor a command keeps the peer down."""
         return self.config.disabled_reason is None and not self.stopped and self.down is None

@@ -14,6 +14,7 @@ from typing import Final, Protocol, final
 from msgspec.structs import replace
 
 from speaker.api import DynamicPeerConfig, PeerConfig
+from speaker.engine.instance.source_history import SourceHistory
 from speaker.fsm import State
 from speaker.message import Notification
 from speaker.peer.engine_context import EngineContext
@@ -21,6 +22,10 @@ from speaker.peer.peer import Peer
 
 SILENT_SECONDS: Final = 2.0
 """How long a dynamic peer may keep its place without an OPEN while other addresses wait for one."""
+HANDSHAKE_SECONDS: Final = 5.0
+"""The same for the KEEPALIVE after its OPEN."""
+CONTENTION_SECONDS: Final = 60.0
+"""How long after a range was full the addresses have to wait whose sessions failed."""
 
 
 class DynamicPeersOwner(Protocol):
@@ -58,6 +63,9 @@ class DynamicPeers:
         """Start without ranges; ``deconfigured`` and ``rejected`` end sessions of dynamic peers."""
         self.ranges: dict[str, DynamicPeerConfig] = {}
         """The configurations, by name."""
+        self.sources = SourceHistory()
+        """How sessions with the addresses of dynamic peers ended."""
+        self._contended_until: dict[str, float] = {}
         self._context = context
         self._owner = owner
         self._deconfigured = deconfigured
@@ -74,6 +82,7 @@ class DynamicPeers:
 
     def remove(self, name: str) -> None:
         """Remove a range; its peers move to another one that contains them, or end."""
+        self._contended_until.pop(name, None)
         if self.ranges.pop(name, None) is not None:
             self._follow_ranges()
 
@@ -126,34 +135,63 @@ class DynamicPeers:
         self._owner.change_peer(peer, after)
         return True
 
+    def inherit(self, before: DynamicPeers) -> None:
+        """Take over the ranges and the history of an instance with the same name."""
+        self.ranges, self.sources = before.ranges, before.sources
+
     # ------------------------------------------------------------ connections
 
-    def has_room(self, config: DynamicPeerConfig) -> bool:
-        """Return whether a range takes another peer; a silent one may have to go."""
-        return not self._is_full(config) or self._end_silent(config)
+    def admit(self, config: DynamicPeerConfig, address: str) -> str:
+        """Return why a range does not take a connection from an address; empty if it does.
+
+        In a full range a peer without a session makes room, if its time for one is over: at once for
+        an address that has had a session. An address that took a place in vain waits before the next
+        one, longer each time.
+        """
+        is_full = self._is_full(config)
+        now = self._context.now
+        if is_full:
+            self._contended_until[config.name] = now + CONTENTION_SECONDS
+        contended = now < self._contended_until.get(config.name, 0.0)
+        if contended and self.sources.must_wait(address, now):
+            return f"{config.name} is at its limit, and sessions with the address failed"
+        if is_full and not self._make_room(config, known=self.sources.is_known(address)):
+            return f"{config.name} is at its limit of {config.limit}"
+        return ""
 
     def _is_full(self, config: DynamicPeerConfig) -> bool:
         peers = self._owner.peers.values()
         return sum(peer.dynamic == config.name for peer in peers) >= config.limit
 
-    def _end_silent(self, config: DynamicPeerConfig) -> bool:
-        """End the dynamic peer that has sent no OPEN for the longest time; False without one.
+    def _make_room(self, config: DynamicPeerConfig, *, known: bool) -> bool:
+        """End the dynamic peer that has been without a session for the longest time; False without one.
 
-        Silent connections from many addresses must not keep peers out of a limited range.
+        ``known``: for an address that has had a session.
         """
         owner = self._owner
-        latest = self._context.now - SILENT_SECONDS
-        silent: Peer | None = None
+        now = self._context.now
+        last: tuple[bool, float] | None = None
+        victim: Peer | None = None
         for peer in owner.peers.values():
-            if peer.dynamic == config.name and peer.is_silent and not owner.keeps_routes(peer):
-                since = peer.connections.primary.since
-                if since <= latest and (silent is None or since < silent.connections.primary.since):
-                    silent = peer
-        if silent is None:
+            if (
+                peer.dynamic != config.name
+                or peer.state is State.ESTABLISHED
+                or owner.keeps_routes(peer)
+            ):
+                continue
+            had_session = peer.address is not None and self.sources.is_known(peer.address)
+            since = peer.connections.primary.since
+            is_late = now - since >= (SILENT_SECONDS if peer.is_silent else HANDSHAKE_SECONDS)
+            if not (known and is_late if had_session else known or is_late):
+                continue
+            # Those without a session before go first.
+            if last is None or (had_session, since) < last:
+                last, victim = (had_session, since), peer
+        if victim is None:
             return False
-        if silent.address is not None:
-            owner.reject(silent.address, f"no OPEN came, and {config.name} is at its limit")
-        owner.end_peer(silent, self._rejected)
+        if victim.address is not None:
+            owner.reject(victim.address, f"no session came up, and {config.name} is at its limit")
+        owner.end_peer(victim, self._rejected)
         return True
 
 

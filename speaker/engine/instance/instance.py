@@ -219,6 +219,8 @@ class Instance:
 
     def _discard(self, peer: Peer) -> None:
         del self.peers[peer.name]
+        if peer.dynamic is not None and peer.address is not None and not peer.was_established:
+            self.dynamic_peers.sources.failed(peer.address, self._context.now)
         self._remove_kept_routes(peer)
         self._by_address.discard(peer)
 
@@ -316,7 +318,7 @@ class Instance:
         self.outbound.inherit(before.outbound)
         self.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections
-        self.dynamic_peers.ranges = before.dynamic_peers.ranges
+        self.dynamic_peers.inherit(before.dynamic_peers)
         for peer in before.peers.values():
             if peer.dynamic is None:
                 successor = Peer(self._context, self, peer.config)
@@ -342,9 +344,10 @@ class Instance:
             if remote[0] in self.peers:
                 self.reject(remote[0], "a peer with another address has this name")
                 return False
-            if not self.dynamic_peers.has_room(config):
+            refusal = self.dynamic_peers.admit(config, remote[0])
+            if refusal:
                 # With a Cease, so that the peer's operator does not suspect a firewall (RFC 4486).
-                self.reject(remote[0], f"{config.name} is at its limit of {config.limit}")
+                self.reject(remote[0], refusal)
                 self._context.out.append(Write(connection, (REJECTED.encode(),)))
                 self._context.out.append(Close(connection))
                 return True
@@ -387,6 +390,8 @@ class Instance:
             peer, session, before, None if departed is None else departed.source.session
         )
         self.established[peer] = established
+        if peer.dynamic is not None and peer.address is not None:
+            self.dynamic_peers.sources.established(peer.address)
         session.updates.start(
             PlainUpdates(self._context, established, self._slot),
             RouteExchange(

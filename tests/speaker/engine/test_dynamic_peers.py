@@ -12,13 +12,22 @@ from speaker.api import (
     RouteAttributes,
 )
 from speaker.engine import Engine
-from speaker.engine.inputs import NeighborFound, RemovePeer, SetPeer, TransportAccepted
+from speaker.engine.inputs import (
+    BytesReceived,
+    NeighborFound,
+    RemovePeer,
+    SetPeer,
+    TransportAccepted,
+)
+from speaker.engine.instance.source_history import MAX_SOURCES, SourceHistory
 from speaker.iana import IPV4_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
+from tests.speaker.raw import open_message
 
 A, B = "10.0.0.1", "10.0.0.2"
 OURS, THEIRS = "10.1.0.0/24", "10.2.0.0/24"
 RESTART = GracefulRestart(restart_time=60, stale_time=30)
+OPEN = open_message()
 
 
 def racks(**changes: object) -> DynamicPeerConfig:
@@ -255,3 +264,119 @@ def test_a_range_and_an_entry_that_change_together() -> None:
     assert (a.status().flaps, a.status().dynamic) == (0, True)
     assert OURS not in b.available(IPV4_UNICAST)
     assert THEIRS not in a.available(IPV4_UNICAST)
+
+
+# ------------------------------------------------------------------ the last places
+
+LIMIT = 20
+
+
+class Flood:
+    """Connections into a range, 42 a second, each with an OPEN and nothing after it."""
+
+    def __init__(self, sources: int) -> None:
+        self.network = Network()
+        self.router = self.network.host("a", A, 65001)
+        self.router.peer(racks(prefix="10.0.0.0/16", limit=LIMIT, graceful_restart=None))
+        self.sources = [f"10.0.9.{number + 1}" for number in range(sources)]
+        self.count = 0
+
+    def run(self, seconds: float) -> None:
+        """Flood for a time."""
+        for _ in range(int(seconds * 42)):
+            self.count += 1
+            address = self.sources[self.count % len(self.sources)]
+            number = -1_000_000 - self.count
+            self.router.give(TransportAccepted(number, INSTANCE, (A, 179), (address, 40000)))
+            self.router.give(BytesReceived(number, OPEN))
+            self.network.run(1 / 42)
+
+    def good(self, address: str) -> Host:
+        """Add a peer that behaves."""
+        host = self.network.host(address, address, 65100)
+        host.peer(PeerConfig(name="a", address=A, connect_retry_time=5))
+        return host
+
+
+def lose_session(flood: Flood, host: Host) -> None:
+    """Cut the connection of a peer, and have a flood take its place before it is back."""
+    for number in list(host.ends):
+        flood.network.cut(host, number)
+    flood.run(1)
+    host.give(RemovePeer(INSTANCE, "a"))
+    flood.run(1)
+    host.peer(PeerConfig(name="a", address=A, connect_retry_time=5))
+
+
+@pytest.mark.parametrize("sources", [42, 250])
+def test_h03_a_peer_that_was_up_has_its_place_in_a_flooded_range(sources: int) -> None:
+    flood = Flood(sources)
+    good = flood.good("10.0.0.2")
+    flood.run(5)
+    assert good.status().established
+    lose_session(flood, good)
+    flood.run(3)
+    assert good.status().established
+    flood.run(20)
+    assert good.status().flaps == 0
+
+
+@pytest.mark.parametrize("sources", [21, 42, 100])
+def test_h03_a_new_peer_gets_a_place_in_a_range_that_few_sources_flood(sources: int) -> None:
+    flood = Flood(sources)
+    flood.run(20)
+    good = flood.good("10.0.0.2")
+    flood.run(25)
+    assert good.status().established
+    assert next(flood.router.engine.instances()).refused > 100
+
+
+def test_a_peer_that_was_up_does_not_take_the_place_of_another_one() -> None:
+    flood = Flood(1)
+    hosts = [flood.good(f"10.0.1.{number}") for number in range(1, LIMIT + 2)]
+    flood.network.run(60)
+    up = [host for host in hosts if host.status().established]
+    assert len(up) == LIMIT
+    (late,) = [host for host in hosts if host not in up]
+    up[0].give(RemovePeer(INSTANCE, "a"))
+    flood.network.run(130)
+    assert late.status().established
+    up[0].peer(PeerConfig(name="a", address=A, connect_retry_time=5))
+    flood.network.run(60)
+    assert not up[0].status().established
+    assert all(host.status().flaps == 0 for host in (late, *up[1:]))
+
+
+def test_without_a_full_range_no_address_waits() -> None:
+    flood = Flood(5)
+    flood.run(10)
+    assert next(flood.router.engine.instances()).refused == 0
+
+
+def test_the_memory_of_addresses_is_bounded() -> None:
+    history = SourceHistory()
+    for number in range(3 * MAX_SOURCES):
+        history.established(f"known {number}")
+        history.failed(f"failed {number}", 0.0)
+    assert history.is_known(f"known {3 * MAX_SOURCES - 1}")
+    assert not history.is_known("known 0")
+    assert history.must_wait(f"failed {3 * MAX_SOURCES - 1}", 1.0)
+    assert not history.must_wait("failed 0", 1.0)
+
+
+def test_an_address_waits_longer_after_each_failure() -> None:
+    history = SourceHistory()
+    now, pauses = 0.0, []
+    for _ in range(8):
+        history.failed(B, now)
+        end = now
+        while history.must_wait(B, end):
+            end += 1
+        pauses.append(end - now)
+        now = end
+    assert pauses == [5, 10, 20, 40, 60, 60, 60, 60]
+    history.failed(B, now + 300)
+    assert not history.must_wait(B, now + 305)
+    history.established(B)
+    history.failed(B, now + 310)
+    assert not history.must_wait(B, now + 310)
