@@ -91,6 +91,7 @@ class OfflineIntent:
         self.settings = settings
         self.resources = Tables(self.db, kinds_of(dialect_types))
         self.intent = IntentTables(self.db)
+        self._is_empty = loaded.is_empty
         _store(self.db, self.resources, loaded)
         instances = [
             dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
@@ -113,8 +114,11 @@ class OfflineIntent:
         self._compiler.run()
 
     def unknown_node(self) -> str:
-        """Return a sentence if manifests have Nodes, but not this one; else an empty text."""
-        names = sorted(row.metadata.name for row in self.resources.nodes.all(self.db.snapshot()))
+        """Return a sentence if manifests have Nodes and not this one, or nothing; else ``""``."""
+        snapshot = self.db.snapshot()
+        names = sorted(row.metadata.name for row in self.resources.nodes.all(snapshot))
+        if self._is_empty:
+            return f"there is no Node {self.settings.node}: there are no manifests"
         if not names or self.settings.node in names:
             return ""
         plural = "s" * (len(names) != 1)

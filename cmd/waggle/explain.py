@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cells.api.client import get
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
-from waggle.intent_flags import add_intent_flags, offline_settings
+from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.tables import NONE, Column
 
@@ -107,6 +108,13 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.filename) != bool(args.node):
         output.complain("waggle explain", "-f and --node go together")
         return output.EXIT_USAGE
+    if args.filename and args.socket:
+        output.complain("waggle explain", "--socket: -f explains manifests, without an agent")
+        return output.EXIT_USAGE
+    if not args.filename and (offline := given_intent_flags(args, args.dialects)):
+        text = f"{offline[0]}: only with -f; an agent explains with its own options"
+        output.complain("waggle explain", text)
+        return output.EXIT_USAGE
     if args.received and args.target is None:
         output.complain("waggle explain", "--received needs a prefix or an address")
         return output.EXIT_USAGE
@@ -156,11 +164,23 @@ def _is_missing(item: dict[str, Any]) -> bool:
 def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
     query = {"peer": args.peer, "instance": args.instance}
     if args.received:
+        kind, path = "ReceivedExplainList", "/v1/explain-received"
         query["prefix"] = args.target
-        path = "/v1/explain-received"
-        return ask_agent.read("explain", "ReceivedExplainList", args, path, query)
-    query["target"] = args.target
-    return ask_agent.read("explain", "ExplainList", args, "/v1/explain", query)
+    else:
+        kind, path = "ExplainList", "/v1/explain"
+        query["target"] = args.target
+    socket = args.socket or ask_agent.default_socket()
+
+    def ask() -> dict[str, Any]:
+        try:
+            return get(socket, path, query)
+        except ask_agent.AgentError as error:
+            if error.code != "BadRequest":
+                raise
+            # Of the arguments, and not of the agent.
+            return output.document(kind, [], [{"code": error.code, "message": str(error)}])
+
+    return ask_agent.answer("explain", kind, args, ask)
 
 
 def _offline(args: argparse.Namespace) -> dict[str, Any]:
@@ -181,8 +201,17 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
     except NothingFoundError as error:
         return rejected("NotFound", error)
     if not items:
-        return rejected("NotFound", LookupError("no peer of that name"))
+        return rejected("NotFound", LookupError(_no_peer(args)))
     return output.document(kind, msgspec.to_builtins(items))
+
+
+def _no_peer(args: argparse.Namespace) -> str:
+    named = [f"{flag} {value}" for flag, value in _choice(args) if value is not None]
+    return f"no such peer: {' '.join(named)}" if named else f"the node {args.node} has no peers"
+
+
+def _choice(args: argparse.Namespace) -> list[tuple[str, str | None]]:
+    return [("--peer", args.peer), ("--instance", args.instance)]
 
 
 def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> OfflineIntent:

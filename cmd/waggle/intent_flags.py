@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -22,18 +22,26 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T", bound=Options)
+SECRETS_NAMESPACE: Final = "kube-system"
 
 
 def add_intent_flags(parser: argparse._ActionsContainer, dialects: Dialects) -> None:
     """Add the flags."""
     parser.add_argument(
         "--secrets-namespace",
-        default="kube-system",
         metavar="NAME",
-        help="namespace of the Secrets with TCP MD5 passwords (default: %(default)s)",
+        help=f"namespace of the Secrets with TCP MD5 passwords (default: {SECRETS_NAMESPACE})",
     )
     for item in _settings(dialects):
         _add(parser, item)
+
+
+def given_intent_flags(args: argparse.Namespace, dialects: Dialects) -> list[str]:
+    """Return the flags of `add_intent_flags` that are given."""
+    secrets = [] if args.secrets_namespace is None else ["--secrets-namespace"]
+    return secrets + [
+        item.flag for item in _settings(dialects) if getattr(args, item.flag) is not None
+    ]
 
 
 def offline_settings(args: argparse.Namespace, dialects: Dialects) -> OfflineSettings:
@@ -42,7 +50,7 @@ def offline_settings(args: argparse.Namespace, dialects: Dialects) -> OfflineSet
 
     return OfflineSettings(
         args.node,
-        args.secrets_namespace,
+        SECRETS_NAMESPACE if args.secrets_namespace is None else args.secrets_namespace,
         _read(args, "", IntentOptions),
         {name: _read(args, name, kind) for name, kind in dialects.options.items()},
     )

@@ -77,8 +77,11 @@ def run(args: argparse.Namespace) -> int:
     answer["items"].sort(key=output.peer_order)
     named = args.peer or args.instance
     if args.output not in ("table", "wide"):
+        is_missing = named and not answer["items"]
+        if is_missing:
+            answer["errors"] = [{"code": "NotFound", "message": _not_found(named)}]
         output.dump(answer, args.output)
-        return output.EXIT_NOT_FOUND if named and not answer["items"] else output.EXIT_OK
+        return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
     if not answer["items"]:
         return _explain_absence(answer, named)
     now = output.read_time(answer["generatedAt"])
@@ -91,11 +94,15 @@ def run(args: argparse.Namespace) -> int:
     return output.EXIT_OK
 
 
+def _not_found(name: str) -> str:
+    return f"no peer or instance of that name: {name}"
+
+
 def _explain_absence(answer: dict[str, Any], named: str | None) -> int:
     """Print why there are no peers, or none of a name; returns the exit status."""
     problems = answer.get("problems", [])
     if named:
-        text = f"no peer or instance of that name: {named}"
+        text = _not_found(named)
     elif problems:
         text = "no peers, for the problems of the configuration:"
     else:

@@ -57,7 +57,7 @@ def add_parser(
                 EXIT_OK: "success, also with problems",
                 EXIT_ERROR: "problems and --strict",
                 EXIT_USAGE: "wrong usage, or unreadable input",
-                EXIT_NOT_FOUND: "no peers: manifests have Nodes, and not this one",
+                EXIT_NOT_FOUND: "no peers: manifests have Nodes, and not this one, or there are none",
             }
         ),
     )

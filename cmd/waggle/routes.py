@@ -148,8 +148,16 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
     items = ahead.in_order(of_peers=selection.table != "available")
     first = next(items, None)
     found = chain(() if first is None else (first,), items)
+    is_missing = selection.prefix is not None and first is None
     if args.output not in ("table", "wide"):
-        output.dump_list(answer.head, found, lambda: answer.rest, args.output)
+
+        def rest() -> Mapping[str, Any]:
+            if not is_missing or answer.head.get("errors") or answer.rest.get("errors"):
+                return answer.rest
+            text = _no_routes(selection, args.peer, is_kept=True)
+            return {**answer.rest, "errors": [{"code": "NotFound", "message": text}]}
+
+        output.dump_list(answer.head, found, rest, args.output)
     elif first is not None:
         columns, draw = DRAWN[selection.table]
         if selection.table == "available" and ahead.may_be_of_several_instances:
@@ -162,7 +170,7 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
     if args.output in ("table", "wide"):
         for note in _notes(answer, selection, args, missing, empty=first is None):
             output.complain("waggle routes", note)
-    if missing or (selection.prefix is not None and first is None):
+    if missing or is_missing:
         return output.EXIT_NOT_FOUND
     return output.EXIT_OK
 

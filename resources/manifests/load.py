@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
-from resources.manifests.files import MISSING, scan, unreadable
+from resources.manifests.files import MISSING, as_text, scan, unreadable
 from resources.manifests.parse import Parsed, Rejected, Rewrite, parse_file, size_limit
 from resources.source import Replace, SourceProblem
 
@@ -35,6 +35,13 @@ class Loaded(NamedTuple):
     """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
     rejected: tuple[Rejected, ...] = ()
     """The invalid objects."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the paths have no objects of any kind, and no files that might."""
+        has_objects = any(event.objects for _, event in self.replacements)
+        files = [problem for problem in self.problems if problem.message != NO_MANIFESTS]
+        return not (has_objects or files or self.unread)
 
 
 def read_file(path: str, size: int, parse: Callable[[str, bytes], Parsed]) -> Parsed | str:
@@ -65,12 +72,16 @@ def load(
 
     ``rewrite`` replaces objects before they are decoded.
 
-    Raises `UnreadablePathError` for a path that does not exist.
+    Raises `UnreadablePathError` for a path that does not exist or cannot be read; what cannot be read
+    in a directory is a problem of that entry.
     """
     given = list(paths)
     found = scan(root for root in given if root != STANDARD_INPUT or stdin is None)
     for root in found.missing:
         raise UnreadablePathError(root, MISSING)
+    for root in map(as_text, given):
+        if root in found.skipped:
+            raise UnreadablePathError(root, found.skipped[root])
     catalog = Catalog(kinds)
     rejected: list[Rejected] = []
 
@@ -80,6 +91,8 @@ def load(
     for path, sign in found.files.items():
         content = read_file(path, sign.size, parse)
         if isinstance(content, str):
+            if path in given:
+                raise UnreadablePathError(path, content)
             catalog.fail(path, content)
         else:
             catalog.put(path, content)

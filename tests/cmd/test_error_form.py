@@ -97,6 +97,9 @@ def test_the_programs_import_nothing_from_the_current_folder(
 def test_manifests_in_a_folder_called_resources_are_rendered(tmp_path: Path) -> None:
     (tmp_path / "resources").mkdir()
     (tmp_path / "resources" / "__init__.py").write_text("")
+    (tmp_path / "resources" / "n.yaml").write_text(
+        "{apiVersion: v1, kind: Node, metadata: {name: n}}"
+    )
     words = ["waggle", "render", "-f", "resources", "--node", "n"]
     assert run(words, tmp_path, PYTHONPATH=".").returncode == 0
 

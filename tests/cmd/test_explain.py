@@ -100,13 +100,48 @@ def test_without_a_target_the_missing_routes_are_explained(
     assert len(json.loads(capsys.readouterr().out)["items"]) == 3
 
 
-def test_an_unknown_target_is_exit_4_and_an_invalid_one_exit_1(
+def test_an_unknown_target_is_exit_4_and_an_invalid_one_exit_2(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "192.0.2.9", "--socket", str(path)]) == 4
     assert capsys.readouterr() == ("", "waggle explain: nothing has 192.0.2.9\n")
-    assert main(["explain", "not/a/target", "--socket", str(path)]) == 1
+    assert main(["explain", "not/a/target", "--socket", str(path)]) == 2
     assert capsys.readouterr().err == "waggle explain: not/a/target is no target\n"
+    assert main(["explain", "not/a/target", "--socket", str(path), "-o", "json"]) == 2
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error == {"code": "BadRequest", "message": "not/a/target is no target"}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--drain", "withdraw"],
+        ["--secrets-namespace", "kube-system"],
+        ["--always-block", "10.0.0.0/8"],
+    ],
+)
+def test_options_of_manifests_are_refused_without_them(
+    flags: list[str], path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--socket", str(path), *flags]) == 2
+    text = f"waggle explain: {flags[0]}: only with -f; an agent explains with its own options\n"
+    assert capsys.readouterr() == ("", text)
+
+
+def test_the_socket_of_an_agent_is_refused_with_manifests(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "-f", SCENARIO, "--node", "n", "--socket", str(path)]) == 2
+    assert "--socket: -f explains manifests, without an agent" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [[], ["10.0.0.0/8", "--received"]])
+def test_manifests_without_the_node_are_exit_4(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", *flags, "-f", str(tmp_path), "--node", "n"]) == 4
+    text = "waggle explain: there is no Node n: there are no manifests\n"
+    assert capsys.readouterr() == ("", text)
 
 
 def test_manifests_are_explained_without_an_agent(capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,8 +172,13 @@ def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "waggle peers: no peer or instance of that name: tor-9\n"
+    for form in ("json", "yaml", "jsonl"):
+        assert main(["peers", "--peer", "tor-9", "--socket", str(path), "-o", form]) == 4
+        assert "no peer or instance of that name: tor-9" in capsys.readouterr().out
     assert main(["peers", "--peer", "tor-9", "--socket", str(path), "-o", "json"]) == 4
-    assert json.loads(capsys.readouterr().out)["items"] == []
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["items"] == []
+    assert [error["code"] for error in answer["errors"]] == ["NotFound"]
 
 
 def test_no_peers_are_one_sentence_on_stderr(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,36 @@ def test_a_node_that_the_manifests_do_not_have_is_an_error_with_those_that_they_
     line = capsys.readouterr().err
     sentence = "there is no Node node-2; the Node of the manifests: node-1"
     assert line == f"waggle {command}: {sentence}\n"
+
+
+@pytest.mark.parametrize("command", [["render", "--node", "n"], ["check"]])
+@pytest.mark.parametrize("what", ["loop", "pipe", "nothing"])
+def test_a_path_that_cannot_be_read_is_exit_2(
+    what: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.yaml"
+    reason = {
+        "loop": "cannot be read: Too many levels of symbolic links",
+        "pipe": "is not a regular file",
+        "nothing": "there is no such file or directory",
+    }[what]
+    if what == "loop":
+        path.symlink_to(path)
+    elif what == "pipe":
+        os.mkfifo(path)
+    assert main([*command, "-f", str(path)]) == 2
+    assert capsys.readouterr() == ("", f"waggle {command[0]}: {path}: {reason}\n")
+    if what != "nothing":
+        # In a directory it is a problem beside others.
+        assert main(["check", "-f", str(tmp_path)]) == 1
+        assert reason in capsys.readouterr().out
+
+
+def test_a_directory_without_the_node_is_exit_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["render", "-f", str(tmp_path), "--node", "n"]) == 4
+    assert "there is no Node n: there are no manifests" in capsys.readouterr().err
 
 
 def test_a_node_needs_no_node_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -213,7 +213,11 @@ def test_a_prefix_or_address_without_a_route_is_exit_4(
         "waggle routes: no advertised ipv4 route of peer tor-1 that contains 192.0.2.1\n"
     )
     assert main(["routes", "192.0.2.1", "-o", "json", "--socket", str(path)]) == 4
-    assert json.loads(capsys.readouterr().out)["items"] == []
+    answer = json.loads(capsys.readouterr().out)
+    text = "no advertised route that contains 192.0.2.1"
+    assert (answer["items"], answer["errors"]) == ([], [{"code": "NotFound", "message": text}])
+    assert main(["routes", "192.0.2.1", "-o", "jsonl", "--socket", str(path)]) == 4
+    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
