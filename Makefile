@@ -47,7 +47,7 @@ manifests: $(VENV)/.installed-dev  ## write what is generated under deploy/: CRD
 compiled: $(VENV)/.installed-dev  ## the speaker's hot path as C, in build/compiled, and a wheel of it in dist (needs gcc)
 	@command -v cc >/dev/null || { echo "a C compiler is missing. On Debian and Ubuntu: apt-get install gcc libc6-dev"; exit 1; }
 	@rm -rf build/compiled && mkdir -p build/compiled
-	@cp -r pyproject.toml README.md LICENSE cells cmd examples reconcilers resources speaker statedb build/compiled
+	@cp -r pyproject.toml README.md LICENSE cells cmd docs examples reconcilers resources speaker statedb build/compiled
 	@cd build/compiled && HATCH_BUILD_HOOKS_ENABLE=1 $(CURDIR)/$(BIN)/python -m pip --quiet --disable-pip-version-check wheel . --no-deps --no-build-isolation -w $(CURDIR)/dist
 	@ls dist/*.whl
 

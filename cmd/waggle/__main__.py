@@ -44,6 +44,7 @@ COMMANDS = (
     "replay",
     "router",
     "demo",
+    "docs",
 )
 """Modules of this package with ``add_parser(subparsers)`` and ``run(args)``, which returns the exit
 status. ``add_parser`` imports nothing slow."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from resources.pages import reference
 from waggle.dialects import Dialects
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import (
@@ -36,7 +37,7 @@ def add_parser(
         description="Convert objects of manifests to the equivalent objects of another API or "
         "version, and print them; writes nothing to a cluster. Other objects among the manifests "
         "(Nodes, pools) make the result more exact. Settings without an equivalent are omitted, with "
-        "a note on standard error. docs/cli.md lists the conversions.",
+        f"a note on standard error. {reference('cli')} lists the conversions.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "success, also with notes",

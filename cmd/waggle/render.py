@@ -9,6 +9,7 @@ from typing import Any
 
 from cells.api.model import problem_text
 from resources.option_declarations import InvalidOption
+from resources.pages import reference
 from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
@@ -51,7 +52,7 @@ def add_parser(
         NAME,
         help="compile manifests to the peers and routes of a node, offline",
         description="Compile manifests, and print the instances, peers and routes of one node, with "
-        "the origins of each route, and every problem. docs/render.md describes the JSON.",
+        f"the origins of each route, and every problem. {reference('render')} describes the JSON.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "success, also with problems",

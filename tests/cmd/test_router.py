@@ -259,7 +259,7 @@ def test_an_invalid_file_is_one_sentence_with_the_key(
     message = capsys.readouterr().err
     assert sentence in message
     assert message.startswith(f"waggle router: {path}: ")
-    assert message.endswith("; docs/router.md describes the file\n")
+    assert message.endswith("; waggle docs router describes the file\n")
     assert not re.search(r"`|Expected|int\b|str\b", message.removeprefix(f"waggle router: {path}"))
     assert message.count("\n") == 1
 
@@ -297,7 +297,9 @@ def test_all_problems_of_a_file_are_reported_at_once_each_in_its_line(
     path = write(tmp_path, FAULTY)
     assert command("check", str(path)) == 2
     lines = (
-        capsys.readouterr().err.removesuffix("; docs/router.md describes the file\n").splitlines()
+        capsys.readouterr()
+        .err.removesuffix("; waggle docs router describes the file\n")
+        .splitlines()
     )
     assert [line.removeprefix(f"waggle router check: {path}: ") for line in lines] == [
         "policies.edge.default: 'acept' is not a known value: accept, reject; did you mean accept?",

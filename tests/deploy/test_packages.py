@@ -104,3 +104,15 @@ def test_the_demo_of_the_wheel_runs_outside_of_the_checkout(installed: Path) -> 
     assert {"198.51.100.10/32", "10.244.1.0/24"} <= {
         line.split()[0] for line in done.stdout.splitlines()
     }
+
+
+def test_the_wheel_has_the_pages(installed: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "waggle", "docs", "router"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == (ROOT / "docs" / "router.md").read_text()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from resources.pages import reference
 from speaker.iana import ROLES, Role
 from speaker.message import HEADER_SIZE
 from speaker.negotiated import Negotiated
@@ -39,7 +40,9 @@ def _why(error: Exception) -> str:
         case KeyError():
             return f"the key {str(error.args[0])!r} is missing"
         case TypeError() | AttributeError():
-            return "the line is not an object with texts and numbers as docs/cli.md describes"
+            return (
+                f"the line is not an object with texts and numbers as {reference('cli')} describes"
+            )
         case UnicodeDecodeError():
             return "not text: neither hexadecimal digits nor JSON"
         case OSError():

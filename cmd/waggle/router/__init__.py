@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resources.pages import reference
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses, positive
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "router",
         help="run the speaker alone, as a small BGP router",
         description="Run a small BGP router until SIGTERM, or perform an action on a running one. "
-        "docs/router.md describes the configuration file.",
+        f"{reference('router')} describes the configuration file.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "ended by SIGTERM or SIGINT, or action performed",
@@ -210,7 +211,7 @@ def _check(path: Path) -> int:
 
 def _invalid(error: ConfigError, action: str) -> int:
     *others, last = error.sentences
-    for sentence in (*others, f"{last}; docs/router.md describes the file"):
+    for sentence in (*others, f"{last}; {reference('router')} describes the file"):
         complain(_command(action), sentence)
     return EXIT_USAGE
 

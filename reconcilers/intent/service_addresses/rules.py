@@ -18,6 +18,7 @@ from reconcilers.options import IntentOptions
 from reconcilers.prefixes import PrefixSet, host_route
 from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
+from resources.pages import reference
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
 AGGREGATE_TOO_SHORT: Final = "AggregateTooShort"
@@ -169,7 +170,7 @@ def unrestricted(rules: AddressRules) -> list[str]:
         "any address that a user writes into a Service is advertised, but for those of the cluster"
     )
     remedy = "--advertise-allow CIDR or --advertise-namespaces=annotated restricts them"
-    return [f"{text}: {remedy} (docs/service-addresses.md)"]
+    return [f"{text}: {remedy} ({reference('service-addresses')})"]
 
 
 _SETS: Final = ("own", "peers", "next_hops", "gateways")

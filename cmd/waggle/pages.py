@@ -1,0 +1,28 @@
+"""The pages of the documentation: where they are."""
+
+from __future__ import annotations
+
+import errno
+import importlib.metadata
+from pathlib import Path
+from typing import Final
+
+FIRST_PAGE: Final = "install.md"
+"""A page by which the folder of a wheel is found."""
+
+
+def folder() -> Path:
+    """Return the folder of the pages: of a checkout, or of a wheel. Raises FileNotFoundError."""
+    checkout = Path(__file__).resolve().parents[2] / "docs"
+    if (checkout / FIRST_PAGE).is_file():
+        return checkout
+    for file in importlib.metadata.files("waggle-bgp") or ():
+        if file.parts[-4:] == ("share", "waggle", "docs", FIRST_PAGE):
+            return Path(str(file.locate())).resolve().parent
+    raise FileNotFoundError(errno.ENOENT, "the pages are not installed", "share/waggle/docs")
+
+
+def names(directory: Path) -> tuple[str, ...]:
+    """Return the names of the pages: paths without the suffix."""
+    found = (path.relative_to(directory) for path in directory.rglob("*.md"))
+    return tuple(sorted(path.with_suffix("").as_posix() for path in found))

@@ -1,0 +1,13 @@
+"""How messages refer to the pages of the documentation; `waggle docs` prints them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BASE_URL: Final = ""
+"""Where the pages are published, with a slash at the end; empty while they are not."""
+
+
+def reference(name: str) -> str:
+    """Return how a message refers to a page: its URL, or the command that prints it."""
+    return f"{BASE_URL}{name}.md" if BASE_URL else f"waggle docs {name}"

@@ -1,0 +1,251 @@
+"""The `sh` blocks of docs/: each command is run, here or by another test, or has a reason why not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.daemon import Daemon
+from tests.support.kubernetes import assets
+from tests.support.kubernetes.accounts import CRDS, put
+from tests.support.kubernetes.assets import Assets
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+CONTAINERS = "needs a container runtime"
+NODES = "needs the nodes of a real cluster"
+LONG = "downloads and installs all dependencies: over a minute"
+HOST = "changes the host: users, units, files of root"
+NOT_RUN = {
+    r"docker ": CONTAINERS,
+    r"kind ": CONTAINERS,
+    r"curl -sfL https://get.k3s.io": NODES,
+    r"export KUBECONFIG=/etc/rancher": NODES,
+    r"kubectl --namespace waggle-system rollout status": NODES,
+    r"pipx install": LONG,
+    r"(python3 -m venv|/opt/waggle/bin/)": LONG,
+    r"waggle --version$": LONG + "; tests/cmd/test_main.py runs it",
+    r"waggle demo --once$": "tests/cmd/test_demo.py runs it, on ports of its own",
+    r"(useradd|userdel|mkdir -p /etc|rm -r /etc|systemctl|journalctl)": HOST,
+    r"waggle status --socket /run": HOST,
+}
+"""Beginnings of commands that no test runs as they are, with the reason."""
+PAGES_NOT_RUN = {"kind.md": CONTAINERS}
+BY_TEST_INSTALL = frozenset(
+    re.findall(r'reader\.do\("([^"]+)"\)', (Path(__file__).parent / "test_install.py").read_text())
+)
+"""Sections of docs/install.md that tests/deploy/test_install.py runs."""
+
+
+class Command(NamedTuple):
+    """One line of a block."""
+
+    page: str
+    section: str
+    line: str
+
+    @property
+    def reason(self) -> str:
+        """Why it is not run here; empty if it is."""
+        if self.page == "install.md" and self.section in BY_TEST_INSTALL:
+            return "tests/deploy/test_install.py runs it"
+        found = (why for pattern, why in NOT_RUN.items() if re.match(pattern, self.line))
+        return next(found, PAGES_NOT_RUN.get(self.page, ""))
+
+
+def commands() -> Iterator[Command]:
+    """Yield the commands of all blocks."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        text = page.read_text()
+        for block in BLOCK.finditer(text):
+            section = re.findall(r"^## +(.+)$", text[: block.start()], re.MULTILINE)
+            for line in block[2].splitlines():
+                stripped = re.sub(r"\s+#.*", "", line).strip()
+                if stripped:
+                    yield Command(page.name, section[-1] if section else "", stripped)
+
+
+RUN = [command for command in commands() if not command.reason]
+CLUSTER = [command for command in RUN if "kubectl" in command.line]
+AGENT = [command for command in RUN if re.match("waggle-agent|curl", command.line)]
+OFFLINE = [command for command in RUN if command not in CLUSTER and command not in AGENT]
+
+
+def test_each_reason_is_that_of_a_command() -> None:
+    lines = [command.line for command in commands()]
+    for pattern in NOT_RUN:
+        assert any(re.match(pattern, line) for line in lines), pattern
+    assert len(BY_TEST_INSTALL) >= 6
+    assert len(RUN) >= 9
+
+
+class Shell(NamedTuple):
+    """A shell in a copy of what a reader has."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, line: str) -> str:
+        """Run a command; returns its output."""
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", line],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """The project's programs, its examples and its chart."""
+    for name in ("deploy", "examples"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    draft = ROOT / "tests" / "reconcilers" / "antrea" / "drafts"
+    shutil.copy(next(iter(sorted(draft.rglob("*.yaml")))), tmp_path / "draft.yaml")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in ("waggle", "waggle-agent"):
+        path = programs / program
+        path.write_text(f'#!/bin/sh\nexec {sys.executable} -m {program.replace("-", "_")} "$@"\n')
+        path.chmod(0o755)
+    environment = {
+        "HOME": str(tmp_path),
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "WAGGLE_API_SOCKET": str(tmp_path / "agent.sock"),
+        "WAGGLE_HTTP_ADDRESS": "127.0.0.1:0",
+        # There is no router, for which an agent would wait.
+        "WAGGLE_READY_TIMEOUT_SECONDS": "1",
+    }
+    return Shell(tmp_path, environment)
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("command", OFFLINE, ids=lambda command: f"{command.page}: {command.line}")
+def test_a_command_without_agent_and_cluster_succeeds(shell: Shell, command: Command) -> None:
+    assert shell.run(command.line) or ">" in command.line
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("command", AGENT, ids=lambda command: f"{command.page}: {command.line}")
+def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -> None:
+    starts = command.line.startswith("waggle-agent")
+    dialect = "antrea" if command.page == "antrea.md" else "cilium"
+    own = f"waggle-agent --manifests examples/quickstart --node-name node-1 --enable-cell {dialect}"
+    if dialect == "antrea":
+        own = "waggle-agent --manifests examples/antrea --node-name edge-7 --enable-cell antrea"
+    line = command.line if starts else own
+    agent = Daemon(
+        "agent",
+        ["bash", "-c", f"cd {shell.folder} && exec {line}"],
+        log=shell.folder / "agent.log",
+        environment=shell.environment,
+    )
+    agent.start()
+    try:
+        if starts:
+            eventually(lambda: shell.run("waggle peers -o json"), within=60, context=agent.tail)
+        else:
+            there = command.line.replace(
+                "/run/waggle/agent.sock", shell.environment["WAGGLE_API_SOCKET"]
+            )
+            eventually(lambda: shell.run(there), within=60, context=agent.tail)
+    finally:
+        agent.stop()
+
+
+@pytest.fixture
+def cluster(shell: Shell, apiserver: ApiServer) -> Iterator[Shell]:
+    """A cluster with Cilium's pools, and with the namespace of an example."""
+    found = assets.find()
+    assert isinstance(found, Assets)
+    (shell.folder / "bin" / "kubectl").symlink_to(found.kubectl)
+    shell.environment["KUBECONFIG"] = str(apiserver.kubeconfig)
+    eventually(lambda: _check_no_definitions(apiserver), within=90)
+    names = {"kind": "CiliumLoadBalancerIPPool", "plural": "ciliumloadbalancerippools"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    pools = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ciliumloadbalancerippools.cilium.io"},
+        "spec": {"group": "cilium.io", "names": names, "scope": "Cluster", "versions": [version]},
+    }
+    put(apiserver, CRDS, pools)
+    put(
+        apiserver,
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+    )
+    yield shell
+    for item in apiserver.request("GET", CRDS).body["items"]:
+        apiserver.request("DELETE", f"{CRDS}/{item['metadata']['name']}")
+    # Not the namespace, which would be ending for ever: no controller runs.
+    objects = list(yaml.safe_load_all((ROOT / "deploy" / "manifests" / "waggle.yaml").read_text()))
+    others = yaml.safe_dump_all(one for one in objects if one and one["kind"] != "Namespace")
+    apiserver.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", text=others)
+    eventually(lambda: _check_no_definitions(apiserver), within=90)
+
+
+def _check_no_definitions(server: ApiServer) -> None:
+    items = server.request("GET", CRDS).body["items"]
+    for item in items:
+        if "deletionTimestamp" in item["metadata"]:
+            again = {"metadata": {"annotations": {"again": item["metadata"]["resourceVersion"]}}}
+            path = f"{CRDS}/{item['metadata']['name']}"
+            server.request("PATCH", path, again, "merge-patch+json")
+    assert not items
+
+
+POLICY = {
+    "apiVersion": "cilium.io/v2alpha1",
+    "kind": "CiliumBGPPeeringPolicy",
+    "metadata": {"name": "rack0"},
+    "spec": {
+        "virtualRouters": [
+            {"localASN": 65001, "neighbors": [{"peerAddress": "192.0.2.1/32", "peerASN": 65000}]}
+        ]
+    },
+}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "page-commands"}}
+
+
+@pytest.mark.apiserver
+@pytest.mark.program
+@pytest.mark.timeout(300)
+def test_the_commands_of_a_cluster_succeed_one_after_the_other(cluster: Shell) -> None:
+    assert len(CLUSTER) >= 5
+    creates = [command for command in CLUSTER if "create -f" in command.line]
+    for number, command in enumerate(creates):
+        if number:
+            # What is there stays, which kubectl reports as an error.
+            with pytest.raises(AssertionError, match="AlreadyExists"):
+                cluster.run(command.line)
+        else:
+            cluster.run(command.line)
+    eventually(
+        lambda: cluster.run("kubectl get ciliumbgppeeringpolicies,ciliumloadbalancerippools"),
+        within=60,
+    )
+    (cluster.folder / "objects.yaml").write_text(yaml.safe_dump_all([POLICY, NODE]))
+    cluster.run("kubectl apply -f objects.yaml")
+    for command in CLUSTER:
+        if command not in creates:
+            cluster.run(command.line)
+    assert "CiliumBGPClusterConfig" in (cluster.folder / "v2.yaml").read_text()
+    cluster.run("kubectl delete -f objects.yaml")

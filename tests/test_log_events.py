@@ -1,0 +1,91 @@
+"""docs/log-events.md: every event that the programs log, with its level, message and values."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("cells", "cmd", "reconcilers", "resources", "speaker", "statedb")
+PAGE = ROOT / "docs" / "log-events.md"
+ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]+) \|", re.MULTILINE)
+
+
+class Event(NamedTuple):
+    """An event in the code."""
+
+    name: str
+    level: str
+    message: str
+
+
+def _texts(node: ast.expr | None) -> list[str]:
+    """Return the texts that an expression may be: of a condition both, of another value none."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.IfExp):
+        return [*_texts(node.body), *_texts(node.orelse)]
+    return []
+
+
+@functools.cache
+def events() -> tuple[Event, ...]:
+    """Return the events of log calls, and those of helpers that log what they are given."""
+    return tuple(_events())
+
+
+def _events() -> Iterator[Event]:
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            text = path.read_text()
+            # Most modules log nothing, and parsing takes its time.
+            if not re.search(r"event_name|LogLines\(|DialectFailures\(", text):
+                continue
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call):
+                    yield from _of_call(node)
+                elif isinstance(node, ast.Dict):
+                    for key, value in zip(node.keys, node.values, strict=True):
+                        if _texts(key) == ["event_name"]:
+                            yield from (Event(name, "", "") for name in _texts(value))
+
+
+def _of_call(call: ast.Call) -> Iterator[Event]:
+    called = ast.unparse(call.func).rpartition(".")[2]
+    texts = [text for argument in call.args for text in _texts(argument)]
+    if called == "LogLines":
+        _, message, *names = texts
+        yield from (Event(name, "warning", message) for name in names)
+    elif called == "DialectFailures":
+        message, name = texts
+        yield Event(name, "error", message)
+    for keyword in call.keywords:
+        if keyword.arg == "event_name":
+            names, messages = _texts(keyword.value), _texts(call.args[0]) if call.args else []
+            for i, name in enumerate(names):
+                one = messages[i : i + 1] if len(messages) == len(names) else messages
+                yield Event(name, called, ", or ".join(one))
+
+
+def test_every_event_is_listed_with_its_level_and_message() -> None:
+    listed = {
+        name: (level, message.strip()) for name, level, message in ROW.findall(PAGE.read_text())
+    }
+    found = {event.name: event for event in events()}
+    assert len(found) > 70
+    assert sorted(listed) == sorted(found)
+    for event in found.values():
+        level, message = listed[event.name]
+        if event.message:
+            assert (level, message) == (event.level, event.message), event.name
+
+
+def test_a_page_names_no_event_that_there_is_not() -> None:
+    known = {event.name for event in events()}
+    for page in (ROOT / "docs").rglob("*.md"):
+        for name in re.findall(r"event=([a-z][\w.-]+)", page.read_text()):
+            assert name.rstrip(".") in known, f"{page.name}: {name}"
