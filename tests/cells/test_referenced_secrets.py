@@ -85,7 +85,7 @@ def test_a_dialect_that_fails_is_named_in_health_and_log_until_it_works_again() 
             tables.of(BEACON).upsert(txn, BEACON.decode(beacon()))
         await until(lambda: len(source.followed) == 2)
         assert source.followed[-1] == {("bgp", "k"), ("bgp", "mine")}
-        assert status() == (Level.OK, "2 Secrets are referred to")
+        assert status() == (Level.OK, "watches 2 Secrets by name")
         job.cancel()
 
     asyncio.run(scenario())
