@@ -129,6 +129,8 @@ class ApiServer:
         self.bookmark_every: float | None = None
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         """Verb, plural and query of each request."""
+        self.paths: list[tuple[str, str]] = []
+        """Verb and path of each request."""
         self._scripts: dict[tuple[str, str], deque[Answer]] = {}
         self._always: dict[tuple[str, str], Answer] = {}
         self._changed = asyncio.Event()
@@ -239,6 +241,7 @@ class ApiServer:
         query = dict(request.query)
         verb = _verb(request.method, parts, query)
         self.requests.append((verb, plural, query))
+        self.paths.append((verb, request.path))
         if self.token is not None:
             given = request.headers.get("Authorization", "")
             if given != f"Bearer {self.token}":

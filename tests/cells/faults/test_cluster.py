@@ -10,6 +10,9 @@ import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
 from cells.hive import Level
+from resources.cilium.kinds import CLUSTER_CONFIG
+from resources.tables import Tables
+from statedb import Database
 from tests.cells.faults.stand import NODE, PODS, Stand, quick, run, stand
 from tests.cmd.lab import free_port
 from tests.reconcilers.build import cluster_config, node, peer
@@ -177,13 +180,23 @@ def test_f12_an_excluded_node_ends_its_sessions_and_may_return(tmp_path: Path) -
         (config,) = it.server.objects["ciliumbgpclusterconfigs"].values()
         selector = {"nodeSelector": {"matchLabels": {"bgp": "yes"}}}
         it.put("CiliumBGPClusterConfig", {**config, "spec": {**config["spec"], **selector}})
-        await asyncio.sleep(0.1)
+        assert it.hive is not None
+        tables, db = it.hive.get(Tables), it.hive.get(Database)
+        configs = tables.of(CLUSTER_CONFIG)
+        await until(
+            lambda: (
+                (row := configs.get(db.snapshot(), ("", config["metadata"]["name"])))
+                and row.spec.node_selector is not None
+            )
+        )
+        it.service("web", "198.51.100.10")
+        await it.has(PODS, WEB)
         assert it.session.flaps == 0
         it.put("Node", node(NODE, bgp="no"))
         await until(lambda: not it.session.established)
         assert "Cease" in str(it.session.last_error)
         it.put("Node", node(NODE))
-        await it.has(PODS)
+        await it.has(PODS, WEB)
 
     run(tmp_path, scenario)
 

@@ -20,8 +20,6 @@ from tests.support.wait import until
 
 NAME = "i"
 A, B = "127.0.0.1", "127.0.0.2"
-QUIET = 0.3
-"""Seconds in which a session that can be is long established: the first attempt comes at once."""
 
 
 def routes(*prefixes: str, communities: tuple[int, ...] = ()) -> RouteChanges:
@@ -89,3 +87,10 @@ async def pair() -> AsyncIterator[Pair]:
         await it.a.stop()
         await it.b.stop()
         assert not [event for event in it.events if isinstance(event, Fault)]
+
+
+async def session_elsewhere() -> None:
+    """Wait until two other speakers have a session, in which time one that can be is Established."""
+    async with pair() as other:
+        other.connect()
+        await until(lambda: other.up)

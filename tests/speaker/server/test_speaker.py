@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from speaker.api import InstanceConfig, PeerConfig, Secret, UnknownName
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
-from tests.speaker.server.pair import NAME, QUIET, A, B, pair, routes
+from tests.speaker.server.pair import NAME, A, B, pair, routes, session_elsewhere
 from tests.support.wait import until
 
 pytestmark = pytest.mark.usefixtures("both_event_loops")
@@ -165,7 +165,7 @@ def test_f28_sessions_wait_for_a_port_that_another_process_has(
                     ),
                 )
                 await until(lambda: "another process" in speaker.peers()[0].reason)
-                await asyncio.sleep(QUIET)
+                await session_elsewhere()
                 assert accepted == []
                 other.close()
                 await until(lambda: len(accepted) > 0)
@@ -244,7 +244,7 @@ def test_h14_unequal_passwords_make_no_session(at_a: Secret | None, at_b: Secret
     async def main() -> None:
         async with pair() as p:
             p.connect(at_a=at_a, at_b=at_b)
-            await asyncio.sleep(QUIET)
+            await session_elsewhere()
             assert not p.a.peers()[0].established
             assert not p.b.peers()[0].established
             assert p.a.peers()[0].reason
@@ -290,7 +290,7 @@ def test_h14_a_kernel_that_refuses_the_key_makes_no_session(
                     connect_retry_time=1,
                 ),
             )  # fmt: skip
-            await asyncio.sleep(QUIET)
+            await until(lambda: p.a.peers()[0].failures >= 2)
             assert not p.b.peers()[0].established
             assert not p.a.peers()[0].established
 

@@ -12,6 +12,7 @@ from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Se
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
+from tests.support.wait import until
 
 TIMEOUTS = Timeouts(
     page_size=2,
@@ -73,6 +74,16 @@ class Reader:
 
     def phase(self, name: str = "Service") -> Phase:
         return self.statuses[name].phase
+
+    async def fails_again(self, times: int = 3) -> None:
+        """Wait until every feed that fails has failed some more times."""
+        failing = {
+            one: one.failures
+            for one in self.source.reflectors
+            if one.status.phase in (Phase.FAILING, Phase.FORBIDDEN)
+        }
+        assert failing
+        await until(lambda: all(one.failures >= n + times for one, n in failing.items()))
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self.source.run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,8 @@ from tests.resources.kubernetes.source.reading import TIMEOUTS, Reader, reader, 
 from tests.support.apiserver import ApiServer, stream
 from tests.support.kinds import KINDS
 from tests.support.wait import until
+
+FAILS = {Phase.FAILING}
 
 
 def test_f01_an_unreachable_api_server_deletes_nothing(tmp_path: Path) -> None:
@@ -29,7 +30,7 @@ def test_f01_an_unreachable_api_server_deletes_nothing(tmp_path: Path) -> None:
                 assert message.endswith("; the 1 known before still count")
                 server.delete("Service", "web", "shop")
                 server.put(service("new"))
-                await asyncio.sleep(0.15)
+                await observed.fails_again()
                 assert len(observed.events["Service"]) == before
                 await server.start()
                 await until(lambda: observed.names() == {"new"})
@@ -45,9 +46,9 @@ def test_f01_an_outage_is_reported_once(tmp_path: Path) -> None:
             await until(lambda: all(observed.events.values()))
             await server.stop()
             await until(lambda: observed.phase() is Phase.FAILING)
-            await asyncio.sleep(0.1)
+            await until(lambda: {one.status.phase for one in observed.source.reflectors} == FAILS)
             count = len(observed.messages)
-            await asyncio.sleep(0.15)
+            await observed.fails_again()
             assert len(observed.messages) <= count + len(KINDS)
 
     run(scenario)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from resources.kubernetes import Phase, Selection
@@ -47,7 +46,7 @@ def test_f06_a_kind_that_becomes_forbidden_keeps_its_objects(tmp_path: Path) -> 
                 await server.stop()
                 await server.start()
                 await until(lambda: observed.phase() is Phase.FORBIDDEN)
-                await asyncio.sleep(0.15)
+                await observed.fails_again()
                 assert observed.names() == {"web"}
                 assert "the 1 known before still count" in observed.statuses["Service"].message
 
