@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cells.apply.peer_limits import FILE, PeerLimitReport, decode, encode
 from cells.hive.hive import Hive
 from cells.speaker.events import SpeakerEvents
+from reconcilers.intent import learned_limits
 from reconcilers.model import AdvertiseLimit, LearnedLimit
 from reconcilers.tables import IntentTables
 from speaker.api import PeerPrefixLimit, SpeakerPort, StateChanged
@@ -66,6 +68,23 @@ def test_a_peer_is_sent_no_more_than_it_accepts_also_after_a_restart(
     run_until(node(tmp_path), 2)
     # The administrator sets a limit: it is in effect in place of that one.
     run_until(node(tmp_path, advertise_peer_limit="3"), 3)
+
+
+def test_after_an_hour_of_the_next_session_the_peer_is_sent_everything_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learned_limits, "LIFTED_AFTER_SECONDS", 0.2)
+    up = replace(ENDED, old="OpenConfirm", new="Established", peer_limit=None)
+    hive = node(tmp_path)
+    speaker, published = hive.get(SpeakerPort), hive.get(SpeakerEvents)  # type: ignore[type-abstract]
+
+    async def scenario() -> None:
+        published.publish(ENDED)
+        await until(lambda: advertised(speaker) == 2)
+        published.publish(up)
+        await until(lambda: advertised(speaker) == 4)
+
+    running(hive, scenario)
 
 
 @pytest.mark.parametrize("octets", [b"", b"[]", encode(()).replace(b"/1", b"/2")])
