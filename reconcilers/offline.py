@@ -19,6 +19,7 @@ from reconcilers.admission import (
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.intent.rejections import by_node
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
@@ -229,7 +230,9 @@ class _Problems(NamedTuple):
             of_node = msgspec.structs.replace(settings, node=names[0])
             compiled = OfflineIntent(loaded, dialects, of_node)
             for problem in compiled.document()["problems"]:
-                self._of_content(problem)["nodes"] += names
+                # The nodes of a problem are listed with it: one text for all of them.
+                message = problem["message"].replace(by_node(names[0]), "")
+                self._of_content({**problem, "message": message})["nodes"] += names
         return compiled
 
     def add_without_effect(self, compiled: OfflineIntent | None) -> None:

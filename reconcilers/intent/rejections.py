@@ -103,7 +103,7 @@ class Rejections:
             prefix_to_text(family, nlri).partition("/")[0]
             for family, nlri in sorted(self._by_reason[rejection])[:MAX_ADDRESSES]
         )
-        by = f" by node {node}" if rejection.of_node else ""
+        by = by_node(node) if rejection.of_node else ""
         text = f"{first} is not advertised{by}: {rejection.message}"
         count = len(self._by_reason[rejection]) + self._beyond.get(rejection, 0) - 1
         if not count:
@@ -111,3 +111,8 @@ class Rejections:
         hidden = count - len(others)
         named = ", ".join(others) + (f" and {hidden} more" if hidden else "")
         return f"{text} (the same for {named})"
+
+
+def by_node(node: str) -> str:
+    """Return how a problem names the node that does not advertise what others may."""
+    return f" by node {node}"

@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from reconcilers.offline import ASSUMED_NODES
+from tests.cmd.lab import configuration as configuration_of_lab
+from tests.cmd.lab import service as service_of_lab
 from tests.reconcilers.admission.claims import ClaimDialect, claim
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.support.cells import entry
@@ -237,3 +239,29 @@ def test_accepted_routes_that_the_kernel_does_not_get_are_a_problem(
     assert main(["check", "-f", str(path)]) == 1
     line = "neighbor 203.0.113.9: accepted routes are not installed in the kernel\n"
     assert capsys.readouterr().out.endswith(line)
+
+
+def test_an_address_that_some_nodes_do_not_advertise_is_one_line_with_these(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = configuration_of_lab([179])
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"rack": "r1"}},
+            "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+        }
+        for name, address in (("a", "192.0.2.21"), ("b", "192.0.2.22"), ("c", "192.0.2.23"))
+    ]
+    cluster = [item for item in objects if item["kind"] != "Node"]
+    peer = cluster[0]["spec"]["bgpInstances"][0]["peers"][0]
+    peer["peerAddress"] = "198.51.100.1"
+    service = service_of_lab("web", "198.51.100.1")
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all([*nodes, *cluster, service]))
+    assert main(["check", "-f", str(path)]) == 1
+    assert capsys.readouterr().out == (
+        "Service/shop/web: status.loadBalancer.ingress: 198.51.100.1 is not advertised: it is the "
+        "address of a peer\n"
+    )

@@ -76,5 +76,5 @@ def _check_withheld(it: Agent, *prefixes: str) -> None:
     (item,) = it.ask("/v1/status")
     (problem,) = item["problems"]
     assert problem["objects"] == ["Service/shop/web"]
-    text = f"{OURS} is not advertised by node test-node: it is an address of this node"
+    text = f"{OURS} is not advertised by node node-1: it is an address of this node"
     assert problem["message"] == text
