@@ -23,6 +23,8 @@ from cells.hive.lifecycle import Lifecycle
 from cells.options import KubernetesOptions
 from cells.resources import EventTraceLinks, MassWithdrawHold
 from cells.watch import Watch
+from reconcilers.dialect import Unread
+from reconcilers.model import ObjectRef
 from resources.enumeration import first_of
 from resources.ingest import Ingest
 from resources.kubernetes import (
@@ -102,10 +104,20 @@ class Kubernetes:
         await self._watch.run()
 
     @property
-    def unread(self) -> str:
-        """A kind that could not be read, or not in full; empty if everything was read."""
-        phases = (Phase.WAITING, Phase.FORBIDDEN)
-        return next((s.name for s in self._statuses.values() if s.phase in phases), "")
+    def unread(self) -> Unread:
+        """What could not be read, or not in full."""
+        tables = {kind.name: kind.table for kind in self.source.kinds}
+        unread = [status for status in self._statuses.values() if status.unread]
+        of_kinds = [status for status in unread if not status.object_name]
+        return Unread(
+            next((one.name for one in of_kinds if one.phase is Phase.WAITING), ""),
+            {tables[one.kind]: one.name for one in of_kinds},
+            frozenset(
+                ObjectRef(one.kind, one.namespace, one.object_name)
+                for one in unread
+                if one.object_name
+            ),
+        )
 
     def _on_statuses(self, statuses: tuple[FeedStatus, ...]) -> None:
         for name in self._statuses.keys() - {status.name for status in statuses}:

@@ -15,10 +15,11 @@ from cells.hive.jobs import Jobs
 from cells.kubernetes import Kubernetes, make_access, make_source
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
-from cells.referenced_secrets import ReferencedSecrets
+from cells.referenced_secrets import ReferencedSecrets, SecretReaders
 from cells.unused_objects import UnusedObjectsLog
+from reconcilers.dialect import Dialect
 from reconcilers.intent.service_addresses import published
-from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE
+from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE, SECRET
 from resources.kind import Kinds
 from resources.kubernetes import (
     KubernetesError,
@@ -44,6 +45,11 @@ def read_of_node(node: ThisNode, dialects: Group[DialectKinds]) -> Reading:
     namespace = node.cluster_addresses_namespace
     single = {} if namespace is None else {CONFIG_MAP: (namespace, published.NAME)}
     return of_node(kinds, node.name, tuple(of_all_nodes), single)
+
+
+def secret_readers(dialects: Group[Dialect]) -> SecretReaders:
+    """Return the dialects with Secrets."""
+    return SecretReaders(one for one in dialects if SECRET in one.kinds)
 
 
 class UnusedObjectsCount:
@@ -85,7 +91,7 @@ class UnusedObjectsCount:
 
 
 WIRING = Wiring(
-    private=(make_access,),
+    private=(make_access, secret_readers),
     provides=(read_of_node, make_source, Kubernetes),
     invokes=(Kubernetes, ReferencedSecrets, UnusedObjectsCount),
     contributes=(provide(Kubernetes, as_=MetricsCollector), provide(make_source, as_=Source)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import structlog
 
-from cells.hive import Group, Health
+from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
@@ -19,6 +21,13 @@ from statedb import Database
 log = structlog.get_logger("waggle.kubernetes")
 
 
+class SecretReaders:
+    """The dialects whose Secrets this program reads."""
+
+    def __init__(self, dialects: Iterable[Dialect]) -> None:
+        self.dialects = tuple(dialects)
+
+
 class ReferencedSecrets:
     """The Secrets to which the objects refer that a program reads."""
 
@@ -26,7 +35,7 @@ class ReferencedSecrets:
         self,
         database: Database,
         tables: Tables,
-        dialects: Group[Dialect],
+        readers: SecretReaders,
         secrets_namespace: SecretsNamespace,
         source: KubernetesSource,
         health: Health,
@@ -41,7 +50,7 @@ class ReferencedSecrets:
         self._failures: list[str] = []
         """Of the present round."""
         self._references = SecretReferences(
-            tables, dialects, source.kinds, secrets_namespace.name, self._fail
+            tables, readers.dialects, source.kinds, secrets_namespace.name, self._fail
         )
         jobs.add("secrets", self._follow)
 

@@ -160,16 +160,17 @@ def webhooks(cell: DialectCell) -> Iterator[str]:
 
 
 def secrets(cell: DialectCell) -> Iterator[str]:
-    """Yield the Secrets in a namespace of the dialect's own, as a list: of one name, or all."""
+    """Yield the Secrets in a namespace of the dialect's own, as a list: of one name, or all.
+
+    Agents read them; the operator reads none of them.
+    """
     dialect = cell.dialect
-    operator = str(SECRET in dialect.cluster_kinds).lower()
     wanted = [(secret.option, secret.name) for secret in dialect.named_secrets]
     if dialect.secrets_namespace_option is not None:
         wanted.append((dialect.secrets_namespace_option, ""))
     for option, name in wanted:
         namespace = _namespace(cell, option)
-        yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}", '
-        yield f"operator: {operator}}}\n"
+        yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}"}}\n'
 
 
 def secrets_namespace(cell: DialectCell) -> Iterator[str]:

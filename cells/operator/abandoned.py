@@ -70,7 +70,7 @@ class AbandonedObjectsJob:
         """Make a pass; returns False where the Nodes are not known."""
         nodes = self._tables.nodes.all(self._database.snapshot())
         names = frozenset(row.metadata.name for row in nodes)
-        if self._kubernetes.unread or not names:
+        if self._tables.nodes.name in self._kubernetes.unread.kinds or not names:
             self._health.ok("waits for the Nodes")
             return False
         async with self._kubernetes.writer(MANAGER) as writer:

@@ -1,7 +1,7 @@
 """The jobs of an operator: leader election, writing of the plan, storage versions, rivals.
 
 Every candidate reads, so that a new leader starts with complete tables. Nothing is written before
-every source has been read once, nor while a kind cannot be read.
+every kind was answered once, and nothing for a dialect while a kind of it cannot be read.
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ from resources.tables import Tables
 from statedb import Database
 
 SETTLE_TURNS = 8
-UNREAD_PAUSE = 1.0
-"""Seconds until it is checked again whether every kind can be read."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -189,11 +187,13 @@ class Operator:
                 now=asyncio.get_running_loop().time,
                 wall=time.time,
             )
-            signal = Signal(*(table.observable for table in self._planner.followed))
+            tables = (table.observable for table in self._planner.followed)
+            # An error of a kind is a state of its feed, and changes no table.
+            signal = Signal(*tables, self._kubernetes.source.statuses)
 
             async def run(_: float | None) -> float | None:
                 with self._duration.time():
-                    plan = self._planner.plan()
+                    plan = self._planner.plan(self._kubernetes.unread)
                 if plan is None:
                     return None
                 self._synced()
@@ -203,12 +203,14 @@ class Operator:
                     # The tables may have changed since the plan was made.
                     signal.raise_flag()
                     return None
-                unread = self._kubernetes.unread
-                if unread:
-                    # An absent object may only be unread: no deletion may follow from it.
-                    self._health.degraded(f"nothing is written: {unread} cannot be read")
-                    return UNREAD_PAUSE
-                self._health.ok("follows what it reads")
+                if plan.blocked:
+                    texts = [
+                        f"nothing is written for {name}: {kind} cannot be read"
+                        for name, kind in sorted(plan.blocked.items())
+                    ]
+                    self._health.degraded("; ".join(texts))
+                else:
+                    self._health.ok("follows what it reads")
                 pause = await plan_writer.carry_out(plan)
                 self._report_dropped(plan_writer.kinds_without_conditions)
                 if plan_writer.failure:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from cells.hive import Group, Wiring, provide
 from cells.kubernetes import Kubernetes, make_access, make_source
 from cells.metrics import MetricsCollector
-from cells.referenced_secrets import ReferencedSecrets
+from cells.referenced_secrets import ReferencedSecrets, SecretReaders
 from reconcilers.dialect import Dialect
-from resources.core.kinds import NODE, SERVICE_CIDR
+from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.kind import Kinds
 from resources.kubernetes import Reading, of_cluster
 
@@ -18,8 +18,13 @@ def read_of_cluster(dialects: Group[Dialect]) -> Reading:
     return of_cluster(kinds)
 
 
+def secret_readers(dialects: Group[Dialect]) -> SecretReaders:
+    """Return the dialects whose operator's part needs to know whether Secrets exist."""
+    return SecretReaders(one for one in dialects if SECRET in one.read_by_operator())
+
+
 WIRING = Wiring(
-    private=(make_access, read_of_cluster),
+    private=(make_access, read_of_cluster, secret_readers),
     provides=(make_source, Kubernetes),
     invokes=(Kubernetes, ReferencedSecrets),
     contributes=(provide(Kubernetes, as_=MetricsCollector),),

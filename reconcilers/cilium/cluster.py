@@ -26,7 +26,8 @@ from resources.cilium.kinds import (
     NODE_CONFIG,
     PEERING_POLICY,
 )
-from resources.core import Node, Secret
+from resources.core import Node
+from resources.core.kinds import SECRET
 from resources.tables import Tables
 from statedb import Snapshot
 
@@ -72,8 +73,9 @@ class ClusterConfiguration:
         if not context.stored:
             self._owners = configs.owners
         secrets = self._secrets(snapshot, context)
+        unread = {ref.name for ref in context.unread if ref.kind == SECRET.name}
         result.conditions.extend(
-            node_configs.peer_config_conditions(objects.peer_configs.values(), secrets)
+            node_configs.peer_config_conditions(objects.peer_configs.values(), secrets, unread)
         )
         result.generated.extend(node_configs.generated(configs))
         result.outdated.update(_outdated(configs.node_configs, stored))
@@ -128,11 +130,12 @@ class ClusterConfiguration:
         result.conditions.extend(configs.conditions)
         return configs
 
-    def _secrets(self, snapshot: Snapshot, context: ClusterContext) -> dict[str, Secret]:
-        return {
-            secret.metadata.name: secret
+    def _secrets(self, snapshot: Snapshot, context: ClusterContext) -> frozenset[str]:
+        """Return the names of the Secrets that exist."""
+        return frozenset(
+            secret.metadata.name
             for secret in self._tables.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
-        }
+        )
 
 
 def _translate(

@@ -8,7 +8,7 @@ is a condition and keeps no NodeConfig from being generated. Source: Cilium's op
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,7 +30,7 @@ from resources.cilium.nodeconfigoverride import (
     PeerOverride,
 )
 from resources.cilium.peerconfig import CiliumBGPPeerConfig
-from resources.core import Node, Secret
+from resources.core import Node
 from resources.enumeration import enumerate_some
 from resources.meta import ObjectMeta, OwnerReference
 
@@ -311,12 +311,20 @@ def _auth_secret_reason(name: str | None, missing: bool) -> str:
 
 
 def peer_config_conditions(
-    configs: Iterable[CiliumBGPPeerConfig], secrets: Mapping[str, Secret]
+    configs: Iterable[CiliumBGPPeerConfig],
+    secrets: Container[str],
+    unread: Container[str] = frozenset(),
 ) -> list[Condition]:
-    """Return the condition MissingAuthSecret of each PeerConfig; ``secrets`` by name."""
+    """Return the condition MissingAuthSecret of each PeerConfig.
+
+    ``secrets`` are the names of those that exist. Of one in ``unread`` nothing is known: the condition
+    stays as it is.
+    """
     conditions = []
     for config in configs:
         name = config.spec.auth_secret_ref
+        if name is not None and name in unread:
+            continue
         missing = name is not None and name not in secrets
         conditions.append(
             Condition(

@@ -61,9 +61,11 @@ from reconcilers.dialect.route_source import (
     service_address,
 )
 from reconcilers.dialect.service_source import ServiceSource
+from reconcilers.dialect.unread import EVERYTHING_READ, Unread
 
 __all__ = [
     "EVERYTHING",
+    "EVERYTHING_READ",
     "Address",
     "Answer",
     "ApiPath",
@@ -109,6 +111,7 @@ __all__ = [
     "ServiceAddress",
     "ServiceSource",
     "Target",
+    "Unread",
     "ViewContext",
     "explanation_of",
     "prepare",

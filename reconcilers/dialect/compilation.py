@@ -144,6 +144,8 @@ class ClusterContext(msgspec.Struct, frozen=True):
     """The options of the dialect that this one feeds."""
     feeding_group: Callable[[str], Hashable] = _no_group
     """Equal for nodes for which the feeding dialects have the same objects."""
+    unread: frozenset[ObjectRef] = frozenset()
+    """Single objects (Secrets) that could not be read: it is not known whether they exist."""
 
 
 class Delete(msgspec.Struct, frozen=True):

@@ -98,9 +98,9 @@ class Frrk8sDialect(Dialect):
 
     name: ClassVar = "frrk8s"
     title: ClassVar = "FRR-k8s"
-    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS, FRRK8S_CONFIGURATION)
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *KINDS, FRRK8S_CONFIGURATION)
     optional_kinds: ClassVar[tuple[Kind[Any], ...]] = (SERVICE_CIDR,)
-    kinds: ClassVar[tuple[Kind[Any], ...]] = (*cluster_kinds, *optional_kinds)
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (*cluster_kinds, SECRET, *optional_kinds)
     rbac: ClassVar = (
         RbacRule(optional_kinds, ("list", "watch"), option="alwaysBlock", value=AUTO),
     )
@@ -306,9 +306,12 @@ class Frrk8sDialect(Dialect):
         self._merger.forget_unused()
 
     def _resolver(self, snapshot: Snapshot) -> Resolve:
+        reads_secrets = isinstance(self.options, Frrk8sOptions)
+
         def resolve(ref: PasswordRef, value: SecretValue | None) -> Resolved:
             if isinstance(ref, SecretRef):
-                return self._password(snapshot, ref)
+                # The operator may read no password: the agents report what is wrong with one.
+                return self._password(snapshot, ref) if reads_secrets else SecretValue.withheld()
             return "the password is missing" if value is None else value
 
         return resolve

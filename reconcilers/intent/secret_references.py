@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from reconcilers.dialect import Dialect
-from resources.kind import Kind
+from resources.kind import Kind, Kinds
 from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -23,7 +23,7 @@ class SecretReferences:
         secrets_namespace: str,
         on_error: Callable[[str, Exception], None],
     ) -> None:
-        """``kinds`` are those that this program reads.
+        """The references of ``dialects``; ``kinds`` are those that this program reads.
 
         ``on_error`` takes the name of a dialect whose references cannot be found, and the error.
         """
@@ -32,10 +32,13 @@ class SecretReferences:
         self._on_error = on_error
         self._last: dict[str, frozenset[ObjectKey]] = {}
         """By dialect, as of the last time that it did not fail."""
-        self.followed: Sequence[Table[Any]] = [tables.of(kind) for kind in kinds if kind.custom]
+        own = Kinds(*((*one.kinds, *one.read_by_operator()) for one in self._dialects))
+        self.followed: Sequence[Table[Any]] = [
+            tables.of(kind) for kind in kinds if kind.custom and kind in own
+        ]
 
     def find(self, snapshot: Snapshot) -> frozenset[ObjectKey] | None:
-        """Return the references, or None until every kind has been read.
+        """Return the references, or None until the kinds of all these dialects have been read.
 
         Of a dialect that fails the last ones are kept, as its last intent is: its sessions go on.
         """

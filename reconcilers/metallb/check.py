@@ -42,8 +42,8 @@ PREFERENCE: Final = "spec.localPref"
 MAX_LISTED_OBJECTS: Final = 8
 """Objects that a message names; of the others it has the number."""
 
-Secrets = Callable[[ObjectKey], Secret | None]
-"""Namespace and name to a Secret, or None."""
+Secrets = Callable[[ObjectKey], Secret | None] | None
+"""Namespace and name to a Secret, or None; None in a program that reads no Secret: the operator."""
 
 
 def vrf_of(peer: BGPPeer) -> str:
@@ -193,7 +193,7 @@ def _references(
             text = _naming_neighbor(row, text)
             yield finding((ref,), "spec.bfdProfile", text, "unresolved")
         secret = row.spec.password_secret.name
-        if secret:
+        if secret and secrets is not None:
             problem = _secret_problem(secrets((namespace, secret)))
             if problem:
                 text = _naming_neighbor(row, f"Secret {namespace}/{secret[:64]} {problem}")

@@ -91,7 +91,7 @@ class MetalLBDialect(Dialect):
         *metallb.CONFIGURATION,
         metallb.L2_ADVERTISEMENT,
     )
-    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *metallb.CONFIGURATION)
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *metallb.CONFIGURATION)
     options_type: ClassVar = MetalLBOptions
     operator_options_type: ClassVar = MetalLBOperatorOptions
     rivals: ClassVar = (
@@ -126,9 +126,10 @@ class MetalLBDialect(Dialect):
 
     def __init__(self, tables: Tables, options: MetalLBOptions | MetalLBOperatorOptions) -> None:
         super().__init__(tables, options)
+        is_agent = isinstance(options, MetalLBOptions)
         of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
         self._class = of_node.load_balancer_class
-        self._view = NodeView(tables, options.namespace, of_node)
+        self._view = NodeView(tables, options.namespace, of_node, reads_secrets=is_agent)
         self._service_statuses = of_node.service_statuses
         self._state = _State()
         """What is fed to FRR-k8s."""

@@ -50,7 +50,11 @@ class Rules(NamedTuple):
 class NodeView:
     """Reads tables for one node after another; ``options`` are the node's."""
 
-    def __init__(self, tables: Tables, namespace: str, options: MetalLBOptions) -> None:
+    def __init__(
+        self, tables: Tables, namespace: str, options: MetalLBOptions, *, reads_secrets: bool
+    ) -> None:
+        """If ``reads_secrets`` is false, the Secrets of peers are taken as usable."""
+        self._reads_secrets = reads_secrets
         self._tables = tables
         self._namespace = namespace
         self._class = options.load_balancer_class
@@ -62,12 +66,13 @@ class NodeView:
     def checked(self, snapshot: Snapshot, context: NodeContext) -> NodeObjects:
         """Return the objects of a node that count, and the problems of the others."""
         objects = self._of(snapshot, context.node).objects
-        namespace, secrets = self._namespace, self._tables.secrets
+        namespace = self._namespace
 
         def secret(key: ObjectKey) -> Secret | None:
-            return secrets.get(snapshot, key)
+            return self._tables.secrets.get(snapshot, key)
 
-        found = checked(objects, secret, namespace)
+        secrets = secret if self._reads_secrets else None
+        found = checked(objects, secrets, namespace)
         options = fed_options(context)
         if options.on_conflict != "isolate":
             return found
@@ -82,7 +87,7 @@ class NodeView:
         def preferences(taken: Objects) -> tuple[Fed, ...]:
             return self.rules(snapshot, context, taken).preferences
 
-        relations = MetalLBRelations(objects, found.findings, secret, namespace)
+        relations = MetalLBRelations(objects, found.findings, secrets, namespace)
         result = isolated(objects, relations, isolate, preferences)
         if not context.for_operator:  # which forgets after all nodes
             frrk8s.forget_unused()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Feeding, prepare
+from reconcilers.dialect import (
+    EVERYTHING_READ,
+    ClusterContext,
+    ClusterIntent,
+    Dialect,
+    Feeding,
+    Unread,
+    prepare,
+)
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from reconcilers.slices import Slices
@@ -23,6 +31,8 @@ class Plan(msgspec.Struct, frozen=True):
     conditions: dict[ObjectRef, tuple[Condition, ...]]
     """The desired managed conditions of each object that is reported on; empty removes them."""
     problems: tuple[Problem, ...]
+    blocked: Mapping[str, str] = {}
+    """The dialects without writes, by name: what of their objects could not be read."""
 
 
 class Planner:
@@ -64,12 +74,18 @@ class Planner:
         }
         return tuple(tables.values())
 
-    def plan(self) -> Plan | None:
-        """Return the plan; None before every source has been read once."""
+    def plan(self, unread: Unread = EVERYTHING_READ) -> Plan | None:
+        """Return the plan; None before every kind was answered, and one dialect's objects are read.
+
+        Nothing is written for a dialect of which a kind is unread: an object that is not known may
+        exist, and no deletion may follow from it. The others do not wait.
+        """
         snapshot = self._db.snapshot()
-        if not self.is_ready(snapshot):
+        blocked = self._blocked(snapshot, unread)
+        nothing_read = bool(blocked) and len(blocked) == len(self._dialects)
+        if unread.waits_for or (nothing_read and not unread.kinds):
             return None
-        intents = tuple(self.operate(snapshot).values())
+        intents = tuple(self.operate(snapshot, unread.objects, blocked).values())
         conditions: dict[ObjectRef, tuple[Condition, ...]] = {}
         for intent in intents:
             for ref in intent.reported:
@@ -86,7 +102,18 @@ class Planner:
         writes += [deletion for intent in intents for deletion in intent.deletions]
         writes += [self._annotate(row) for intent in intents for row in intent.annotations]
         problems = tuple(problem for intent in intents for problem in intent.problems)
-        return Plan(tuple(writes), conditions, problems)
+        return Plan(tuple(writes), conditions, problems, blocked)
+
+    def _blocked(self, snapshot: Snapshot, unread: Unread) -> dict[str, str]:
+        """Return what could not be read of each dialect that has to wait for it."""
+        found: dict[str, str] = {}
+        for dialect in self._dialects:
+            tables = dialect.operated_tables()
+            names = [unread.kinds[table.name] for table in tables if table.name in unread.kinds]
+            names += [table.name for table in tables if table.pending_initializers(snapshot)]
+            if names:
+                found[dialect.name] = names[0]
+        return found
 
     def _annotate(self, row: ObjectAnnotations) -> Annotate:
         ref, kind = row.object, self._kinds[row.object.kind]
@@ -110,11 +137,24 @@ class Planner:
             long |= yield from prepare(dialect, snapshot, None)
         return long
 
-    def operate(self, snapshot: Snapshot) -> dict[str, ClusterIntent]:
-        """Return what each dialect generates and reports, by the dialect's name."""
+    def operate(
+        self,
+        snapshot: Snapshot,
+        unread: frozenset[ObjectRef] = frozenset(),
+        blocked: Container[str] = frozenset(),
+    ) -> dict[str, ClusterIntent]:
+        """Return what each dialect generates and reports, by the dialect's name.
+
+        Of dialects that are ``blocked`` the last problems remain.
+        """
+        context = replace(self._context, unread=unread)
         intents = {}
         for dialect in self._dialects:
-            intent = self._operate_one(dialect, snapshot)
+            if dialect.name in blocked:
+                before = self._last.get(dialect.name, ClusterIntent())
+                intent = ClusterIntent(problems=before.problems)
+            else:
+                intent = self._operate_one(dialect, snapshot, context)
             marks = {"dialect": dialect.name, "by_operator": True}
             intents[dialect.name] = ClusterIntent(
                 generated=tuple(replace(row, **marks) for row in intent.generated),
@@ -127,11 +167,13 @@ class Planner:
             )
         return intents
 
-    def _operate_one(self, dialect: Dialect, snapshot: Snapshot) -> ClusterIntent:
+    def _operate_one(
+        self, dialect: Dialect, snapshot: Snapshot, context: ClusterContext
+    ) -> ClusterIntent:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
         try:
-            context = self._feeding.cluster_context(dialect, self._context, snapshot)
-            intent = dialect.operate(snapshot, context)
+            of_dialect = self._feeding.cluster_context(dialect, context, snapshot)
+            intent = dialect.operate(snapshot, of_dialect)
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             before = self._last.get(dialect.name, ClusterIntent())
             text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"

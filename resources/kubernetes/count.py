@@ -12,14 +12,14 @@ from resources.kind import Kind
 from resources.kubernetes.errors import StatusError
 from resources.kubernetes.writer import Writer
 
-UNLISTED = (403, 404)
-"""HTTP statuses of a kind that may not be listed, or does not exist."""
+UNLISTED = (403, 404, 500)
+"""HTTP statuses of a kind that may not be listed, does not exist, or cannot be converted."""
 
 
 async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]]) -> dict[tuple[str, str], int]:
     """Return the number of objects by group and kind.
 
-    Kinds that the API server does not have, or that may not be listed, are left out. Raises
+    Kinds that the API server does not have, or that cannot be listed, are left out. Raises
     `KubernetesError` for every other failure.
     """
     found: dict[tuple[str, str], int] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from resources.disappearance import Disappearance, is_mass
 from resources.errors import FieldError, InvalidObject, ObjectName
@@ -94,14 +95,16 @@ class Feed(Contents[T]):
         hold: float = 0.0,
         node: str | None = None,
         other_nodes: bool = False,
+        metadata_only: bool = False,
     ) -> None:
         """``hold``: seconds for which lists have to confirm that many objects are missing.
 
         ``node``: the node whose objects are stored; None stores all. ``other_nodes``: those of other
-        nodes are stored as well, reduced.
+        nodes are stored as well, reduced. ``metadata_only``: objects come as their metadata.
         """
         super().__init__()
         self.kind = kind
+        self._metadata_only = metadata_only
         self.namespace = namespace
         self.object_name = object_name
         self._node = node
@@ -279,6 +282,9 @@ class Feed(Contents[T]):
             return key
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidResponse(f"sends an object that is not understood: {error}") from None
+        if self._metadata_only:
+            # kubectl apply keeps a copy of the whole object in an annotation.
+            row = replace(row, metadata=replace(row.metadata, annotations={}))
         key = row.key
         problems.pop(key, None)
         if not self._concerns(row, into):

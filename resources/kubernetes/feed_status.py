@@ -36,6 +36,9 @@ class FeedStatus(msgspec.Struct, frozen=True):
 
     object_name: str = ""
     """Of a feed of one object."""
+    unread: bool = False
+    """True if there was no answer with the objects yet, or they may not be read: that one is not known
+    does not mean that it does not exist."""
 
     @property
     def name(self) -> str:

@@ -1,11 +1,17 @@
-"""Splits a stream of octets into lines. Pure; its time is linear in the number of octets."""
+"""Splits a stream of octets into lines; its time is linear in the number of octets."""
 
 from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterable, Callable
 
 from resources.kubernetes.errors import InvalidResponse
 
 LIMIT = 32 << 20
 """Octets of one line: etcd's limit for an object is 1.5 MiB by default, and managers raise it."""
+OBJECTS_PER_TURN = 200
+"""Objects decoded before the event loop runs other tasks: some milliseconds."""
 
 
 class Lines:
@@ -35,3 +41,19 @@ class Lines:
             self._rest += rest
             if len(self._rest) > self._limit:
                 raise InvalidResponse(f"sends a line of more than {self._limit >> 20} MiB")
+
+
+async def process_lines(content: AsyncIterable[bytes], process: Callable[[bytes], None]) -> None:
+    """Process each line of a stream, in turn with the rest of the program.
+
+    No variable keeps a line that is processed: a large one would stay until the next event, and the
+    allocator could not return its memory.
+    """
+    lines = Lines()
+    async for octets in content:
+        found = deque(lines.feed(octets))
+        while found:
+            for _ in range(min(len(found), OBJECTS_PER_TURN)):
+                process(found.popleft())
+            if found:
+                await asyncio.sleep(0)

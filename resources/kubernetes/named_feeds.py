@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from resources.kind import Kind
 from resources.kubernetes.feed import Feed
 from resources.kubernetes.reflector import Reflector
@@ -28,12 +30,14 @@ class NamedFeeds:
     def __init__(
         self,
         kind: Kind[Any],
+        selection: Selection,
         *,
         hold: float,
         emit: Emit,
         emit_states: Callable[[], None],
     ) -> None:
         self._kind = kind
+        self._selection = selection
         self._hold = hold
         self._emit = emit
         self._emit_states = emit_states
@@ -80,9 +84,12 @@ class NamedFeeds:
         for key in self._running.keys() - wanted:
             self._running.pop(key)[1].cancel()
         for namespace, name in sorted(wanted - self._running.keys()):
-            feed: Feed[Any] = Feed(self._kind, namespace, name, hold=self._hold)
+            metadata_only = self._selection.metadata_only
+            feed: Feed[Any] = Feed(
+                self._kind, namespace, name, hold=self._hold, metadata_only=metadata_only
+            )
             feed.restore(self._last_rows.pop((namespace, name), ()))
-            selection = Selection(fields=f"metadata.name={name}")
+            selection = replace(self._selection, fields=f"metadata.name={name}")
             reflector = start(feed, selection, self._emit_all, self._emit_event)
             task = group.create_task(reflector.run(), name=f"reflector {reflector.status.name}")
             self._running[namespace, name] = (reflector, task)

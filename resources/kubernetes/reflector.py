@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -30,14 +29,12 @@ from resources.kubernetes.errors import (
 )
 from resources.kubernetes.feed import Feed, Listing
 from resources.kubernetes.feed_status import FeedStatus, Phase
-from resources.kubernetes.lines import Lines
+from resources.kubernetes.lines import OBJECTS_PER_TURN, process_lines
 from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.selection import Selection
 from resources.kubernetes.timeouts import Timeouts
 from resources.source import Event
 
-OBJECTS_PER_TURN = 200
-"""Objects decoded before the event loop runs other tasks: some milliseconds."""
 MAX_BROKEN_WATCHES = 3
 """Failed watches from one version before a new list: an event after it may be the cause."""
 
@@ -91,6 +88,8 @@ class Reflector:
         """Pause between two looks whether the kind is served."""
         self._was_served = False
         self._forbidden_since: float | None = None
+        self._failing_since: float | None = None
+        """Of a single object, without a list."""
         self._check_version = False
         """True after an outage: the API server may have been restored from an older state."""
         self._broken: tuple[str, int] = ("", 0)
@@ -114,7 +113,14 @@ class Reflector:
             len(feed.rows),
             self._cause,
             feed.object_name,
+            self._phase in (Phase.WAITING, Phase.FORBIDDEN)
+            or (self._phase is Phase.FAILING and not self.lists),
         )
+
+    @property
+    def _metadata_only(self) -> bool:
+        """True if objects are requested as their metadata."""
+        return self.feed.kind.metadata_only or self._selection.metadata_only
 
     async def run(self) -> None:
         """List and watch, until cancelled."""
@@ -160,7 +166,7 @@ class Reflector:
         now = asyncio.get_running_loop().time()
         deleted = self.feed.replace(listing, now)
         self.lists += 1
-        self._forbidden_since = None
+        self._forbidden_since = self._failing_since = None
         self._was_served = True
         self._missing_pause = self._timeouts.missing_kind
         self._schedule_list(deleted, now)
@@ -254,7 +260,7 @@ class Reflector:
         path = self.feed.kind.path(version, self.feed.namespace)
         query = [*parameters, *self._selection.parameters]
         kind = self.feed.kind
-        accept = wire.METADATA_LIST if kind.metadata_only else JSON
+        accept = wire.METADATA_LIST if self._metadata_only else JSON
         async with self._connection.get(
             path, query, silence=self._timeouts.list_silence, accept=accept
         ) as response:
@@ -262,7 +268,7 @@ class Reflector:
             body = await response.read()
         page = wire.decode(body, wire.List, "a list")
         wanted = (kind.api_version(version), f"{kind.name}List")
-        if kind.metadata_only:
+        if self._metadata_only:
             wanted = ("meta.k8s.io/v1", "PartialObjectMetadataList")
         if (page.api_version, page.kind) != wanted:
             sent = " ".join(part[:64] for part in (page.api_version, page.kind) if part)
@@ -307,7 +313,7 @@ class Reflector:
         ]
         path = self.feed.kind.path(self._version, self.feed.namespace)
         loop = asyncio.get_running_loop()
-        accept = wire.METADATA if self.feed.kind.metadata_only else JSON
+        accept = wire.METADATA if self._metadata_only else JSON
         async with self._connection.get(
             path, query, silence=t.watch_silence, accept=accept
         ) as response:
@@ -350,6 +356,8 @@ class Reflector:
         if failed_list and not isinstance(error, NotServed):
             # Or an outage goes on: both confirm nothing.
             self.feed.disappearance.interrupt()
+        if self.feed.object_name and isinstance(error, StatusError):
+            self._release(error)
         match error:
             case UnconfirmedList():
                 self._set(Phase.FAILING, str(error))
@@ -372,6 +380,16 @@ class Reflector:
         self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
         retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         return self._backoff.next(retry_after)
+
+    def _release(self, error: StatusError) -> None:
+        """Let the rest not wait for a single object that cannot be read.
+
+        At once where it may not be read; else after a while, as the next attempt may succeed.
+        """
+        now = asyncio.get_running_loop().time()
+        self._failing_since = self._failing_since or now
+        if error.status == 403 or now - self._failing_since >= self._timeouts.forbidden_grace:
+            self._mark_synced()
 
     async def _recover_from(self, error: KubernetesError) -> None:
         """Prepare the next attempt: new credentials, a new list, or a check of the version."""
@@ -454,19 +472,3 @@ class Reflector:
                 self._recovery.end()
             self._phase, self._message, self._cause = state
             self._on_status()
-
-
-async def process_lines(content: AsyncIterable[bytes], process: Callable[[bytes], None]) -> None:
-    """Process each line of a stream, in turn with the rest of the program.
-
-    No variable keeps a line that is processed: a large one would stay until the next event, and the
-    allocator could not return its memory.
-    """
-    lines = Lines()
-    async for octets in content:
-        found = deque(lines.feed(octets))
-        while found:
-            for _ in range(min(len(found), OBJECTS_PER_TURN)):
-                process(found.popleft())
-            if found:
-                await asyncio.sleep(0)

@@ -24,6 +24,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     labels: str = ""
     by_name: bool = False
     """Only the objects that `KubernetesSource.follow` names, each by a request of its own."""
+    metadata_only: bool = False
+    """The API server sends the metadata of the objects alone, and of it no annotation is kept."""
     other_nodes: bool = False
     """True if of the objects of other nodes a reduced row is stored (`NodeFilter.reduced`)."""
 
@@ -69,15 +71,18 @@ def of_node(
     }
     for kind, (namespace, name) in single.items():
         selections[kind.name] = Selection(namespaces=(namespace,), fields=f"metadata.name={name}")
-    return replace(_reading((*kinds, *single), selections), node=node)
+    secrets = Selection(by_name=True)
+    return replace(_reading((*kinds, *single), selections, secrets), node=node)
 
 
 def of_cluster(kinds: Iterable[Kind[Any]]) -> Reading:
-    """Return what the operator reads: the objects of all nodes, Secrets by name."""
-    return _reading(kinds, {})
+    """Return what the operator reads: the objects of all nodes, of Secrets by name that they exist."""
+    return _reading(kinds, {}, Selection(by_name=True, metadata_only=True))
 
 
-def _reading(kinds: Iterable[Kind[Any]], selections: Mapping[str, Selection]) -> Reading:
+def _reading(
+    kinds: Iterable[Kind[Any]], selections: Mapping[str, Selection], secrets: Selection
+) -> Reading:
     wanted = Kinds(kinds).without(NODE_NETWORK)
-    by_name = {SECRET.name: Selection(by_name=True)} if SECRET in wanted else {}
+    by_name = {SECRET.name: secrets} if SECRET in wanted else {}
     return Reading(wanted, {**selections, **by_name})

@@ -67,6 +67,7 @@ class KubernetesSource:
         self._named = {
             kind.name: NamedFeeds(
                 kind,
+                self._selections[kind.name],
                 hold=timeouts.mass_withdraw_hold,
                 emit=self._events[kind.name].on_next,
                 emit_states=self._emit_states,

@@ -8,9 +8,9 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from cells.hive import Group, Health, Level
+from cells.hive import Health, Level
 from cells.options import ResourcesOptions
-from cells.referenced_secrets import ReferencedSecrets
+from cells.referenced_secrets import ReferencedSecrets, SecretReaders
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.offline import kinds_of
@@ -64,9 +64,9 @@ def test_a_dialect_that_fails_is_named_in_health_and_log_until_it_works_again() 
     db, health, source, jobs = Database(), Health(), Source(), Jobs()
     tables = Tables(db, kinds_of([Failing, Good]))
     failing = Failing(tables, Failing.options_type())
-    dialects = Group((failing, Good(tables, Good.options_type())))
+    readers = SecretReaders((failing, Good(tables, Good.options_type())))
     namespace = SecretsNamespace(ResourcesOptions())
-    ReferencedSecrets(db, tables, dialects, namespace, source, health, jobs)  # type: ignore[arg-type]
+    ReferencedSecrets(db, tables, readers, namespace, source, health, jobs)  # type: ignore[arg-type]
 
     def status() -> tuple[Level, str]:
         found = health.scope("secrets").status

@@ -121,6 +121,8 @@ class ApiServer:
         """CustomResourceDefinitions by name; returned on request, without effect."""
         self.events: list[Object] = []
         """Events (events.k8s.io) that were created."""
+        self.webhooks: dict[str, Object] = {}
+        """ValidatingWebhookConfigurations by name; without effect."""
         self.daemon_sets: list[Object] = []
         """DaemonSets (apps/v1); only listed, by labels."""
         self.config_maps: dict[tuple[str, str], dict[str, str]] = {}
@@ -262,6 +264,11 @@ class ApiServer:
             return web.json_response(self.events[-1], status=201)
         if plural == "customresourcedefinitions":
             return await self._definition(request, _name(parts))
+        if plural == "validatingwebhookconfigurations":
+            if request.method == "PATCH":
+                given = await request.json()
+                self.webhooks[_name(parts)] = _merged(self.webhooks[_name(parts)], given)
+            return web.json_response(self.webhooks[_name(parts)])
         if plural == "daemonsets":
             items = [one for one in self.daemon_sets if _selected(one, namespace, query)]
             found = items[: int(query.get("limit", len(items)))]
@@ -356,7 +363,9 @@ class ApiServer:
         name = metadata.setdefault("name", made)
         if (namespace, name) in self.objects[kind.plural]:
             return await status(409, "AlreadyExists", f"{name} already exists")(request)
-        metadata |= {"uid": f"uid-{self.version + 1}"}
+        metadata |= {"uid": f"uid-{self.version + 1}"} | (
+            {"namespace": namespace} if namespace else {}
+        )
         spec = {k: v for k, v in given.items() if k != "status"}
         return web.json_response(self.put({**spec, "metadata": metadata}), status=201)
 

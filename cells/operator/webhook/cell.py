@@ -46,9 +46,10 @@ class Webhook:
     ) -> None:
         host, port = parse_address(options.address or "", "--webhook")
         self._database = database
-        self._followed = [
-            tables.of(kind) for dialect in dialects for kind in dialect.read_by_operator()
-        ]
+        self._tables = tables
+        self._reviewed = {
+            kind.name: dialect for dialect in dialects for kind in dialect.reviewed_kinds
+        }
         self._kubernetes = kubernetes
         self._reviews: Counter[tuple[str, str]] = Counter()
         reviewer = Reviewer(database, tables, dialects, secrets_namespace.name)
@@ -70,10 +71,20 @@ class Webhook:
         async with self._kubernetes.writer(MANAGER) as writer:
             await self._keeper.run(writer)
 
-    def _unready(self) -> str:
+    def _unready(self, kind: str) -> str:
+        """Return what a review has to wait for: the kinds of the object's own dialect.
+
+        What another dialect cannot read makes a review less strict, and prevents none.
+        """
+        dialect = self._reviewed.get(kind)
+        if dialect is None:
+            return ""
+        unread = self._kubernetes.unread
         snapshot = self._database.snapshot()
-        missing = [table for table in self._followed if table.pending_initializers(snapshot)]
-        return missing[0].name if missing else self._kubernetes.unread
+        for table in map(self._tables.of, dialect.read_by_operator()):
+            if table.name in unread.kinds or table.pending_initializers(snapshot):
+                return unread.kinds.get(table.name, table.name)
+        return unread.waits_for
 
     def _observe(self, kind: str, verdict: Verdict) -> None:
         self._reviews[kind, "allowed" if verdict.allowed else "denied"] += 1

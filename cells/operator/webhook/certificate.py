@@ -70,10 +70,25 @@ class CertificateKeeper:
             await asyncio.sleep(INTERVAL if done else FIRST_INTERVAL)
 
     async def step(self, writer: Writer) -> bool:
-        """Do what is due once; returns whether nothing is waited for."""
+        """Do what is due once; returns whether nothing is waited for. Raises `KubernetesError`."""
         path = f"{self._secrets}/{self._secret}"
         found = await writer.get(path)
         stored = from_secret((found or {}).get("data"))
+        try:
+            return await self._keep(writer, path, found, stored)
+        except KubernetesError:
+            if stored is not None and not self._server.listens:
+                # Its authority may have been published earlier, or by another replica.
+                await self._present(stored)
+            raise
+
+    async def _keep(
+        self,
+        writer: Writer,
+        path: str,
+        found: dict[str, Any] | None,
+        stored: Certificates | None,
+    ) -> bool:
         if self._leads():
             is_published = stored is not None and self._published == stored.bundle
             renewed = due(
@@ -91,19 +106,14 @@ class CertificateKeeper:
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
             return False
         published = not self._leads() or await self._publish(writer, stored)
-        if stored != self._presented:
-            if self._presented is not None:
-                bundle = await self._trusted(writer)
-                if bundle and not is_trusted(stored, bundle):
-                    self._health.degraded(
-                        f"waits for a leader to publish the authority of the Secret {self._secret}"
-                    )
-                    return False
-            self._server.load(stored)
-            self._presented = stored
-            log.info("certificate", event_name="webhook.certificate", until=stored.end.isoformat())
-        if not self._server.listens:
-            await self._server.start()
+        if self._presented not in (stored, None):
+            bundle = await self._trusted(writer)
+            if bundle and not is_trusted(stored, bundle):
+                self._health.degraded(
+                    f"waits for a leader to publish the authority of the Secret {self._secret}"
+                )
+                return False
+        await self._present(stored)
         if not published:
             self._health.degraded(
                 f"the ValidatingWebhookConfiguration {self._configuration_name} does not exist"
@@ -112,6 +122,16 @@ class CertificateKeeper:
         where = f"{self._server.host}:{self._server.port}"
         self._health.ok(f"listening on {where}, certificate until {stored.end:%Y-%m-%d}")
         return True
+
+    async def _present(self, certificates: Certificates) -> None:
+        """Present a certificate from now on, and listen."""
+        if certificates != self._presented:
+            self._server.load(certificates)
+            self._presented = certificates
+            until = certificates.end.isoformat()
+            log.info("certificate", event_name="webhook.certificate", until=until)
+        if not self._server.listens:
+            await self._server.start()
 
     async def _store(
         self,

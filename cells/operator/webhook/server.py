@@ -36,10 +36,10 @@ class WebhookServer:
         host: str,
         port: int,
         reviewer: Reviewer,
-        unready: Callable[[], str],
+        unready: Callable[[str], str],
         observe: Callable[[str, Verdict], None],
     ) -> None:
-        """``unready`` returns what a review has to wait for, empty if nothing."""
+        """``unready`` takes a kind, and returns what its review has to wait for, empty if nothing."""
         self.host, self.port = host, port
         self._reviewer = reviewer
         self._unready = unready
@@ -129,7 +129,7 @@ class WebhookServer:
             review = read_review(body)
         except UnreadableReviewError as error:
             return _refused(400, str(error))
-        waits_for = self._unready()
+        waits_for = self._unready(review.kind.kind)
         if waits_for:
             # An answer would be about a cluster without the objects that have not been read.
             return _refused(503, f"not ready: waits for {waits_for}")

@@ -392,7 +392,9 @@ def test_nothing_is_written_while_a_kind_may_not_be_read(
         async with operator(server, tmp_path, "b") as (hive, _):
             await until(lambda: hive.readiness.ready and holder(server) == "b")
             await until(lambda: levels(hive)["operator"][0] is Level.DEGRADED)
-            assert levels(hive)["operator"][1] == "nothing is written: Node cannot be read"
+            assert levels(hive)["operator"][1] == (
+                "nothing is written for cilium: Node cannot be read"
+            )
             server.always("list", "nodes", None)
             await until(lambda: levels(hive)["operator"][0] is Level.OK)
             await until(lambda: len(conditions(server)) == 3)
@@ -400,7 +402,6 @@ def test_nothing_is_written_while_a_kind_may_not_be_read(
         assert names(server) == {"n1", "n2"}
         assert server.queries("delete", CONFIGS) == []
 
-    monkeypatch.setattr(cell, "UNREAD_PAUSE", 0.05)
     hurry(monkeypatch)
     run(scenario)
 

@@ -96,7 +96,7 @@ class Replica:
             "127.0.0.1",
             0,
             self.place.reviewer,
-            lambda: self.waits_for,
+            lambda _: self.waits_for,
             lambda _, verdict: self.seen.append(verdict),
         )
         self.tree = HealthTree()

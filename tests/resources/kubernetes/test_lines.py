@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.kubernetes.errors import InvalidResponse
-from resources.kubernetes.lines import Lines
-from resources.kubernetes.reflector import process_lines
+from resources.kubernetes.lines import Lines, process_lines
 
 RESIDENT = """
 from pathlib import Path

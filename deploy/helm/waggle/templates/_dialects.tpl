@@ -314,13 +314,13 @@ metallb.io:
 
 {{- define "waggle.dialects.secrets" }}
 {{- if eq (toString (.antrea).enabled) "true" }}
-- {dialect: antrea, namespace: {{ default "kube-system" (.antrea).namespace }}, name: "antrea-bgp-passwords", operator: false}
+- {dialect: antrea, namespace: {{ default "kube-system" (.antrea).namespace }}, name: "antrea-bgp-passwords"}
 {{- end }}
 {{- if eq (toString (.frrk8s).enabled) "true" }}
-- {dialect: frrk8s, namespace: {{ default "frr-k8s-system" (.frrk8s).namespace }}, name: "", operator: true}
+- {dialect: frrk8s, namespace: {{ default "frr-k8s-system" (.frrk8s).namespace }}, name: ""}
 {{- end }}
 {{- if eq (toString (.metallb).enabled) "true" }}
-- {dialect: metallb, namespace: {{ default "metallb-system" (.metallb).namespace }}, name: "", operator: true}
+- {dialect: metallb, namespace: {{ default "metallb-system" (.metallb).namespace }}, name: ""}
 {{- end }}
 {{- end }}
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
+from resources.core import Secret
 from resources.core.kinds import SECRET
-from resources.kubernetes import Phase, of_node
+from resources.kubernetes import Phase, of_cluster, of_node
 from resources.source import Replace
 from tests.resources.kubernetes.source.reading import reader, run
 from tests.support.apiserver import ApiServer, status
@@ -109,6 +112,54 @@ def test_a_name_without_a_namespace_is_not_requested(tmp_path: Path) -> None:
                 observed.source.follow(SECRET, [("", "a"), ("bgp", "")])
                 await until(lambda: observed.events["Secret"] == [Replace(())])
                 assert server.queries("list", "secrets") == []
+
+    run(scenario)
+
+
+def test_an_object_that_may_not_be_read_delays_no_other(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(secret("b"))
+            usual = server.usual
+
+            async def refuse_a(request: web.Request) -> web.StreamResponse:
+                refused = request.query["fieldSelector"] == "metadata.name=a"
+                answer = status(403, "Forbidden", "no") if refused else usual
+                return await answer(request)
+
+            server.always("list", "secrets", refuse_a)
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
+                await until(lambda: observed.names("Secret") == {"b"})
+                assert observed.phase("Secret/bgp/a") is Phase.FORBIDDEN
+                named = [one.status for one in observed.source.reflectors if one.status.object_name]
+                assert {one.name: one.unread for one in named} == {
+                    "Secret/bgp/a": True,
+                    "Secret/bgp/b": False,
+                }
+
+    run(scenario)
+
+
+def test_an_operator_reads_the_metadata_of_secrets_alone(tmp_path: Path) -> None:
+    selections = dict(of_cluster(KINDS).selections)
+    copy = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"password":"c2VjcmV0"}}'}
+
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            made = secret("a", password="c2VjcmV0")
+            made["metadata"]["annotations"] = copy
+            server.put(made)
+            async with reader(server, tmp_path, selections=selections) as observed:
+                observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
+                await until(lambda: observed.names("Secret") == {"a"})
+                made["metadata"] = {**made["metadata"], "name": "b"}
+                server.put(made)
+                await until(lambda: observed.names("Secret") == {"a", "b"})
+                rows = [row for one in observed.source.reflectors for row in one.feed.rows.values()]
+                secrets = [row for row in rows if isinstance(row, Secret)]
+                assert [row.data for row in secrets] == [{}, {}]
+                assert [row.metadata.annotations for row in secrets] == [{}, {}]
 
     run(scenario)
 

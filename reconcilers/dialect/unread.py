@@ -1,0 +1,24 @@
+"""What a program could not read of an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from reconcilers.model import ObjectRef
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """What could not be read: an object of it that is not known may exist."""
+
+    waits_for: str = ""
+    """A feed without an answer yet; empty once each kind was answered, by a list or an error."""
+    kinds: Mapping[str, str] = {}
+    """The names of feeds of kinds, by the table of the kind."""
+    objects: frozenset[ObjectRef] = frozenset()
+    """Single objects (Secrets)."""
+
+
+EVERYTHING_READ: Final = Unread()
