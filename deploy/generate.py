@@ -167,6 +167,10 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "serviceAddresses.permit": _CIDRS,
     "serviceAddresses.serviceCidr": _CIDRS,
     "secrets.names": {"type": "array", "items": _NAME},
+    "secrets.ofDialects": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": _NAME},
+    },
     "secrets.namespace": _NAME,
 }
 """The schema of one value, by its path."""
@@ -188,8 +192,8 @@ def files(helm: str | None) -> dict[Path, str]:
     if helm is not None:
         generated[MANIFESTS] = manifests(helm)
         values = ("cells.cilium.enabled=false", "cells.metallb.enabled=true")
-        head, _, objects = manifests(helm, *values).partition("\n")
-        # Its namespaces have to be there first.
+        head, _, objects = manifests(helm, *values, "namespace.ofDialects=false").partition("\n")
+        # The namespaces are among MetalLB's objects, which come first.
         generated[WITH_METALLB] = f"{head}\n---\n{CONTROLLER.read_text()}{objects}"
     return generated
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from cells.dialects.cell import DialectCell
 from reconcilers.dialect import Dialect
+from reconcilers.dialect.node_object import NODE as NODE_NAME
 from resources.core.kinds import NODE, SECRET
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
@@ -45,6 +46,7 @@ def template(cells: Sequence[DialectCell]) -> str:
         "operator.migrate": migration_rules,
         "operator.configmaps": config_maps,
         "objects": node_objects,
+        "namespaces": namespaces,
         "secrets": secrets,
         "secrets.namespace": secrets_namespace,
         "operator.webhooks": webhooks,
@@ -93,21 +95,26 @@ def report_rules(cell: DialectCell) -> Iterator[str]:
 def written(cell: DialectCell) -> Iterator[str]:
     """Yield what an agent writes, as a map from API group to resources, each with its kind and a label.
 
-    The label names the node of an object; it is empty where the object's name is that of the node.
+    The label names the node of an object; it is empty where the object has none. ``{node}`` in the
+    name stands for the node; a name with a star at its end begins those that the API server makes.
     """
     dialect = cell.dialect
-    resources = [(kind, f"{kind.plural}/status", "") for kind in dialect.reported_kinds]
+    resources = [(kind, f"{kind.plural}/status", "", NODE_NAME) for kind in dialect.reported_kinds]
     for rule in dialect.rbac:
         if not rule.operator and not READ_VERBS.issuperset(rule.verbs):
-            resources += [(kind, kind.plural, "") for kind in rule.kinds]
+            resources += [(kind, kind.plural, "", NODE_NAME) for kind in rule.kinds]
     for one in dialect.node_object_kinds:
         plural = one.kind.plural
-        resources += [(one.kind, name, one.node_label) for name in (plural, f"{plural}/status")]
+        name = one.name or f"{one.generate_name}*"
+        resources += [
+            (one.kind, resource, one.node_label, name) for resource in (plural, f"{plural}/status")
+        ]
     for group in sorted({kind.group for kind, *_ in resources}):
         yield f"{group or EMPTY}:\n"
-        for kind, resource, label in resources:
+        for kind, resource, label, name in resources:
             if kind.group == group:
-                yield f'- {{kind: {kind.name}, resource: {resource}, label: "{label}"}}\n'
+                names = f'label: "{label}", name: "{name}"'
+                yield f"- {{kind: {kind.name}, resource: {resource}, {names}}}\n"
 
 
 def operator_rules(cell: DialectCell) -> Iterator[str]:
@@ -157,6 +164,16 @@ def webhooks(cell: DialectCell) -> Iterator[str]:
     for kind in kinds:
         yield f"    - apiGroups: [{kind.group}]\n      apiVersions: [{', '.join(kind.versions)}]\n"
         yield f"      resources: [{kind.plural}]\n      operations: [CREATE, UPDATE]\n"
+
+
+def namespaces(cell: DialectCell) -> Iterator[str]:
+    """Yield the namespaces of a dialect's own objects and Secrets, as a list."""
+    dialect = cell.dialect
+    options = {one.option for one in dialect.node_object_kinds} - {None}
+    if dialect.secrets_namespace_option is not None:
+        options.add(dialect.secrets_namespace_option)
+    for option in sorted(filter(None, options)):
+        yield f"- {_namespace(cell, option)}\n"
 
 
 def secrets(cell: DialectCell) -> Iterator[str]:

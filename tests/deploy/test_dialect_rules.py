@@ -44,17 +44,18 @@ def test_what_an_agent_writes_names_its_node() -> None:
             RbacRule((SERVICE,), ("get",)),
         )
         node_object_kinds: ClassVar = (
-            NodeObjectKind(LIGHTHOUSE, node_label="test.waggle.dev/node"),
+            NodeObjectKind(
+                LIGHTHOUSE, generate_name="of-{node}-", node_label="test.waggle.dev/node"
+            ),
         )
 
-    assert written(BeaconDialect) == {
-        "test.waggle.dev": [{"kind": "Beacon", "resource": "beacons/status", "label": ""}]
-    }
-    label = "test.waggle.dev/node"
+    beacon = {"kind": "Beacon", "resource": "beacons/status", "label": "", "name": "{node}"}
+    assert written(BeaconDialect) == {"test.waggle.dev": [beacon]}
+    names = {"label": "test.waggle.dev/node", "name": "of-{node}-*"}
     assert written(Writing)["test.waggle.dev"] == [
-        {"kind": "Beacon", "resource": "beacons/status", "label": ""},
-        {"kind": "Lighthouse", "resource": "lighthouses", "label": label},
-        {"kind": "Lighthouse", "resource": "lighthouses/status", "label": label},
+        beacon,
+        {"kind": "Lighthouse", "resource": "lighthouses", **names},
+        {"kind": "Lighthouse", "resource": "lighthouses/status", **names},
     ]
 
 

@@ -109,16 +109,59 @@ def test_the_secrets_of_a_dialect_in_its_own_namespace(helm: Helm) -> None:
         "frrk8s": {"enabled": True, "namespace": "frr"},
         "antrea": {"enabled": True},
     }
-    objects = helm.template({"cells": cells})
-    roles = {
-        o["metadata"]["name"]: (o["metadata"]["namespace"], o["rules"][0].get("resourceNames"))
-        for o in objects
-        if o["kind"] == "Role" and "secrets" in str(o["rules"])
+
+    def roles(**of_dialects: list[str]) -> dict[str, Any]:
+        objects = helm.template({"cells": cells, "secrets": {"ofDialects": of_dialects}})
+        readers = [
+            subject["name"]
+            for o in objects
+            if o["kind"] == "RoleBinding" and "password" in o["metadata"]["name"]
+            for subject in o["subjects"]
+        ]
+        assert readers == ["waggle-agent"]
+        return {
+            o["metadata"]["name"]: (o["metadata"]["namespace"], o["rules"][0].get("resourceNames"))
+            for o in objects
+            if o["kind"] == "Role" and "secrets" in str(o["rules"])
+        }
+
+    named = {"waggle-antrea-bgp-passwords": ("kube-system", ["antrea-bgp-passwords"])}
+    assert roles() == named
+    assert roles(frrk8s=["tor"]) == {"waggle-secrets-frrk8s": ("frr", ["tor"]), **named}
+    with pytest.raises(ValueError, match=r"secrets\.ofDialects\.frr8s: no enabled API dialect"):
+        roles(frr8s=["tor"])
+
+
+def test_agents_read_no_secret_beside_passwords(helm: Helm) -> None:
+    def namespace(**secrets: Any) -> tuple[str, Any]:  # noqa: ANN401
+        role = find(helm.template({"secrets": secrets}), "Role", "waggle-secrets")
+        return role["metadata"]["namespace"], role["rules"][0].get("resourceNames")
+
+    # A namespace of their own: none of the release's, with the key of the webhook's authority.
+    assert namespace() == ("waggle-bgp-secrets", None)
+    assert namespace(namespace="bgp") == ("bgp", None)
+    for shared in ("waggle-system", "kube-system", "default"):
+        assert namespace(namespace=shared, names=["tor"]) == (shared, ["tor"])
+        with pytest.raises(ValueError, match=f"secrets.names: .* of namespace {shared}"):
+            namespace(namespace=shared)
+
+
+def test_namespaces_are_made_that_the_release_writes_to(helm: Helm) -> None:
+    def made(**values: Any) -> set[str]:  # noqa: ANN401
+        found = [o for o in helm.template(values) if o["kind"] == "Namespace"]
+        kept = [o["metadata"]["annotations"]["helm.sh/resource-policy"] for o in found]
+        assert set(kept) <= {"keep"}, "an uninstallation must not delete objects and passwords"
+        return {o["metadata"]["name"] for o in found}
+
+    on = {name: {"enabled": True} for name in ("frrk8s", "metallb", "antrea")}
+    own = {"waggle-bgp-secrets"}
+    assert made() == own
+    assert made(cells=on) == own | {"frr-k8s-system", "metallb-system"}
+    assert made(cells=on, namespace={"ofDialects": False}) == own
+    assert made(cells={**on, "frrk8s": {"enabled": True, "namespace": "metallb-system"}}) == own | {
+        "metallb-system"
     }
-    assert roles == {
-        "waggle-secrets-frrk8s": ("frr", None),
-        "waggle-antrea-bgp-passwords": ("kube-system", ["antrea-bgp-passwords"]),
-    }
+    assert made(secrets={"create": False}) == made(secrets={"enabled": False}) == set()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ def test_without_values_both_programs_have_their_settings(helm: Helm) -> None:
     of_agent, of_operator = settings(objects, "agent"), settings(objects, "operator")
     for found in (of_agent, of_operator):
         assert option(found, "kubernetes", KubernetesOptions).kubeconfig == "in-cluster"
-        assert option(found, "resources", ResourcesOptions).secrets_namespace == "waggle-system"
+        assert (
+            option(found, "resources", ResourcesOptions).secrets_namespace == "waggle-bgp-secrets"
+        )
     assert option(of_agent, "http", HttpOptions).address == "127.0.0.1:9877"
     assert option(of_operator, "http", HttpOptions).address == "0.0.0.0:9878"
     assert option(of_operator, "operator", OperatorOptions).lease_namespace == "waggle-system"

@@ -123,12 +123,46 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         other = server.token("waggle-agent", NAMESPACE, node="n1")
         for path in _written(server):
             check_denied(server.request("DELETE", path, token=other), "of its own node only")
+        _check_foreign(server)
         _check_long_name(server)
         cluster.since = server.audited
         off = (*arguments, "--status-report=false")
         agent = cluster.run("agent", settings(objects, "agent"), 0, *off)
         cluster.until_used("agent", grants("agent") - used, agent)
         assert len(grants("agent")) == len(WRITTEN) * 5
+
+
+def _check_foreign(server: ApiServer) -> None:
+    """An agent writes neither an object of another node's name, nor finalizers."""
+    token = server.token("waggle-agent", NAMESPACE, node="n1")
+    namespace = "/apis/metallb.io/v1beta1/namespaces/metallb-system"
+
+    def create(kind: str, label: str, **metadata: object) -> Answer:
+        value = {"apiVersion": "metallb.io/v1beta1", "kind": kind}
+        of_node = {"labels": {label: "n1"}, **metadata}
+        path = f"{namespace}/{kind.lower()}s".replace("statuss", "statuses")
+        return server.request("POST", path, {**value, "metadata": of_node}, token=token)
+
+    state, of_service = "metallb.io/node-name", "metallb.io/node"
+    for name in ("speaker-n2", "n1", "speaker-n1x"):
+        answer = create("ConfigurationState", state, name=name)
+        check_denied(answer, "the agent of node n1 may write objects of its own node only")
+    check_denied(create("ServiceBGPStatus", of_service, name="web"), "of its own node only")
+    forever = {"finalizers": ["example.com/forever"]}
+    denied = create("ConfigurationState", state, name="speaker-n1", **forever)
+    check_denied(denied, "neither add nor remove finalizers")
+    assert create("ConfigurationState", state, name="speaker-n1").ok
+    path = f"{namespace}/configurationstates/speaker-n1"
+
+    def patch(finalizers: list[str], **by: str) -> Answer:
+        body = {"metadata": {"finalizers": finalizers}}
+        return server.request("PATCH", path, body, "merge-patch+json", **by)
+
+    check_denied(patch(forever["finalizers"], token=token), "neither add nor remove finalizers")
+    assert patch(["example.com/of-a-person"]).ok
+    check_denied(patch([], token=token), "neither add nor remove finalizers")
+    assert patch([]).ok
+    assert server.request("DELETE", path, token=token).ok
 
 
 def _check_long_name(server: ApiServer) -> None:
@@ -139,7 +173,7 @@ def _check_long_name(server: ApiServer) -> None:
     path = "/apis/frrk8s.metallb.io/v1beta1/namespaces/frr-k8s-system/bgpsessionstates"
 
     def created(label: str) -> Answer:
-        metadata = {"generateName": "long-", "labels": {"frrk8s.metallb.io/node": label}}
+        metadata = {"generateName": f"{name}-", "labels": {"frrk8s.metallb.io/node": label}}
         kind = {"apiVersion": "frrk8s.metallb.io/v1beta1", "kind": "BGPSessionState"}
         return server.request("POST", path, {**kind, "metadata": metadata}, token=token)
 

@@ -32,6 +32,7 @@ def test_other_requests_are_forbidden(cluster: Cluster) -> None:
         "agent": [
             ("GET", "/api/v1/secrets"),
             ("GET", "/api/v1/namespaces/kube-system/secrets"),
+            ("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets"),
             ("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/any"),
             ("GET", "/api/v1/pods"),
             ("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps"),
@@ -112,9 +113,19 @@ def test_an_agent_writes_objects_of_its_own_node_only(cluster: Cluster) -> None:
 
     assert go_on(own).ok
     check_denied(go_on(other), "may write its own Events only")
+    # A kubelet reports by the name of its node, too; a finalizer would keep an Event and its namespace.
+    kubelet = {**EVENT, "reportingController": "kubelet", "reason": "Started"}
+    made = {**kubelet, "metadata": {"name": "k"}, "regarding": {"kind": "Pod", "name": "any"}}
+    check_denied(server.request("POST", EVENTS, made, token=own), "Events of waggle.dev/agent only")
+    assert server.request("POST", EVENTS, made).ok
+    answer = server.request("PATCH", f"{EVENTS}/k", series, "merge-patch+json", token=own)
+    check_denied(answer, "Events of waggle.dev/agent only")
+    forever = {"metadata": {"finalizers": ["example.com/forever"]}}
+    answer = server.request("PATCH", f"{EVENTS}/b", forever, "merge-patch+json", token=own)
+    check_denied(answer, "neither add nor remove finalizers")
     # Another account is the roles' business.
     assert server.request("PATCH", f"{EVENTS}/b", series, "merge-patch+json").ok
-    for name in "bc":
+    for name in "bck":
         assert server.request("DELETE", f"{EVENTS}/{name}").ok
 
 
@@ -122,7 +133,7 @@ EVENT: Object = {
     "apiVersion": "events.k8s.io/v1",
     "kind": "Event",
     "eventTime": "2026-01-01T00:00:00.000000Z",
-    "reportingController": "waggle-agent",
+    "reportingController": "waggle.dev/agent",
     "reportingInstance": NODE,
     "action": "Report",
     "reason": "Any",

@@ -67,7 +67,7 @@ def test_secrets_of_a_namespace_of_the_dialects_own_are_permitted_there() -> Non
 
     text = "".join(rbac.secrets(cell(Own)))
     assert '{{ default "lights" (.keys).namespace }}, name: ""' in text
-    assert "operator: true" in text
+    assert list(rbac.namespaces(cell(Own))) == ['- {{ default "lights" (.keys).namespace }}\n']
     assert list(rbac.secrets_namespace(cell(Own))) == []
 
 

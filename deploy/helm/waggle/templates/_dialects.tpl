@@ -124,21 +124,21 @@
 {{- define "waggle.dialects.agent.written" }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 cilium.io:
-- {kind: CiliumBGPNodeConfig, resource: ciliumbgpnodeconfigs/status, label: ""}
+- {kind: CiliumBGPNodeConfig, resource: ciliumbgpnodeconfigs/status, label: "", name: "{node}"}
 {{- end }}
 {{- if eq (toString (.frrk8s).enabled) "true" }}
 frrk8s.metallb.io:
-- {kind: FRRNodeState, resource: frrnodestates, label: ""}
-- {kind: FRRNodeState, resource: frrnodestates/status, label: ""}
-- {kind: BGPSessionState, resource: bgpsessionstates, label: "frrk8s.metallb.io/node"}
-- {kind: BGPSessionState, resource: bgpsessionstates/status, label: "frrk8s.metallb.io/node"}
+- {kind: FRRNodeState, resource: frrnodestates, label: "", name: "{node}"}
+- {kind: FRRNodeState, resource: frrnodestates/status, label: "", name: "{node}"}
+- {kind: BGPSessionState, resource: bgpsessionstates, label: "frrk8s.metallb.io/node", name: "{node}-*"}
+- {kind: BGPSessionState, resource: bgpsessionstates/status, label: "frrk8s.metallb.io/node", name: "{node}-*"}
 {{- end }}
 {{- if eq (toString (.metallb).enabled) "true" }}
 metallb.io:
-- {kind: ConfigurationState, resource: configurationstates, label: "metallb.io/node-name"}
-- {kind: ConfigurationState, resource: configurationstates/status, label: "metallb.io/node-name"}
-- {kind: ServiceBGPStatus, resource: servicebgpstatuses, label: "metallb.io/node"}
-- {kind: ServiceBGPStatus, resource: servicebgpstatuses/status, label: "metallb.io/node"}
+- {kind: ConfigurationState, resource: configurationstates, label: "metallb.io/node-name", name: "speaker-{node}"}
+- {kind: ConfigurationState, resource: configurationstates/status, label: "metallb.io/node-name", name: "speaker-{node}"}
+- {kind: ServiceBGPStatus, resource: servicebgpstatuses, label: "metallb.io/node", name: "bgp-*"}
+- {kind: ServiceBGPStatus, resource: servicebgpstatuses/status, label: "metallb.io/node", name: "bgp-*"}
 {{- end }}
 {{- end }}
 
@@ -309,6 +309,15 @@ metallb.io:
 {{- end }}
 {{- if eq (toString (.metallb).enabled) "true" }}
 - {dialect: metallb, namespace: {{ default "metallb-system" (.metallb).namespace }}, groups: [metallb.io], resources: [configurationstates, servicebgpstatuses]}
+{{- end }}
+{{- end }}
+
+{{- define "waggle.dialects.namespaces" }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- {{ default "frr-k8s-system" (.frrk8s).namespace }}
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- {{ default "metallb-system" (.metallb).namespace }}
 {{- end }}
 {{- end }}
 

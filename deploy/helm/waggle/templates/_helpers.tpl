@@ -58,7 +58,20 @@ app.kubernetes.io/part-of: waggle
 {{- end -}}
 
 {{- define "waggle.secretsNamespace" -}}
-{{- default .Release.Namespace .Values.secrets.namespace -}}
+{{- default (printf "%s-bgp-secrets" (include "waggle.fullname" .)) .Values.secrets.namespace -}}
+{{- end -}}
+
+{{/* "true" for a namespace that the release makes or has made; takes {root, name}. `helm template` sees no cluster. */}}
+{{- define "waggle.makesNamespace" -}}
+{{- if not (has .name (list .root.Release.Namespace "kube-system" "default")) -}}
+{{- $found := lookup "v1" "Namespace" "" .name -}}
+{{- $annotations := dig "metadata" "annotations" dict $found -}}
+{{- $release := get $annotations "meta.helm.sh/release-name" -}}
+{{- $of := get $annotations "meta.helm.sh/release-namespace" -}}
+{{- if or (not $found) (and (eq $release .root.Release.Name) (eq $of .root.Release.Namespace)) -}}
+true
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The configuration file of a program; takes {root, part}. */}}
