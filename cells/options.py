@@ -319,6 +319,15 @@ class OperatorOptions(Options, frozen=True):
         msgspec.Meta(gt=0.0),
         setting("seconds between two reads of the Lease", flag="--lease-retry-seconds"),
     ] = 2.0
+    deployment: Annotated[
+        str | None,
+        setting(
+            "Deployment of the operator, in the namespace of the Lease: it owns the Lease and the "
+            "webhook's Secret, which are deleted with it",
+            flag="--operator-deployment",
+            metavar="NAME",
+        ),
+    ] = None
     status_report: Annotated[
         bool,
         setting(

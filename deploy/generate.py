@@ -66,6 +66,7 @@ BY_CHART: Final = frozenset(
         "node.podName",
         "node.podNamespace",
         "node.podUid",
+        "operator.deployment",
         "operator.identity",
         "operator.leaseNamespace",
         "resources.secretsNamespace",

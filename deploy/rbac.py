@@ -61,7 +61,8 @@ def template(cells: Sequence[DialectCell]) -> str:
         text += f'\n{{{{- define "waggle.dialects.{part}" }}}}\n'
         for cell in cells:
             found = "".join(rules(cell))
-            otherwise = "".join(counting_rules(cell)) if part == "agent" else ""
+            rules_if_off = RULES_IF_OFF.get(part)
+            otherwise = "" if rules_if_off is None else "".join(rules_if_off(cell))
             if found:
                 text += f"{{{{- if {_is_on(cell)} }}}}\n{found}"
                 text += f"{{{{- else }}}}\n{otherwise}" if otherwise else ""
@@ -81,6 +82,18 @@ def agent_rules(cell: DialectCell) -> Iterator[str]:
 def counting_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent that counts the objects of a dialect that is off."""
     yield from _rules(cell.entry.kinds(), ("list",))
+
+
+def leftover_rules(cell: DialectCell) -> Iterator[str]:
+    """Yield the rules of the operator for what agents wrote before their dialect was switched off.
+
+    In every namespace: that of the objects may be missing.
+    """
+    yield from _rules([one.kind for one in cell.dialect.node_object_kinds], ("list", "delete"))
+
+
+RULES_IF_OFF = {"agent": counting_rules, "operator": leftover_rules}
+"""By part: the rules where the dialect is off."""
 
 
 def report_rules(cell: DialectCell) -> Iterator[str]:

@@ -81,5 +81,7 @@ class AbandonedObjectsJob:
                 event_name="operator.abandoned",
                 object=f"{one.kind}/{one.name}",
             )
+        if self._abandoned.failure is not None:
+            raise self._abandoned.failure
         self._health.ok("objects of nodes that are gone are deleted")
         return True

@@ -24,6 +24,7 @@ from cells.hive import (
     Wiring,
     provide,
 )
+from cells.hive.composition import Composition
 from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -35,6 +36,8 @@ from cells.operator.cluster_addresses import ClusterAddressesJob
 from cells.operator.companions import CompanionCheck
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER
+from cells.operator.leftovers import LeftoverObjects
+from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
 from cells.resources import SecretsNamespace
@@ -68,13 +71,16 @@ def election_timing(options: OperatorOptions) -> ElectionTiming:
     return timing
 
 
-def make_leadership(options: OperatorOptions, health: Health, shutdown: Shutdown) -> Leadership:
+def make_leadership(
+    options: OperatorOptions, owner: Owner, health: Health, shutdown: Shutdown
+) -> Leadership:
     """Return the leadership of this process; its loss ends the program."""
     identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
     return Leadership(
         Election(identity, MANAGER, options.lease_namespace, election_timing(options)),
         options.lease_namespace,
         MANAGER,
+        owner,
         health.scope("leader"),
         shutdown,
     )
@@ -95,6 +101,7 @@ class Operator:
         readiness: Readiness,
         health: Health,
         leadership: Leadership,
+        composition: Composition,
         jobs: Jobs,
     ) -> None:
         self._planner = Planner(
@@ -142,6 +149,11 @@ class Operator:
         )
         if abandoned.needed:
             jobs.add("abandoned-objects", abandoned.run)
+        leftovers = LeftoverObjects(
+            composition, kubernetes, self._leadership.gained, health.scope("leftovers")
+        )
+        if leftovers.needed:
+            jobs.add("leftovers", leftovers.run)
 
     async def _elect(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -288,7 +300,7 @@ class Operator:
 
 
 WIRING = Wiring(
-    provides=(make_leadership,),
+    provides=(Owner, make_leadership),
     invokes=(Operator,),
     contributes=(provide(Operator, as_=MetricsCollector),),
 )

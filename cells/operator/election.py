@@ -14,6 +14,7 @@ from collections.abc import Callable
 import structlog
 
 from cells.hive import Health
+from cells.operator.owner import Owner
 from resources.kubernetes import Election, KubernetesError, Writer, lease_path
 
 RELEASE_TIMEOUT = 1.0
@@ -33,9 +34,11 @@ class Leadership:
         election: Election,
         namespace: str,
         name: str,
+        owner: Owner,
         health: Health,
         lost: Callable[[Exception], None],
     ) -> None:
+        self._owner = owner
         self._election = election
         self.namespace = namespace
         """Of the Lease."""
@@ -87,6 +90,8 @@ class Leadership:
                 lease = await writer.get(self._path)
                 election.observe(lease, loop.time())
                 wish = election.attempt(loop.time(), time.time())
+                if wish is not None:
+                    wish["metadata"]["ownerReferences"] = await self._owner.references(writer)
                 if wish is None:
                     pass
                 elif lease is None:
@@ -129,6 +134,7 @@ class Leadership:
                 election.observe(lease, asyncio.get_running_loop().time())
                 wish = election.release(time.time())
                 if wish is not None:
+                    wish["metadata"]["ownerReferences"] = await self._owner.references(writer)
                     await writer.replace(self._path, wish)
         except (KubernetesError, TimeoutError) as error:
             log.warning("lease not released", event_name="operator.lease", reason=str(error))

@@ -51,6 +51,8 @@ class AbandonedObjects:
         ]
         self._suspected: frozenset[AbandonedObject] = frozenset()
         """Found by the last pass."""
+        self.failure: StatusError | None = None
+        """The first error of the last pass; it delays no other object."""
 
     @property
     def needed(self) -> bool:
@@ -62,19 +64,27 @@ class AbandonedObjects:
     ) -> tuple[AbandonedObject, ...]:
         """Make a pass with the names of all Nodes; returns what was deleted.
 
-        Without any Node nothing is deleted. Raises `KubernetesError`.
+        Without any Node nothing is deleted. Raises `KubernetesError` for an API server that does not
+        answer.
         """
         if not nodes:
             return ()
-        found = [
-            one
-            for kind, namespace in self._kinds
-            for one in await _abandoned(client, kind, namespace, nodes)
-        ]
+        self.failure = None
+        found: list[AbandonedObject] = []
+        for kind, namespace in self._kinds:
+            try:
+                found += await _abandoned(client, kind, namespace, nodes)
+            except StatusError as error:
+                self.failure = self.failure or error
         before, self._suspected = self._suspected, frozenset(found)
-        deleted = [one for one in found if one in before]
-        for one in deleted:
-            await client.delete(f"{one.path}/{one.name}", one.uid)
+        deleted: list[AbandonedObject] = []
+        for one in found:
+            try:
+                if one in before:
+                    await client.delete(f"{one.path}/{one.name}", one.uid)
+                    deleted.append(one)
+            except StatusError as error:
+                self.failure = self.failure or error
         return tuple(deleted)
 
 

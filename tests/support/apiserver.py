@@ -125,6 +125,8 @@ class ApiServer:
         """ValidatingWebhookConfigurations by name; without effect."""
         self.daemon_sets: list[Object] = []
         """DaemonSets (apps/v1); only listed, by labels."""
+        self.deployments: dict[str, Object] = {}
+        """Deployments (apps/v1) by name; only read."""
         self.config_maps: dict[tuple[str, str], dict[str, str]] = {}
         """The data of ConfigMaps, by namespace and name."""
         self.token: str | None = None
@@ -273,6 +275,8 @@ class ApiServer:
             items = [one for one in self.daemon_sets if _selected(one, namespace, query)]
             found = items[: int(query.get("limit", len(items)))]
             return web.json_response({"kind": "DaemonSetList", "metadata": {}, "items": found})
+        if plural == "deployments" and _name(parts) in self.deployments:
+            return web.json_response(self.deployments[_name(parts)])
         if plural == "configmaps" and (namespace, _name(parts)) in self.config_maps:
             data = self.config_maps[namespace, _name(parts)]
             return web.json_response({"kind": "ConfigMap", "data": data})

@@ -16,6 +16,7 @@ from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER
+from cells.operator.owner import Owner
 from cells.operator.webhook.certificate import CertificateKeeper
 from cells.operator.webhook.server import WebhookServer
 from cells.options import WebhookOptions
@@ -39,6 +40,7 @@ class Webhook:
         secrets_namespace: SecretsNamespace,
         kubernetes: Kubernetes,
         leadership: Leadership,
+        owner: Owner,
         options: WebhookOptions,
         health: Health,
         lifecycle: Lifecycle,
@@ -58,6 +60,7 @@ class Webhook:
             server,
             namespace=leadership.namespace,
             secret=options.stored_in,
+            owners=owner.references,
             configuration=options.configuration,
             names=options.names,
             leads=lambda: leadership.leads,

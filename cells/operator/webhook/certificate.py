@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import structlog
@@ -39,13 +39,18 @@ class CertificateKeeper:
         *,
         namespace: str,
         secret: str,
+        owners: Callable[[Writer], Awaitable[list[dict[str, Any]]]],
         configuration: str,
         names: tuple[str, ...],
         leads: Callable[[], bool],
         health: Health,
         now: Callable[[], dt.datetime],
     ) -> None:
-        """``names`` are the DNS names and addresses by which an API server calls the webhook."""
+        """``owners`` returns the owner references of the Secret.
+
+        ``names`` are the DNS names and addresses by which an API server calls the webhook.
+        """
+        self._owners = owners
         self._server = server
         self._secrets = f"/api/v1/namespaces/{namespace}/secrets"
         self._secret = secret
@@ -99,8 +104,12 @@ class CertificateKeeper:
                 presented=self._presented,
                 trusted=(await self._trusted(writer) if None in (stored, self._presented) else ""),
             )
+            owners = await self._owners(writer)
+            metadata = (found or {}).get("metadata") or {}
+            if renewed is None and owners and metadata.get("ownerReferences") != owners:
+                renewed = stored
             if renewed is not None:
-                stored = await self._store(writer, path, found, renewed)
+                stored = await self._store(writer, path, found, renewed, owners)
         if stored is None:
             # What is in memory is presented until there is another one.
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
@@ -139,6 +148,7 @@ class CertificateKeeper:
         path: str,
         found: dict[str, Any] | None,
         certificates: Certificates,
+        owners: list[dict[str, Any]],
     ) -> Certificates | None:
         """Write the Secret; returns what it has, or None if another writer was faster."""
         if found is None:
@@ -146,6 +156,7 @@ class CertificateKeeper:
         else:
             version = found["metadata"].get("resourceVersion", "")
             metadata = {"name": self._secret, "resourceVersion": version}
+        metadata["ownerReferences"] = owners
         content = {
             "apiVersion": "v1",
             "kind": "Secret",

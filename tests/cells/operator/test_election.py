@@ -10,6 +10,8 @@ import pytest
 
 from cells.hive.health import HealthTree
 from cells.operator.election import Leadership
+from cells.operator.owner import Owner
+from cells.options import OperatorOptions
 from resources.kubernetes import Election, Writer
 from resources.kubernetes.lease import ElectionTiming
 from tests.support import looptime
@@ -45,7 +47,8 @@ def test_a_lease_lasts_from_the_request_that_renewed_it_not_from_the_answer(
     server = SlowServer(seconds)
     election = Election("a", "waggle-operator", NAMESPACE, timing)
     health = HealthTree().scope("operator")
-    leadership = Leadership(election, NAMESPACE, "waggle-operator", health, lambda _: None)
+    owner = Owner(OperatorOptions())
+    leadership = Leadership(election, NAMESPACE, "waggle-operator", owner, health, lambda _: None)
 
     async def scenario() -> None:
         loop = asyncio.get_running_loop()

@@ -172,6 +172,31 @@ def test_a_new_operator_writes_nothing_that_is_there(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_the_lease_goes_with_the_deployment(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        server.deployments["waggle-operator"] = {"metadata": {"uid": "uid-d"}}
+        async with operator(server, tmp_path, operator_deployment="waggle-operator"):
+            await until(lambda: holder(server) == "a")
+            (owner,) = server.leases["waggle-operator"]["metadata"]["ownerReferences"]
+            assert (owner["kind"], owner["name"], owner["uid"]) == (
+                *("Deployment", "waggle-operator", "uid-d"),
+            )
+        # Released, and still owned.
+        assert holder(server) == ""
+        assert server.leases["waggle-operator"]["metadata"]["ownerReferences"] == [owner]
+
+    run(scenario)
+
+
+def test_a_deployment_that_may_not_be_read_stops_no_election(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        server.always("get", "deployments", status(403, "Forbidden", "no"))
+        async with operator(server, tmp_path, operator_deployment="waggle-operator"):
+            await until(lambda: holder(server) == "a")
+
+    run(scenario)
+
+
 def test_of_two_one_leads_and_the_other_takes_over_at_once_when_it_leaves(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)

@@ -89,6 +89,7 @@ class Replica:
         self.objects = objects
         self.leads = leads
         self.now = dt.datetime.now(dt.UTC)
+        self.owners: list[dict[str, Any]] = []
         self.waits_for = ""
         self.seen: list[Verdict] = []
         self.place = Place(claim("one", 1))
@@ -104,12 +105,16 @@ class Replica:
             self.server,
             namespace="kube-system",
             secret="waggle-webhook",
+            owners=self.find_owners,
             configuration="waggle",
             names=NAMES,
             leads=lambda: self.leads,
             health=self.tree.scope("webhook"),
             now=lambda: self.now,
         )
+
+    async def find_owners(self, _: Writer) -> list[dict[str, Any]]:
+        return self.owners
 
     async def step(self) -> bool:
         return await self.keeper.step(cast("Writer", self.objects))
@@ -293,6 +298,22 @@ def test_a_certificate_that_has_expired_is_replaced_and_a_clock_set_back_changes
                 assert await it.step()
                 assert (await post(client, review(claim("two", 1))))[0] == 200
             assert from_secret(it.objects.stored[SECRET]["data"]) == renewed
+
+    asyncio.run(main())
+
+
+def test_the_deployment_owns_the_secret_of_an_earlier_release_too() -> None:
+    async def main() -> None:
+        async with replica() as it:
+            stored = it.objects.stored[SECRET]
+            assert stored["metadata"]["ownerReferences"] == []
+            it.owners = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "o", "uid": "u"}]
+            assert await it.step()
+            assert it.objects.stored[SECRET]["metadata"]["ownerReferences"] == it.owners
+            assert it.objects.stored[SECRET]["data"] == stored["data"]
+            writes = it.objects.writes
+            assert await it.step()
+            assert it.objects.writes == writes
 
     asyncio.run(main())
 

@@ -10,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from cells.dialects.cell import DialectCell
 from tests.deploy.rbac.cluster import CILIUM, Object
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import RBAC, put
 from tests.support.kubernetes.server import ApiServer
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.helm, pytest.mark.timeout(300)]
 
 RELEASE = "waggle-lifecycle"
 """The namespace of the release: other tests of the server have theirs."""
+ROOT = Path(__file__).parents[3]
+DIALECTS = [cell.dialect for cell in AGENT_CELLS if isinstance(cell, DialectCell)]
 OWN = ("waggle-bgp-secrets", "frr-k8s-lifecycle", "metallb-lifecycle")
 METALLB = (
     "cells.cilium.enabled=false",
@@ -156,3 +160,28 @@ def test_an_upgrade_takes_no_password_from_a_session(chart: Chart) -> None:
     with pytest.raises(ValueError, match=r"secrets\.ofDialects\.metallb: name the Secrets of "):
         chart.helm("upgrade", *METALLB)
     chart.helm("upgrade", *METALLB, "secrets.ofDialects.metallb={tor}")
+
+
+def test_the_commands_of_the_documentation_delete_what_agents_leave(chart: Chart) -> None:
+    chart.helm("install", *METALLB)
+    server = chart.server
+    kinds = [one.kind for dialect in DIALECTS for one in dialect.node_object_kinds]
+    assert kinds
+    for kind in kinds:
+        namespace = "metallb-lifecycle" if kind.namespaced else ""
+        metadata = {"name": "left", "labels": {"metallb.io/node": "n1"}}
+        value = {"apiVersion": kind.api_versions[0], "kind": kind.name, "metadata": metadata}
+        path = kind.path(kind.versions[0], namespace)
+        assert server.request("POST", f"{path}?fieldManager=waggle-agent", value).ok
+    chart.helm("uninstall", install=False)
+
+    def left() -> set[str]:
+        lists = {kind.plural: server.request("GET", kind.path(kind.versions[0])) for kind in kinds}
+        return {plural for plural, answer in lists.items() if answer.body["items"]}
+
+    assert left() == {kind.plural for kind in kinds}
+    page = (ROOT / "docs" / "install.md").read_text()
+    commands = re.findall(r"(?m)^kubectl (delete \S+ --all --all-namespaces)\b", page)
+    for command in commands:
+        server.kubectl(*command.split())
+    assert left() == set()

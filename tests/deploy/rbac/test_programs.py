@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cells.dialects.cell import DialectCell
 from deploy.generate import MANIFESTS
 from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
@@ -26,6 +27,15 @@ from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.cilium import put_cilium
 from tests.support.kubernetes.server import ApiServer
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+
+LEFT = [
+    kind.kind
+    for cell in AGENT_CELLS
+    if isinstance(cell, DialectCell) and not cell.on_by_default
+    for kind in cell.dialect.node_object_kinds
+]
+"""The kinds of which agents write objects, of dialects that are off by default."""
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
@@ -41,6 +51,7 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         stray = {"bgpInstances": [{"name": "stray", "localASN": 65099}]}
         post(server, "CiliumBGPNodeConfig", "n2", stray, reference)
         _store_as_before(server)
+        _leave_objects(server)
 
         operator = cluster.run("operator", settings(objects, "operator"), 0)
         # Then all Events of the session are of the NodeConfig, from the first one on.
@@ -62,6 +73,7 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         cluster.until_used("operator", grants["operator"], operator)
         cluster.until_used("agent", grants["agent"], agent)
         cluster.stop()
+        assert not _left(server), "an operator deletes what a dialect that is off has written"
     for part in ("agent", "operator"):
         assert cluster.used(part) == grants[part]
 
@@ -83,6 +95,22 @@ def _fill(server: ApiServer, objects: list[Object]) -> None:
     override = {"metadata": {"name": NODE}, "spec": {"bgpInstances": [{"name": "main"}]}}
     path = f"{CILIUM}/ciliumbgpnodeconfigoverrides"
     put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
+
+
+def _leave_objects(server: ApiServer) -> None:
+    """Put in what an agent wrote for dialects that are off now."""
+    for kind in LEFT:
+        api, namespace = kind.api_versions[0], "default" if kind.namespaced else ""
+        metadata = {"name": "left", "labels": {"node": NODE}}
+        value = {"apiVersion": api, "kind": kind.name, "metadata": metadata}
+        path = f"{kind.path(kind.versions[0], namespace)}?fieldManager=waggle-agent"
+        answer = server.request("POST", path, value)
+        assert answer.ok, answer.body
+
+
+def _left(server: ApiServer) -> list[str]:
+    paths = (kind.path(kind.versions[0]) for kind in LEFT)
+    return [path for path in paths if server.request("GET", path).body["items"]]
 
 
 def _store_as_before(server: ApiServer) -> None:

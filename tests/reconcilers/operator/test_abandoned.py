@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconcilers.operator.abandoned import AbandonedObjects
 from resources.kubernetes import Access, Connection, StatusError, Writer, writer
@@ -91,6 +92,30 @@ def test_a_kind_that_is_not_installed_or_may_not_be_read_has_none() -> None:
         api.fails = StatusError(code, "no")
         assert asyncio.run(abandoned(SESSIONS).run(api, {"n1"})) == ()
     assert not AbandonedObjects([]).needed
+
+
+def test_an_error_of_one_kind_or_object_delays_no_other() -> None:
+    class Refusing(Api):
+        async def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
+            if path != PATH:
+                raise StatusError(500, "conversion")
+            yield self.objects
+
+        async def delete(self, path: str, uid: str) -> None:
+            if path.endswith("/a"):
+                raise StatusError(403, "not this one")
+            await super().delete(path, uid)
+
+    api = Refusing(labelled("a", "gone"), labelled("b", "gone"))
+    elsewhere = replace(SESSIONS, option="elsewhere")
+    options = SimpleNamespace(namespace="here", elsewhere="there")
+    dialect: Any = SimpleNamespace(options=options, node_object_kinds=(elsewhere, SESSIONS))
+    passes = AbandonedObjects([dialect])
+    for _ in range(2):
+        asyncio.run(passes.run(api, {"n1"}))
+        assert passes.failure is not None
+        assert passes.failure.status == 500
+    assert api.deleted == [("b", "uid-b")]
 
 
 def test_a_list_of_several_pages_is_read_whole(

@@ -224,6 +224,12 @@ metallb.io:
   resources:
     - daemonsets
   verbs: [list]
+{{- else }}
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - bgpsessionstates
+    - frrnodestates
+  verbs: [list, delete]
 {{- end }}
 {{- if eq (toString (.metallb).enabled) "true" }}
 - apiGroups: [metallb.io]
@@ -258,6 +264,12 @@ metallb.io:
   resources:
     - deployments
   verbs: [list]
+{{- else }}
+- apiGroups: [metallb.io]
+  resources:
+    - configurationstates
+    - servicebgpstatuses
+  verbs: [list, delete]
 {{- end }}
 {{- end }}
 

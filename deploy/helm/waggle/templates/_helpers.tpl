@@ -84,7 +84,9 @@ true
   "resources" (dict "secretsNamespace" $secrets)
   "kubernetes" (dict "kubeconfig" "in-cluster") -}}
 {{- if eq .part "operator" -}}
-{{- $_ := set $made "operator" (dict "leaseNamespace" $root.Release.Namespace) -}}
+{{- $_ := set $made "operator" (dict
+  "deployment" (printf "%s-operator" (include "waggle.fullname" $root))
+  "leaseNamespace" $root.Release.Namespace) -}}
 {{- with $own.webhook -}}
 {{- if .enabled -}}
 {{- $name := printf "%s-webhook" (include "waggle.fullname" $root) -}}
