@@ -464,3 +464,28 @@ def test_a_secret_that_an_agent_may_not_read_takes_no_other_peer(name: str, tmp_
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
 
     scenario(test)
+
+
+# What an agent writes
+
+
+def written_by_agent(server: ApiServer) -> set[str]:
+    """Return the kinds of which an agent has written an object."""
+    states = ("frrnodestates", "bgpsessionstates", "configurationstates")
+    found = {plural for plural in states if server.objects[plural]}
+    return found | ({"events"} if server.events else set())
+
+
+OF_AN_AGENT = {"frrnodestates", "bgpsessionstates", "configurationstates", "events"}
+
+
+@pytest.mark.parametrize("plural", sorted(OF_AN_AGENT))
+def test_what_an_agent_may_not_write_stops_no_other_write(plural: str, tmp_path: Path) -> None:
+    async def test(server: ApiServer) -> None:
+        # An Event: the Secret of an FRRConfiguration is missing.
+        server.delete("Secret", "k", "frr-k8s-system")
+        server.always("create", plural, FORBIDDEN)
+        async with agent(server, tmp_path):
+            await reaches(lambda: written_by_agent(server), OF_AN_AGENT - {plural})
+
+    scenario(test)

@@ -46,11 +46,6 @@ Grant = tuple[str, str, str, str]
 """Verb, group, resource, namespace (empty: everywhere)."""
 
 
-def _where(request: Request) -> str:
-    """Give the namespace of a request; Events are where their object is, so anywhere."""
-    return "" if request.resource == "events" else request.namespace
-
-
 def documents(text: str) -> list[Object]:
     """Read the objects of a file."""
     return [document for document in yaml.safe_load_all(text) if document is not None]
@@ -125,6 +120,8 @@ class Cluster:
     started: list[Daemon]
     since: int
     """Where the record of requests was when it began."""
+    anywhere: frozenset[str] = frozenset({"events"})
+    """Resources with permissions for every namespace: Events are where their object is."""
 
     def used(self, part: str) -> set[Grant]:
         """Return the requests of an account; fails if one was rejected."""
@@ -133,14 +130,17 @@ class Cluster:
         requests = [r for r in recorded if r.status in (401, 403) or not r.resource.startswith("/")]
         refused = sorted(str(request) for request in requests if request.status in (401, 403))
         assert not refused
-        found = {(r.verb, r.group, r.resource, _where(r)) for r in requests}
+        found = {(r.verb, r.group, r.resource, self._where(r)) for r in requests}
         # An object that comes to be by apply: a patch, for which the server wants `create` as well.
         found |= {
-            ("create", r.group, r.resource, _where(r))
+            ("create", r.group, r.resource, self._where(r))
             for r in requests
             if (r.verb, r.status) == ("patch", 201)
         }
         return found
+
+    def _where(self, request: Request) -> str:
+        return "" if request.resource in self.anywhere else request.namespace
 
     def run(
         self, part: str, configuration: str, port: int, *arguments: str, code: str = ""

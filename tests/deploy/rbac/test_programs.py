@@ -42,6 +42,7 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(30
 
 def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
     server = cluster.server
+    cluster.anywhere |= {kind.plural for kind in LEFT}
     objects = documents(MANIFESTS.read_text())
     with routers(cluster.directory, 1) as ports:
         _fill(server, configuration(ports))

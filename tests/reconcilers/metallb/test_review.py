@@ -76,7 +76,6 @@ def test_what_is_wrong_is_denied_with_its_reason(
     "value",
     [
         peer("a", bfdProfile="gone"),
-        peer("a", passwordSecret={"name": "gone"}),
         advertisement("x", communities=["vip"]),
     ],
 )
@@ -84,6 +83,10 @@ def test_a_reference_to_what_is_not_there_yet_is_a_warning(value: dict[str, Any]
     verdict = Cluster().review(value)
     assert verdict.allowed
     assert len(verdict.warnings) == 1
+
+
+def test_secrets_are_not_reviewed_as_the_operator_reads_none() -> None:
+    assert Cluster().review(peer("a", passwordSecret={"name": "any"})) == Verdict(allowed=True)
 
 
 def test_a_repair_that_makes_nothing_worse_is_admitted() -> None:
