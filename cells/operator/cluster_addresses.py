@@ -88,7 +88,8 @@ class ClusterAddressesJob:
         """Write the object if it differs; returns the seconds until the next attempt, or None."""
         snapshot = self._database.snapshot()
         nodes = self._tables.nodes.count(snapshot)
-        if self._kubernetes.unread or not nodes:
+        unread = self._kubernetes.unread
+        if unread.waits_for or self._tables.nodes.name in unread.kinds or not nodes:
             self._health.ok("waits for the Nodes")
             return UNREAD_SECONDS
         failed: dict[str, Exception] = {}
@@ -109,9 +110,12 @@ class ClusterAddressesJob:
                 object=f"{self._namespace}/{published.NAME}",
                 octets=size,
             )
-        if failed:
-            text = "; ".join(f"{name}: {type(e).__name__}: {e}" for name, e in failed.items())
-            self._health.degraded(f"addresses of dialects are not published: {text}")
+        # What one kind lacks is missing of it alone: the addresses of new Nodes must not wait.
+        missing = [unread.kinds[t.name] for t in self._followed if t.name in unread.kinds]
+        texts = [f"{name}: {type(e).__name__}: {e}" for name, e in failed.items()]
+        texts += [f"{name} cannot be read" for name in missing]
+        if texts:
+            self._health.degraded(f"addresses are missing from {self._path}: {'; '.join(texts)}")
         else:
             self._health.ok(f"published, {size} octets")
         await asyncio.sleep(max(LEAST_SECONDS, nodes * SECONDS_PER_NODE))
