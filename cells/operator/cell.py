@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from cells.dialects.cell import DialectCell
 from cells.hive import (
     Group,
     Health,
@@ -102,6 +103,7 @@ class Operator:
         health: Health,
         leadership: Leadership,
         composition: Composition,
+        owner: Owner,
         jobs: Jobs,
     ) -> None:
         self._planner = Planner(
@@ -126,6 +128,7 @@ class Operator:
             kubernetes,
             self._leadership.gained,
             options.lease_namespace,
+            owner,
             health.scope("cluster-addresses"),
         )
         jobs.add("cluster-addresses", addresses.run)
@@ -149,8 +152,9 @@ class Operator:
         )
         if abandoned.needed:
             jobs.add("abandoned-objects", abandoned.run)
+        off = [c.entry for c in composition.disabled() if isinstance(c, DialectCell)]
         leftovers = LeftoverObjects(
-            composition, kubernetes, self._leadership.gained, health.scope("leftovers")
+            off, kubernetes, self._leadership.gained, health.scope("leftovers")
         )
         if leftovers.needed:
             jobs.add("leftovers", leftovers.run)

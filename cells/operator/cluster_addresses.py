@@ -18,6 +18,7 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.operator.leader_check import MANAGER, RETRY_SECONDS
+from cells.operator.owner import Owner
 from reconcilers.dialect import Dialect
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.networks import cluster_addresses
@@ -50,8 +51,10 @@ class ClusterAddressesJob:
         kubernetes: Kubernetes,
         leads: asyncio.Event,
         namespace: str,
+        owner: Owner,
         health: Health,
     ) -> None:
+        self._owner = owner
         self._database = database
         self._tables = tables
         self._dialects = dialects
@@ -102,8 +105,12 @@ class ClusterAddressesJob:
             self._health.degraded(f"the addresses of the cluster are {size} octets: not published")
             return None
         stored = await writer.get(self._path)
-        if _data(stored) != data:
-            await writer.apply(self._path, published.manifest(self._namespace, data))
+        owners = await self._owner.references(writer)
+        if _data(stored) != data or (owners and _owners(stored) != owners):
+            manifest = published.manifest(self._namespace, data)
+            if owners:
+                manifest["metadata"]["ownerReferences"] = owners
+            await writer.apply(self._path, manifest)
             log.info(
                 "published the addresses of the cluster",
                 event_name="operator.addresses_published",
@@ -124,3 +131,7 @@ class ClusterAddressesJob:
 
 def _data(stored: Mapping[str, Any] | None) -> Mapping[str, str]:
     return {} if stored is None else stored.get("data") or {}
+
+
+def _owners(stored: Mapping[str, Any] | None) -> object:
+    return ((stored or {}).get("metadata") or {}).get("ownerReferences")

@@ -1,6 +1,7 @@
-"""The Deployment of the operator, which owns what it keeps for itself: the Lease, the webhook's Secret.
+"""The Deployment of the operator, which owns what the operator keeps in its namespace.
 
-The API server collects these with the Deployment.
+The Lease, the webhook's Secret and the addresses of the cluster: the API server collects them with the
+Deployment.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from reconcilers.intent.service_addresses import published
 from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE, SERVICE
 from resources.kubernetes import of_node
 from resources.source import Upsert
-from tests.cells.operator.test_operator import fill, operator, run
+from tests.cells.operator.test_operator import fill, levels, operator, run
 from tests.reconcilers.build import node
 from tests.resources.kubernetes.source.reading import reader
 from tests.resources.kubernetes.source.reading import run as run_reader
-from tests.support.apiserver import ApiServer
+from tests.support.apiserver import ApiServer, status
 from tests.support.wait import until
 
 KEY = ("kube-system", published.NAME)
@@ -59,6 +59,33 @@ def test_the_object_follows_the_nodes_and_is_written_where_it_differs(tmp_path: 
             await until(lambda: server.queries("get", "configmaps"))
             await asyncio.sleep(0.1)
         assert len(server.queries("patch", "configmaps")) == writes
+
+    run(scenario)
+
+
+def test_the_object_goes_with_the_deployment_of_the_operator(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server, "n1")
+        async with operator(server, tmp_path):
+            await until(lambda: bool(nodes_of(server)))
+        # That of an earlier release as well.
+        server.deployments["waggle-operator"] = {"metadata": {"uid": "uid-d"}}
+        stored = server.objects["configmaps"]
+        async with operator(server, tmp_path, operator_deployment="waggle-operator"):
+            await until(lambda: "ownerReferences" in stored[KEY]["metadata"])
+        assert [o["uid"] for o in stored[KEY]["metadata"]["ownerReferences"]] == ["uid-d"]
+
+    run(scenario)
+
+
+def test_addresses_do_not_wait_for_the_kinds_of_a_dialect(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server, "n1")
+        server.always("list", "ciliumbgppeerconfigs", status(403, "Forbidden", "no"))
+        async with operator(server, tmp_path) as (hive, _):
+            await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
+            text = levels(hive)["operator/cluster-addresses"][1]
+            assert text.endswith("CiliumBGPPeerConfig cannot be read")
 
     run(scenario)
 
