@@ -84,8 +84,8 @@ def test_addresses_do_not_wait_for_the_kinds_of_a_dialect(tmp_path: Path) -> Non
         server.always("list", "ciliumbgppeerconfigs", status(403, "Forbidden", "no"))
         async with operator(server, tmp_path) as (hive, _):
             await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
-            text = levels(hive)["operator/cluster-addresses"][1]
-            assert text.endswith("CiliumBGPPeerConfig cannot be read")
+            missing = "CiliumBGPPeerConfig cannot be read"
+            await until(lambda: levels(hive)["operator/cluster-addresses"][1].endswith(missing))
 
     run(scenario)
 

@@ -139,7 +139,7 @@ def test_the_operator_reads_the_kinds_that_its_options_ask_for(
 ) -> None:
     db, _, dialect = of(Choosing, community)
     read = {kind.name for kind in read_of_cluster(Group((dialect,))).kinds}
-    assert read == names | {"Node", "Beacon"}
+    assert read == names | {"Node", "ServiceCIDR", "Beacon"}
     followed = {table.name for table in Planner(db, [dialect], "kube-system").followed}
     assert ("lighthouses" in followed) is ("Lighthouse" in names)
 
