@@ -203,6 +203,8 @@ class Connection(asyncio.BufferedProtocol):
         if abort:
             self._queue.clear()
             self._waiting = 0
+            if not self._transport.is_closing():
+                sockets.reset_if_deaf(self._transport.get_extra_info("socket"))
             self._transport.abort()
         elif self.queued == 0:
             self._end(self._transport)

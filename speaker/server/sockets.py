@@ -6,11 +6,14 @@ connection is made without the key. The only module that knows socket options.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import ipaddress
 import os
 import socket
 import struct
+import termios
 from typing import Final, Protocol
 
 from speaker.api import Secret
@@ -172,6 +175,27 @@ def set_ttl(sock: _HasOptions, ttl: int, min_ttl: int = 0) -> None:
                 sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT, min_ttl)
     except OSError as error:
         raise SocketError(f"TTL {ttl}, at least {min_ttl}", error) from error
+
+
+def reset_if_deaf(sock: socket.socket) -> None:
+    """Have the closing of a socket reset the connection if TTL security may drop the peer's packets.
+
+    Without its acknowledgements the kernel sends neither the last octets nor the end of the connection,
+    and the peer believes in the session until its hold timer expires.
+    """
+    with contextlib.suppress(OSError):
+        if sock.family == socket.AF_INET:
+            min_ttl = sock.getsockopt(socket.IPPROTO_IP, _IP_MINTTL)
+        else:
+            min_ttl = sock.getsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT)
+        if min_ttl and _unacknowledged(sock):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _unacknowledged(sock: socket.socket) -> bool:
+    """Return whether the peer has not acknowledged all octets that were sent."""
+    octets = fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4))
+    return any(octets)
 
 
 def set_password(sock: socket.socket, peer: str, password: Secret | None) -> None:

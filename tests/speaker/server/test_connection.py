@@ -11,6 +11,8 @@ import pytest
 
 from speaker.server.connection import CHUNK, DISCARD, READ, Connection, _pair
 
+TCPI_RETRANSMITS = 2
+"""The octet of `struct tcp_info` with the retransmissions that are not acknowledged."""
 loops = pytest.mark.usefixtures("both_event_loops")
 
 
@@ -195,6 +197,51 @@ def test_octets_after_the_end_are_discarded_up_to_a_limit() -> None:
             await asyncio.wait_for(loop.sock_sendall(far, bytes(4 * DISCARD)), 5)
         await asyncio.wait_for(connection.lost, 1)
         assert not came
+        far.close()
+
+    asyncio.run(main())
+
+
+@loops
+def test_a_connection_whose_peer_is_too_far_away_is_reset() -> None:
+    """TTL security drops the acknowledgements: nothing else would tell the peer of the end."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connection, far, _, _ = await _pair_of_tcp()
+        connection.set_ttl(255, 255)
+        # Packets on the loopback interface have another TTL, and the kernel repeats the first octets.
+        connection.write((b"OPEN",))
+        assert await loop.sock_recv(far, 100) == b"OPEN"
+        assert connection._transport is not None
+        sock = connection._transport.get_extra_info("socket")
+        while not sock.getsockopt(  # noqa: ASYNC110
+            socket.IPPROTO_TCP, socket.TCP_INFO, 8
+        )[TCPI_RETRANSMITS]:
+            await asyncio.sleep(0.05)  # the kernel's own timer
+        connection.write((b"NOTIFICATION",))
+        connection.close()
+        connection.close(abort=True)
+        ended = functools.partial(loop.sock_recv, far, 100)
+        with pytest.raises(ConnectionResetError):
+            await asyncio.wait_for(ended(), 5)
+        far.close()
+
+    asyncio.run(main())
+
+
+@loops
+def test_a_connection_whose_octets_arrived_ends_in_order() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connection, far, _, _ = await _pair_of_tcp()
+        # With a hop limit that the packets have.
+        connection.set_ttl(64, 1)
+        connection.write((b"NOTIFICATION",))
+        connection.close()
+        connection.close(abort=True)
+        assert await loop.sock_recv(far, 100) == b"NOTIFICATION"
+        assert await loop.sock_recv(far, 100) == b""
         far.close()
 
     asyncio.run(main())
