@@ -71,7 +71,7 @@ def running(hive: Hive, scenario: Callable[[], Awaitable[T]]) -> T:
         started = asyncio.Event()
         task = asyncio.create_task(hive.run(started.set))
         for begun in (started, hive.get(FirstPass)):
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), 60)
         try:
             return await scenario()
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 from collections.abc import Awaitable, Callable
@@ -193,12 +194,18 @@ def test_a_listening_port_passes_on_to_the_other_dialect_in_one_round(tmp_path: 
         statuses = list(speaker.instances())
         return [status.name for status in statuses] == [instance] and bool(statuses[0].listening)
 
+    def accepts() -> bool:
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            return True
+        return False
+
     async def listening() -> None:
         """Wait for the speaker; check that it accepts a connection and that nothing failed."""
         instance = "main" if config.exists() else "beacon"
         await until(lambda: holds(instance))
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
-            pass
+        # The socket of the former instance may still be closing.
+        await until(lambda: holds(instance) and accepts())
         tables, database = it.agent.get(IntentTables), it.agent.get(Database)
         rows = tables.reconcile_statuses.all(database.snapshot())
         assert [row for row in rows if row.attempts] == []

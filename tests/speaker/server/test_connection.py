@@ -59,7 +59,7 @@ def test_queued_octets_are_counted_and_arrive_complete() -> None:
         assert measures[-1] == 0
         connection.close()
         right.close()
-        await asyncio.wait_for(connection.lost, 1)
+        await asyncio.wait_for(connection.lost, 30)
 
     asyncio.run(main())
 
@@ -81,7 +81,7 @@ def test_written_octets_stay_in_order_on_both_write_paths() -> None:
         assert bytes(got) == sent
         connection.close(abort=True)
         right.close()
-        await asyncio.wait_for(connection.lost, 1)
+        await asyncio.wait_for(connection.lost, 30)
 
     asyncio.run(main())
 
@@ -108,7 +108,7 @@ def test_nothing_is_written_to_the_descriptor_of_a_closing_transport(
         monkeypatch.undo()
         assert written == [b"before"]
         right.close()
-        await asyncio.wait_for(connection.lost, 1)
+        await asyncio.wait_for(connection.lost, 30)
 
     asyncio.run(main())
 
@@ -133,7 +133,7 @@ def test_only_a_close_of_the_peer_is_reported_and_once() -> None:
             if local:
                 connection.close()
             right.close()
-            await asyncio.wait_for(connection.lost, 1)
+            await asyncio.wait_for(connection.lost, 30)
         assert ends == ["closed by the peer"]
 
     asyncio.run(main())
@@ -181,7 +181,7 @@ def test_the_last_notification_reaches_a_peer_that_is_sending() -> None:
         assert await loop.sock_recv(far, 100) == b""
         assert not connection.lost.done()
         far.close()
-        await asyncio.wait_for(connection.lost, 1)
+        await asyncio.wait_for(connection.lost, 30)
         assert (came, ends) == ([], [])
 
     asyncio.run(main())
@@ -195,7 +195,7 @@ def test_octets_after_the_end_are_discarded_up_to_a_limit() -> None:
         connection.close()
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(loop.sock_sendall(far, bytes(4 * DISCARD)), 5)
-        await asyncio.wait_for(connection.lost, 1)
+        await asyncio.wait_for(connection.lost, 30)
         assert not came
         far.close()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from resources.kubernetes import Phase
 from resources.source import Delete
@@ -66,7 +67,17 @@ def test_f04_410_within_a_paged_list_repeats_it_without_pages(tmp_path: Path) ->
                 await until(lambda: all(observed.events.values()))
                 first = len(server.queries("list", "services"))
                 expired = status(410, "Expired", "the provided continue parameter is too old")
-                server.once("list", "services", server.usual, server.usual, expired)
+                pages = 0
+
+                async def third_page_expired(request: web.Request) -> web.StreamResponse:
+                    """Whatever else is requested meanwhile: a check of the version is a list, too."""
+                    nonlocal pages
+                    if "continue" not in request.query:
+                        return await server.usual(request)
+                    pages += 1
+                    return await (expired if pages == 2 else server.usual)(request)
+
+                server.always("list", "services", third_page_expired)
                 await server.stop()
                 server.put(service("late"))
                 server.compact()
@@ -74,8 +85,7 @@ def test_f04_410_within_a_paged_list_repeats_it_without_pages(tmp_path: Path) ->
                 await until(lambda: observed.replacements() == 2)
                 assert observed.names() == {"late", *(f"s{i}" for i in range(5))}
                 queries = server.queries("list", "services")[first:]
-                assert "limit" not in queries[-1]
-                assert "continue" not in queries[-1]
+                assert any("limit" not in query and "continue" not in query for query in queries)
 
     run(scenario)
 
