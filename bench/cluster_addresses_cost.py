@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from cells.operator.cluster_addresses import LEAST_SECONDS, SECONDS_PER_NODE
 from reconcilers.dialect import ClusterAddresses
 from reconcilers.intent.service_addresses import published
+from reconcilers.slices import finish
 from resources.kubernetes import Timeouts
 
 NODE_OCTETS: Final = 9_000
@@ -57,7 +58,7 @@ def addresses(nodes: int, *, dense: bool) -> ClusterAddresses:
 
 def octets_of_object(nodes: int, *, dense: bool) -> int:
     """Return the size of the published object as an event of a watch."""
-    data = published.encode(addresses(nodes, dense=dense))
+    data = finish(published.encode(addresses(nodes, dense=dense)))
     return len(
         json.dumps({"type": "MODIFIED", "object": published.manifest("waggle-system", data)})
     )

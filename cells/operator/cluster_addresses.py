@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 from cells.hive import Health
-from cells.hive.rounds import run_rounds
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.operator.leader_check import MANAGER, RETRY_SECONDS
@@ -99,7 +99,7 @@ class ClusterAddressesJob:
         found = cluster_addresses(
             self._tables, self._dialects, snapshot, lambda name, error: failed.update({name: error})
         )
-        data = published.encode(found)
+        data = await in_slices(published.encode(found))
         size = published.octets(data)
         if size > published.MAX_OCTETS:
             self._health.degraded(f"the addresses of the cluster are {size} octets: not published")

@@ -238,7 +238,7 @@ class IntentCompiler:
         learned = intent.learned_limits.revision(snapshot)
         configuration = bool(compiled) or node != self._node or learned != self._learned_limits
         self._node, self._learned_limits = node, learned
-        judged = self._addresses.read(snapshot, compiled=bool(compiled))
+        judged = yield from self._addresses.read(snapshot, compiled=bool(compiled))
         if judged and not configuration:
             self._set_address_rules(snapshot, intent.peers.all(snapshot))
         unsent, self._unsent_routes = self._unsent_routes, intent.unsent_routes.revision(snapshot)

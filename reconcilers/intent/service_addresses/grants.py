@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.address_set import AddressSet
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.prefixes import PrefixSet
 from resources.addresses import canonical_prefix
 from resources.core import Namespace
 from resources.enumeration import enumerate_some
@@ -31,7 +31,7 @@ class Grant(msgspec.Struct, frozen=True):
     text: str
     """The value of the annotation."""
     prefixes: tuple[str, ...] = ()
-    covered: PrefixSet = PrefixSet()
+    covered: AddressSet = AddressSet()
     error: str = ""
     """Why the value is no list of prefixes; the prefixes are then those of its last valid value."""
     valid_before: bool = True
@@ -110,4 +110,4 @@ def parse_grant(text: str, former: Grant | None = None) -> Grant:
                 return Grant(text, error=f"{wrong}; {effect}", valid_before=False)
             effect = "its last valid value stays in effect"
             return replace(former, text=text, error=f"{wrong}; {effect}")
-    return Grant(text, tuple(prefixes), PrefixSet.of(prefixes))
+    return Grant(text, tuple(prefixes), AddressSet.of(prefixes))

@@ -38,10 +38,10 @@ class JudgedAddresses:
 
     def affected(self, changes: AddressChanges) -> Iterator[tuple[str, Key]]:
         """Yield the objects with an address that may be judged differently."""
-        prefixes, namespaces = changes
+        changed, namespaces = changes
         for object_, (namespace, addresses) in self._of_object.items():
             if namespace in namespaces or any(
-                prefixes.covers(IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST, nlri)
+                changed.covers(IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST, nlri)
                 for nlri in addresses
             ):
                 yield object_

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses, Dialect
-from reconcilers.prefixes import PrefixSet
 from resources.core.kinds import BY_SERVICE, SERVICE_CIDR
 from resources.meta import ObjectKey
 from resources.tables import Tables
@@ -25,20 +25,20 @@ API_SERVICE: ObjectKey = ("default", "kubernetes")
 class ClusterNetworks(msgspec.Struct, frozen=True):
     """Addresses and prefixes of the cluster."""
 
-    nodes: PrefixSet = PrefixSet()
+    nodes: AddressSet = AddressSet()
     """Addresses of Nodes."""
-    own_pods: PrefixSet = PrefixSet()
+    own_pods: AddressSet = AddressSet()
     """Pod networks of this node."""
-    pods: PrefixSet = PrefixSet()
+    pods: AddressSet = AddressSet()
     """Pod networks of Nodes."""
-    peers: PrefixSet = PrefixSet()
+    peers: AddressSet = AddressSet()
     """Addresses of peers of any node."""
-    services: PrefixSet = PrefixSet()
+    services: AddressSet = AddressSet()
     """Ranges of cluster IPs."""
-    api: PrefixSet = PrefixSet()
+    api: AddressSet = AddressSet()
     """Addresses of the Kubernetes API: of the Service ``kubernetes`` and its endpoints."""
 
-    def differences(self, other: ClusterNetworks) -> list[PrefixSet]:
+    def differences(self, other: ClusterNetworks) -> list[AddressSet]:
         """Return the prefixes of each set that one of the two has, and the other one has not."""
         return [
             getattr(self, name).difference(getattr(other, name)) for name in self.__struct_fields__

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ServiceAddress
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.grants import ANY, Grants
@@ -15,11 +16,10 @@ from reconcilers.intent.service_addresses.martians import martian
 from reconcilers.intent.service_addresses.networks import ClusterNetworks
 from reconcilers.model import ObjectRef, Peer, SessionAddress
 from reconcilers.options import IntentOptions
-from reconcilers.prefixes import PrefixSet, host_route
 from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
 from resources.pages import reference
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 AGGREGATE_TOO_SHORT: Final = "AggregateTooShort"
 """The reason of an aggregate, and not of an address."""
@@ -41,36 +41,36 @@ class Rejection(NamedTuple):
 class AddressChanges(NamedTuple):
     """The addresses that two sets of rules may judge differently."""
 
-    prefixes: PrefixSet = PrefixSet()
+    addresses: AddressSet = AddressSet()
     namespaces: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         """True if there is one."""
-        return bool(self.prefixes) or bool(self.namespaces)
+        return bool(self.addresses) or bool(self.namespaces)
 
 
-EVERY_ADDRESS: Final = PrefixSet.of(("0.0.0.0/0", "::/0"))
+EVERY_ADDRESS: Final = AddressSet.of(("0.0.0.0/0", "::/0"))
 
 
 class AddressRules(msgspec.Struct, frozen=True):
     """The rules for one node."""
 
-    own: PrefixSet = PrefixSet()
+    own: AddressSet = AddressSet()
     """Addresses of this node: of its Node, objects of dialects, and its sessions."""
-    peers: PrefixSet = PrefixSet()
+    peers: AddressSet = AddressSet()
     """Addresses of its peers."""
-    next_hops: PrefixSet = PrefixSet()
+    next_hops: AddressSet = AddressSet()
     """Next hops of the routes that its peers advertise."""
-    gateways: PrefixSet = PrefixSet()
+    gateways: AddressSet = AddressSet()
     """Gateways of its default routes."""
     networks: ClusterNetworks = ClusterNetworks()
     cluster_ips: ClusterIPs = ClusterIPs()
     """Of all Services; compared by identity, as it notes its changes itself."""
-    permit: PrefixSet = PrefixSet()
+    permit: AddressSet = AddressSet()
     """Prefixes within which only martians, ``deny``, ``allow`` and ``grants`` reject addresses."""
-    allow: PrefixSet | None = None
+    allow: AddressSet | None = None
     """Prefixes outside of which nothing is advertised; None allows all."""
-    deny: PrefixSet = PrefixSet()
+    deny: AddressSet = AddressSet()
     grants: Grants = ANY
     minimum_length: Mapping[Family, int] = {}
 
@@ -132,9 +132,8 @@ class AddressRules(msgspec.Struct, frozen=True):
         owner = self.cluster_ips.other_owner(nlri, service)
         if owner is not None:
             return Rejection("ClusterIP", f"it is the cluster IP of {owner}", objects=(owner,))
-        within = self.networks.services.match(family, nlri)
-        if within is not None:
-            text = prefix_to_text(family, within)
+        if self.networks.services.covers(family, nlri):
+            text = self.networks.services.text_of(family, nlri)
             return Rejection("ServiceRange", f"it is within {text}, the range of cluster IPs")
         return None
 
@@ -149,16 +148,15 @@ class AddressRules(msgspec.Struct, frozen=True):
     def changes_since(self, former: AddressRules) -> AddressChanges:
         """Return what may be judged differently; changes of ``cluster_ips`` are not among it."""
         before = replace(former, cluster_ips=self.cluster_ips)
-        changes = [getattr(self, name).difference(getattr(before, name)) for name in _SETS]
-        changes += self.networks.differences(before.networks)
+        parts = [getattr(self, name).difference(getattr(before, name)) for name in _SETS]
+        parts += self.networks.differences(before.networks)
         same = {name: getattr(self, name) for name in (*_SETS, "networks", "grants")}
         if replace(before, **same) != self:
             return AddressChanges(EVERY_ADDRESS)
         namespaces = self.grants.changes_since(before.grants)
         if namespaces is None:
             return AddressChanges(EVERY_ADDRESS)
-        found = (one for changed in changes for one in changed)
-        return AddressChanges(PrefixSet.of_wire(found), namespaces)
+        return AddressChanges(AddressSet().union(*parts), namespaces)
 
 
 def unrestricted(rules: AddressRules) -> list[str]:
@@ -194,25 +192,14 @@ def address_rules(
     texts += [peer.local_address for peer in sessions if peer.local_address is not None]
     texts += [row.address for row in session_addresses if (row.instance, row.peer) in names]
     return AddressRules(
-        own=host_routes(texts),
-        peers=host_routes(peer.address for peer in sessions if peer.address is not None),
-        permit=PrefixSet.of(options.advertise_permit),
-        allow=PrefixSet.of(options.advertise_allow) if options.advertise_allow else None,
-        deny=PrefixSet.of(options.advertise_deny),
+        own=AddressSet.of(texts),
+        peers=AddressSet.of(peer.address for peer in sessions if peer.address is not None),
+        permit=AddressSet.of(options.advertise_permit),
+        allow=AddressSet.of(options.advertise_allow) if options.advertise_allow else None,
+        deny=AddressSet.of(options.advertise_deny),
         grants=Grants(annotated_only=options.advertise_namespaces == "annotated"),
         minimum_length={
             IPV4_UNICAST: options.advertise_min_length_ipv4,
             IPV6_UNICAST: options.advertise_min_length_ipv6,
         },
     )
-
-
-def host_routes(texts: Iterable[str]) -> PrefixSet:
-    """Return the host routes of addresses; host names among them are left out."""
-    found = []
-    for text in texts:
-        try:
-            found.append(host_route(text))
-        except OSError:
-            continue
-    return PrefixSet.of_wire(found)

@@ -7,12 +7,13 @@ the last valid value of each Namespace's annotation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
 
+from reconcilers.address_set import AddressSet
 from reconcilers.dialect import Dialect
+from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.grants import Grants
 from reconcilers.intent.service_addresses.networks import (
@@ -20,18 +21,17 @@ from reconcilers.intent.service_addresses.networks import (
     api_addresses,
     cluster_addresses,
 )
-from reconcilers.intent.service_addresses.published import decode
 from reconcilers.intent.service_addresses.rules import (
     AddressChanges,
     AddressRules,
     address_rules,
-    host_routes,
 )
 from reconcilers.model import Peer, Problem
 from reconcilers.options import IntentOptions
-from reconcilers.prefixes import PrefixSet
+from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
 from resources.core import Node
+from resources.core.configmap import ConfigMap
 from resources.core.kinds import CONFIG_MAP, SERVICE_CIDR
 from resources.tables import Tables
 from speaker.nlri import Family
@@ -65,6 +65,9 @@ class AddressRulesTracker:
         """Cluster IPs that have other owners than at the last `update`."""
         self._grants = Grants(annotated_only=options.advertise_namespaces == "annotated")
         self._networks = ClusterNetworks()
+        self._published_rows: tuple[ConfigMap, ...] = ()
+        self._published: list[dict[str, AddressSet]] = []
+        """What these rows have, by part."""
         self._revisions: dict[str, tuple[int, ...]] = {}
         """By part, as of the last `read`."""
         self._problems_changed = False
@@ -97,18 +100,19 @@ class AddressRulesTracker:
         t, intent = self._resources, self._intent
         return (t.node_networks, t.gateways, intent.session_addresses, intent.next_hops)
 
-    def read(self, snapshot: Snapshot, *, compiled: bool) -> bool:
-        """Take what has changed; True if rules have to be made of it.
+    def read(self, snapshot: Snapshot, *, compiled: bool) -> Slices[bool]:
+        """Take what has changed, in slices; True if rules have to be made of it.
 
         ``compiled``: a dialect was compiled, so that its objects may have changed.
         """
         due = self._changed("node", self._of_node, snapshot)
         if self._changed("cluster", self._of_cluster, snapshot) or compiled:
-            due = self._read_networks(snapshot) or due
+            changed = yield from self._read_networks(snapshot)
+            due = due or changed
         if self._changed("api", self._of_api, snapshot):
             moved = self._cluster_ips.update(self._services.next(snapshot))
             self._moved |= moved
-            api = PrefixSet.of(api_addresses(self._resources, snapshot))
+            api = AddressSet.of(api_addresses(self._resources, snapshot))
             due = due or bool(moved) or api != self._networks.api
             self._networks = replace(self._networks, api=api)
         return self._read_grants(snapshot) or due
@@ -118,21 +122,26 @@ class AddressRulesTracker:
         before, self._revisions[part] = self._revisions.get(part), revisions
         return revisions != before
 
-    def _read_networks(self, snapshot: Snapshot) -> bool:
+    def _read_networks(self, snapshot: Snapshot) -> Slices[bool]:
         t, dialects = self._resources, self._dialects
         found = cluster_addresses(t, dialects, snapshot, self._on_error)
         own = cluster_addresses(t, dialects, snapshot, lambda *_: None, self._node)
-        published = [decode(row.data) for row in self._resources.of(CONFIG_MAP).all(snapshot)]
-        parts = [found, *published]
-        ranges = (self._options.service_cidr, *(part.services for part in parts))
-        networks = ClusterNetworks(
-            nodes=PrefixSet.of(chain.from_iterable(part.nodes for part in parts)),
-            own_pods=PrefixSet.of(own.pods),
-            pods=PrefixSet.of(chain.from_iterable(part.pods for part in parts)),
-            peers=PrefixSet.of(chain.from_iterable(part.peers for part in parts)),
-            services=PrefixSet.of(chain.from_iterable(ranges)),
-            api=self._networks.api,
-        )
+        read = {}
+        for name in published.PARTS:
+            read[name] = yield from AddressSet.gather(getattr(found, name))
+        rows = tuple(t.of(CONFIG_MAP).all(snapshot))
+        if rows != self._published_rows:
+            parts = []
+            for row in rows:
+                decoded = yield from published.decode(row.data)
+                parts.append(decoded)
+            self._published_rows, self._published = rows, parts
+        sets = {
+            name: read[name].union(*(part[name] for part in self._published))
+            for name in published.PARTS
+        }
+        sets["services"] = sets["services"].union(AddressSet.of(self._options.service_cidr))
+        networks = replace(self._networks, own_pods=AddressSet.of(own.pods), **sets)
         before, self._networks = self._networks, networks
         return networks != before
 
@@ -163,18 +172,18 @@ class AddressRulesTracker:
         sessions = self._intent.session_addresses.all(snapshot)
         rules = replace(
             address_rules(node, peers, self._options, sessions, addresses),
-            next_hops=host_routes(
+            next_hops=AddressSet.of(
                 text for row in self._intent.next_hops.all(snapshot) for text in row.addresses
             ),
-            gateways=host_routes(self._gateways(snapshot)),
+            gateways=AddressSet.of(self._gateways(snapshot)),
             networks=self._networks,
             cluster_ips=self._cluster_ips,
             grants=self._grants,
         )
         changes = rules.changes_since(self.rules)
         if self._moved:
-            prefixes = PrefixSet.of_wire((*changes.prefixes, *self._moved))
-            changes = changes._replace(prefixes=prefixes)
+            moved = AddressSet.of_host_routes(self._moved)
+            changes = changes._replace(addresses=changes.addresses.union(moved))
             self._moved = set()
         self.rules = rules
         return changes

@@ -45,15 +45,15 @@ def test_the_object_follows_the_nodes_and_is_written_where_it_differs(tmp_path: 
         cidr = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.96.0.0/16"]}}
         server.put({"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", **cidr})
         async with operator(server, tmp_path):
-            await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
+            await until(lambda: nodes_of(server) == "192.0.2.1\n")
             stored = server.objects["configmaps"][KEY]["data"]
             assert stored["pods"] == "10.244.0.0/24\n"
-            assert stored["peers"] == "192.0.2.9/32\n"
+            assert stored["peers"] == "192.0.2.9\n"
             assert stored["services"] == "10.96.0.0/16\n"
             put_node(server, "n2", "192.0.2.77")
-            await until(lambda: nodes_of(server) == "192.0.2.1/32\n192.0.2.77/32\n")
+            await until(lambda: nodes_of(server) == "192.0.2.1\n192.0.2.77\n")
             server.delete("Node", "n2")
-            await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
+            await until(lambda: nodes_of(server) == "192.0.2.1\n")
         writes = len(server.queries("patch", "configmaps"))
         async with operator(server, tmp_path, identity="b"):
             await until(lambda: server.queries("get", "configmaps"))

@@ -73,7 +73,7 @@ def test_a_tenant_announces_what_is_granted_and_nothing_that_something_else_has(
         fill(server, ports)
         operator = cluster.run("operator", settings(objects, "operator"), 0)
         config_map = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{published.NAME}"
-        cluster.soon(lambda: _published(server, config_map, "192.0.2.12/32"), operator)
+        cluster.soon(lambda: _published(server, config_map, "192.0.2.12"), operator)
         ports_of = [{"port": 80}]
         external = [*taken, "198.51.100.9", "203.0.113.9"]
         spec = {"externalIPs": external, "ports": ports_of}

@@ -1,0 +1,150 @@
+"""Sets of addresses of both families, as ranges: a look-up is a binary search. Pure.
+
+The addresses of 5,000 nodes are looked up for each address of each Service, and compared when one of
+them changes.
+"""
+
+from __future__ import annotations
+
+import socket
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from reconcilers.slices import Slices, finish
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+SLICE_TEXTS: Final = 2000
+"""Texts that are parsed in one slice: some milliseconds."""
+
+Range: TypeAlias = tuple[int, int]
+"""The first and the last address."""
+
+
+class _Ranges(NamedTuple):
+    """Ranges of one family, in order; no two of them touch."""
+
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+
+
+_EMPTY: Final = _Ranges()
+
+
+class AddressSet(msgspec.Struct, frozen=True):
+    """Addresses of both families."""
+
+    ipv4: _Ranges = _EMPTY
+    ipv6: _Ranges = _EMPTY
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> AddressSet:
+        """Return a set of addresses, prefixes and ranges (``A-B``); what is none is left out."""
+        return finish(cls.gather(texts))
+
+    @classmethod
+    def gather(cls, texts: Iterable[str]) -> Slices[AddressSet]:
+        """Return the same in slices."""
+        found: dict[int, list[Range]] = {4: [], 6: []}
+        for number, text in enumerate(texts, 1):
+            parsed = _parse(text)
+            if parsed is not None:
+                found[6 if ":" in text else 4].append(parsed)
+            if not number % SLICE_TEXTS:
+                yield
+        return cls(_joined(found[4]), _joined(found[6]))
+
+    @classmethod
+    def of_host_routes(cls, routes: Iterable[tuple[Family, bytes]]) -> AddressSet:
+        """Return a set of addresses that are given as host routes."""
+        found: dict[Family, list[Range]] = {IPV4_UNICAST: [], IPV6_UNICAST: []}
+        for family, nlri in routes:
+            value = int.from_bytes(nlri[1:], "big")
+            found[family].append((value, value))
+        return cls(_joined(found[IPV4_UNICAST]), _joined(found[IPV6_UNICAST]))
+
+    def __bool__(self) -> bool:
+        """True if there is an address."""
+        return bool(self.ipv4.first or self.ipv6.first)
+
+    def covers(self, family: Family, nlri: bytes) -> bool:
+        """True if the address of a host route is in the set."""
+        ranges = self.ipv4 if family == IPV4_UNICAST else self.ipv6
+        if not ranges.first:
+            return False
+        value = int.from_bytes(nlri[1:], "big")
+        at = bisect_right(ranges.first, value) - 1
+        return at >= 0 and value <= ranges.last[at]
+
+    def text_of(self, family: Family, nlri: bytes) -> str:
+        """Return the range with the address of a host route, which is in the set, as text."""
+        ranges, bits = (self.ipv4, 32) if family == IPV4_UNICAST else (self.ipv6, 128)
+        at = bisect_right(ranges.first, int.from_bytes(nlri[1:], "big")) - 1
+        return _text(ranges.first[at], ranges.last[at], bits)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the ranges as text: an address, a prefix, or ``A-B``."""
+        for ranges, bits in ((self.ipv4, 32), (self.ipv6, 128)):
+            for first, last in zip(*ranges, strict=True):
+                yield _text(first, last, bits)
+
+    def union(self, *others: AddressSet) -> AddressSet:
+        """Return the addresses of all sets."""
+        given = [one for one in (self, *others) if one]
+        if len(given) < 2:
+            return given[0] if given else self
+        return AddressSet(
+            _joined([pair for one in given for pair in zip(*one.ipv4, strict=True)]),
+            _joined([pair for one in given for pair in zip(*one.ipv6, strict=True)]),
+        )
+
+    def difference(self, other: AddressSet) -> AddressSet:
+        """Return the ranges that one of two sets has, and the other one has not so."""
+        if self == other:
+            return AddressSet()
+        return AddressSet(
+            _joined(set(zip(*self.ipv4, strict=True)) ^ set(zip(*other.ipv4, strict=True))),
+            _joined(set(zip(*self.ipv6, strict=True)) ^ set(zip(*other.ipv6, strict=True))),
+        )
+
+
+def _joined(found: Iterable[Range]) -> _Ranges:
+    """Sort ranges, and join those that overlap or touch."""
+    first: list[int] = []
+    last: list[int] = []
+    for start, end in sorted(found):
+        if last and start <= last[-1] + 1:
+            last[-1] = max(last[-1], end)
+        else:
+            first.append(start)
+            last.append(end)
+    return _Ranges(tuple(first), tuple(last))
+
+
+def _parse(text: str) -> Range | None:
+    """Return the range of an address, a prefix or a range; None if it is none, such as a host name."""
+    family, bits = (socket.AF_INET6, 128) if ":" in text else (socket.AF_INET, 32)
+    address, _, length = text.partition("/")
+    start, _, end = address.partition("-")
+    try:
+        first = int.from_bytes(socket.inet_pton(family, start), "big")
+        if end:
+            return first, int.from_bytes(socket.inet_pton(family, end), "big")
+        if length:
+            return first, first | (1 << (bits - int(length))) - 1
+    except (OSError, ValueError):
+        return None
+    return first, first
+
+
+def _text(first: int, last: int, bits: int) -> str:
+    family = socket.AF_INET if bits == 32 else socket.AF_INET6
+    start = socket.inet_ntop(family, first.to_bytes(bits // 8, "big"))
+    size = last - first + 1
+    if size == 1:
+        return start
+    if not size & (size - 1) and not first % size:
+        return f"{start}/{bits - size.bit_length() + 1}"
+    return f"{start}-{socket.inet_ntop(family, last.to_bytes(bits // 8, 'big'))}"
