@@ -83,7 +83,7 @@ def test_addresses_do_not_wait_for_the_kinds_of_a_dialect(tmp_path: Path) -> Non
         fill(server, "n1")
         server.always("list", "ciliumbgppeerconfigs", status(403, "Forbidden", "no"))
         async with operator(server, tmp_path) as (hive, _):
-            await until(lambda: nodes_of(server) == "192.0.2.1/32\n")
+            await until(lambda: nodes_of(server) == "192.0.2.1\n")
             missing = "CiliumBGPPeerConfig cannot be read"
             await until(lambda: levels(hive)["operator/cluster-addresses"][1].endswith(missing))
 
