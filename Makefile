@@ -9,7 +9,7 @@ PARALLEL ?= -n auto --dist loadgroup
 .PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
 
 help:                ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--once: one round, then exit)
 	@$(BIN)/waggle demo $(ARGS)

@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
     def add_version(self) -> None:
         """Add ``--version``, which prints program and version."""
         text = "show program's version number and exit"
-        self.add_argument("--version", action=_Version, nargs=0, help=text)
+        self.add_argument("-v", "--version", action=_Version, nargs=0, help=text)
 
     def error(self, message: str) -> NoReturn:
         """Print the sentence with a hint at ``--help``, and exit."""
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Parse; an undeclared argument is an error that names it."""
-        words = sys.argv[1:] if args is None else list(args)
+        words = self._usual(sys.argv[1:] if args is None else list(args))
         # Looked for first: argparse would complain about what follows an unknown flag instead.
         before = words[: words.index("--") if "--" in words else None]
         commands = _commands(self, before)
@@ -64,6 +64,49 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             commands[-1].error(_unknown(unknown[0], known))
         return found
+
+    def _usual(self, words: list[str]) -> list[str]:
+        """Return the words with `help`, `version` and early flags as this parser has them."""
+        if words == ["version"] and "--version" in self._option_string_actions:
+            return ["--version"]
+        commands = _commands(self, words)
+        for at, word in enumerate(words):
+            if word == "help" and all(
+                one.startswith("-") or one in _names(self) for one in words[:at]
+            ):
+                return [*words[:at], *words[at + 1 :], "--help"]
+            if not word.startswith("-"):
+                break
+        if len(commands) > 1 and words[-1:] == ["help"] and _names(commands[-1]):
+            return [*words[:-1], "--help"]
+        return _flags_behind(self, commands[-1], words)
+
+
+def _names(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the sub-commands of a parser."""
+    return [
+        name
+        for action in parser._actions  # noqa: SLF001 - argparse has no public way
+        if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
+        for name in action.choices
+    ]
+
+
+def _flags_behind(
+    parser: argparse.ArgumentParser, command: argparse.ArgumentParser, words: list[str]
+) -> list[str]:
+    """Return the words with flags of a sub-command that come before it behind all others."""
+    own, of_command = parser._option_string_actions, command._option_string_actions  # noqa: SLF001
+    early: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("--") and command is not parser:
+        flag = rest[0].partition("=")[0]
+        if flag in own or flag not in of_command:
+            break
+        takes_value = of_command[flag].nargs is None and "=" not in rest[0]
+        early += rest[: 1 + takes_value]
+        rest = rest[1 + takes_value :]
+    return [*rest, *early] if "--" not in rest else words
 
 
 class _Version(argparse.Action):

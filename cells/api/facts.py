@@ -6,7 +6,7 @@ a prefix originates from. Reads only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -96,11 +96,42 @@ class AgentFacts:
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the sessions that match, by instance and name."""
+        chosen = self._chosen(peer, instance)
         return [
             peer_item(self._node, status)
             for status in self._speaker.peers()
-            if peer in (None, status.name, status.address) and instance in (None, status.instance)
+            if chosen(status.instance, status.name, status.address)
         ]
+
+    def _chosen(
+        self, peer: str | None, instance: str | None
+    ) -> Callable[[str, str | None, str | None], bool]:
+        """Return whether a peer is the wanted one, by its instance, name and address.
+
+        The name of an object that configures one peer alone is a name of it, too: a BGPPeer's.
+        """
+        named = self._named_by_objects().get(peer or "", ())
+        of_object = named[0] if len(named) == 1 else None
+
+        def chosen(of: str, name: str | None, address: str | None) -> bool:
+            if instance not in (None, of):
+                return False
+            return peer is None or peer in (name, address) or (of, name) == of_object
+
+        return chosen
+
+    def _named_by_objects(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """Return the peers, as instance and name, that the objects of a name configure.
+
+        Without names that are a peer's own.
+        """
+        found: dict[str, list[tuple[str, str]]] = {}
+        rows = list(self._intent.peers.all(self._database.snapshot()))
+        for row in rows:
+            for origin in dict.fromkeys(ref.name for ref in row.origins):
+                found.setdefault(origin, []).append((row.instance, row.name))
+        own = {name for row in rows for name in (row.name, row.address)}
+        return {name: named for name, named in found.items() if name not in own}
 
     def why_missing(self, *, empty: bool) -> list[str]:
         """Return why peers are missing: those left out; all problems where there are no peers."""
@@ -139,10 +170,11 @@ class AgentFacts:
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:
             raise NotFoundError(f"no instance is called {instance}")
+        chosen = self._chosen(peer, instance)
         peers = [
             status
             for status in self._speaker.peers()
-            if instance in (None, status.instance) and peer in (None, status.name, status.address)
+            if chosen(status.instance, status.name, status.address)
         ]
         if peer is not None and not peers:
             raise NotFoundError(f"no peer is called {peer}")
@@ -152,11 +184,11 @@ class AgentFacts:
                 f"{peer} is a peer of the instances {', '.join(among)}: add --instance"
             )
         if table == "available":
-            chosen = instances if instance is None else [instance]
+            of = instances if instance is None else [instance]
             if peer is not None:
-                chosen = sorted({status.instance for status in peers})
+                of = sorted({status.instance for status in peers})
             name = peers[0].name if peer else None
-            return self._available(chosen, families, name, wanted)
+            return self._available(of, families, name, wanted)
         return self._by_peer(table, peers, families, wanted)
 
     def _available(
@@ -212,11 +244,12 @@ class AgentFacts:
         _, wanted = _families(None, prefix)
         assert wanted is not None  # noqa: S101  there is a prefix
         self._check_names(peer, instance)
+        chosen = self._chosen(peer, instance)
         snapshot = self._database.snapshot()
         rows = [
             row
             for row in self._intent.peers.all(snapshot)
-            if instance in (None, row.instance) and peer in (None, row.name, row.address)
+            if chosen(row.instance, row.name, row.address)
         ]
         if not rows:
             raise NotFoundError("no peer is configured that is not left out: see waggle status")
@@ -272,10 +305,7 @@ class AgentFacts:
         if explainer is None:
             raise NotFoundError("not all sources have been read yet; retry in a moment")
         self._check_names(peer, instance)
-
-        def chosen(of: str, name: str | None, address: str | None) -> bool:
-            return instance in (None, of) and (peer is None or peer in (name, address))
-
+        chosen = self._chosen(peer, instance)
         parsed = None
         if target is not None:
             try:
@@ -310,6 +340,7 @@ class AgentFacts:
             raise NotFoundError(f"no instance is called {instance}")
         known = {row.name for row in peers} | {row.address for row in peers}
         known |= {names[1] for names in left_out if len(names) > 1}
+        known |= {name for name, named in self._named_by_objects().items() if len(named) == 1}
         if peer is not None and peer not in known:
             raise NotFoundError(f"no peer is called {peer}")
 

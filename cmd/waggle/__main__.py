@@ -99,7 +99,9 @@ def _discard_output() -> None:
 
 
 def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
-    command = next((word for word in arguments if not word.startswith("-")), None)
+    command = next(
+        (word for word in arguments if not word.startswith("-") and word != "help"), None
+    )
     names = (command,) if command in COMMANDS else COMMANDS
     parser = Parser(
         prog="waggle",

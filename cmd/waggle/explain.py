@@ -55,7 +55,7 @@ targets:
   10.0.0.0/24             a prefix
   10.0.0.1                an address: the longest prefix that contains it
   shop/web                a Service
-  KIND/[NAMESPACE/]NAME   Service, Node, Interface, or a kind of an enabled API dialect
+  KIND/[NAMESPACE/]NAME   Service, Node, Interface, or a kind of an API dialect
 
 with --received:
   10.0.0.0/24             whether this prefix is accepted from each peer

@@ -13,6 +13,7 @@ import os
 import shutil
 import socket
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -135,7 +136,10 @@ def add_output_flags(
 
 def exit_statuses(meanings: Mapping[int, str], notes: str = "") -> str:
     """Return the epilog of a command's help: notes, then the exit statuses."""
-    lines = [f"  {status:<3}  {meaning}" for status, meaning in meanings.items()]
+    lines = [
+        textwrap.fill(meaning, 78, initial_indent=f"  {status:<3}  ", subsequent_indent=" " * 7)
+        for status, meaning in meanings.items()
+    ]
     return "\n".join([*([notes, ""] if notes else []), "exit status:", *lines])
 
 

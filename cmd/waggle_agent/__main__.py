@@ -12,6 +12,7 @@ from typing import Any
 from cells.agent import agent_cells
 from cells.arguments import Parser
 from cells.dialects import antrea, cilium, frrk8s, metallb
+from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
@@ -35,7 +36,7 @@ routes, and advertise these with BGP.
 
   waggle-agent                run the agent
   waggle-agent cells [--dot]  print its cells and their state
-  waggle-agent reconcilers    print its reconcilers in their order, and their state
+  waggle-agent reconcilers    print its reconcilers in order, and their state
 """
 EPILOG = """\
 Every option is a flag, an environment variable (in brackets) and a key of the configuration file. A
@@ -107,7 +108,8 @@ def _parser(cells: Sequence[Cell]) -> Parser:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
-    add_flags(parser, cells)
+    # Dialects last: most nodes have one, and the flags of all are many.
+    add_flags(parser, sorted(cells, key=lambda cell: isinstance(cell, DialectCell)))
     return parser
 
 

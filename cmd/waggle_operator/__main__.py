@@ -10,6 +10,7 @@ from pathlib import Path
 from cells.agent import agent_cells
 from cells.arguments import EXIT_USAGE, Parser
 from cells.dialects import antrea, cilium, frrk8s, metallb
+from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
 from cells.operator.cells import operator_cells
@@ -76,7 +77,8 @@ def _parser(cells: Sequence[Cell]) -> Parser:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
-    add_flags(parser, cells)
+    # Dialects last: most nodes have one, and the flags of all are many.
+    add_flags(parser, sorted(cells, key=lambda cell: isinstance(cell, DialectCell)))
     return parser
 
 

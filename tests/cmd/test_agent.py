@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,17 @@ def test_reconcilers_are_printed_in_their_order(
         "40 peer: has not run",
     ]
     assert "needs instances, peers, secrets (tables), speaker (target)" in shown
+
+
+@pytest.mark.parametrize("program", ["waggle_agent", "waggle_operator"])
+def test_help_has_80_columns_and_the_dialects_last(
+    program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        importlib.import_module(f"{program}.__main__").main(["help"])
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    cells = re.findall(r"^cell ([\w-]+):$", text, re.MULTILINE)
+    dialects = ["antrea", "cilium", "frrk8s", "metallb"]
+    assert [name for name in cells if name in dialects] == cells[-len(set(cells) & set(dialects)) :]

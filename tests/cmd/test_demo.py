@@ -228,6 +228,29 @@ def test_the_screen_follows_the_size_of_the_terminal(examples: Path) -> None:
     gone(examples)
 
 
+def test_the_screen_is_given_back_while_the_demo_is_suspended_and_drawn_again(
+    examples: Path,
+) -> None:
+    screen = Screen(examples, 120)
+    screen.until("fd00:10:244:1::/64")
+    screen.demo.send_signal(signal.SIGTSTP)
+    screen.until("\x1b[?1049l")
+    eventually(lambda: _check_suspended(screen.demo.pid), within=20)
+    screen.demo.send_signal(signal.SIGCONT)
+    screen.until("\x1b[?1049h")
+    assert "fd00:10:244:1::/64" in "".join(screen.until("Ctrl-C ends it"))
+    screen.demo.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):
+        while os.read(screen.here, 65536):
+            pass
+    assert screen.demo.wait(20) == 0
+    gone(examples)
+
+
+def _check_suspended(pid: int) -> None:
+    assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def test_a_demo_goes_on_in_the_background_until_it_is_stopped(examples: Path) -> None:
     def run(*arguments: str) -> tuple[int, str, str]:
         done = subprocess.run(
@@ -242,7 +265,7 @@ def test_a_demo_goes_on_in_the_background_until_it_is_stopped(examples: Path) ->
     assert len(programs(examples)) == 2
     assert "a demo runs already" in run("--detach")[2]
     assert run("--once")[0] == 1
-    assert run("--stop") == (0, "", "")
+    assert run("--stop") == (0, "The demo is ended: the agent and the router.\n", "")
     gone(examples)
     assert run("--stop") == (1, "", "waggle demo: no demo runs\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,66 @@ def test_no_command_is_wrong_usage(
         main([])
     assert caught.value.code == 2
     assert "COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-v"], ["--version"], ["version"]])
+def test_the_version_has_several_spellings(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("waggle 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["help"], "usage: waggle ["),
+        (["help", "peers"], "usage: waggle peers "),
+        (["router", "help"], "usage: waggle router "),
+        (["help", "router", "announce"], "usage: waggle router announce "),
+    ],
+)
+def test_help_is_a_word_as_well(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(usage)
+
+
+@pytest.mark.parametrize("words", [["--color=always", "peers"], ["--color", "always", "peers"]])
+def test_a_flag_of_a_command_may_come_before_it(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--socket", str(tmp_path / "none")]) == 1
+    assert "no agent runs here" in capsys.readouterr().err
+
+
+def _helps() -> Iterator[list[str]]:
+    yield ["waggle"]
+    yield from (["waggle", name] for name in COMMANDS)
+    actions = "check announce withdraw routes peers collectors refresh reset shutdown enable"
+    yield from (["waggle", "router", name] for name in actions.split())
+
+
+@pytest.mark.parametrize("words", [*_helps()], ids=" ".join)
+def test_a_help_has_80_columns(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*words[1:], "--help"])
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
+
+
+def test_make_help_lists_every_target_of_a_person() -> None:
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    done = subprocess.run(
+        ["make", "help"], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+    )
+    listed = {line.split()[0] for line in done.stdout.splitlines()}
+    phony = set(makefile.partition(".PHONY:")[2].partition("\n")[0].split())
+    assert phony - listed == set()

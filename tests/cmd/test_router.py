@@ -622,3 +622,30 @@ def test_a_file_at_the_path_of_the_socket_is_kept(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "exists and is not a socket" in done.stderr
     assert precious.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("neighbor", "originate", "warned"),
+    [
+        ("address: 10.0.0.1, export: all, families: [ipv6-unicast]", "[]", True),
+        ("prefix: 10.0.0.0/8, export: local", "['2001:db8::/32']", True),
+        ("address: 10.0.0.1, export: all", "[]", False),
+        ("address: 10.0.0.1, export: none, families: [ipv6]", "['2001:db8::/32']", False),
+        ("address: 10.0.0.1, export: all, nextHopIPv6: '2001:db8::1'", "['2001:db8::/32']", False),
+        ("address: '2001:db8::2', export: all, families: [ipv6]", "['2001:db8::/32']", False),
+    ],
+)
+def test_check_warns_of_ipv6_routes_over_ipv4_without_a_next_hop(
+    neighbor: str,
+    originate: str,
+    *,
+    warned: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = write(tmp_path, f"{MINIMAL}neighbors: [{{{neighbor}}}]\noriginate: {originate}\n")
+    assert command("check", str(path)) == 0
+    errors = capsys.readouterr().err
+    assert (
+        "neighbors[0]: IPv6 routes over an IPv4 session without nextHopIPv6" in errors
+    ) is warned

@@ -148,7 +148,7 @@ def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -
     dialect = "antrea" if command.page == "antrea.md" else "cilium"
     own = f"waggle-agent --manifests examples/quickstart --node-name node-1 --enable-cell {dialect}"
     if dialect == "antrea":
-        own = "waggle-agent --manifests examples/antrea --node-name edge-7 --enable-cell antrea"
+        own = "waggle-agent --manifests examples/antrea --node-name node-1 --enable-cell antrea"
     line = command.line if starts else own
     agent = Daemon(
         "agent",

@@ -47,12 +47,25 @@ def find(manifests: Path | None, router: Path | None, copies: Path) -> Examples:
     """Return the files to use.
 
     Without paths these are ``examples/`` of the current folder (a checkout); elsewhere copies in
-    ``copies``, as the installed files are not there to be edited.
+    ``copies``, as the installed files are not there to be edited. A copy that was edited stays.
     """
     folder = Path("examples")
     if not (folder / MANIFESTS).is_dir():
         folder = copies
         if manifests is None or router is None:
-            shutil.rmtree(copies, ignore_errors=True)
-            shutil.copytree(installed(), copies)
+            _copy(installed(), copies)
     return Examples(manifests or folder / MANIFESTS, router or folder / ROUTER)
+
+
+def _copy(source: Path, copies: Path) -> None:
+    """Copy what is missing, and what was not edited since it was copied: the times are the same."""
+    for file in sorted(path for path in source.rglob("*") if path.is_file()):
+        copy = copies / file.relative_to(source)
+        mark = copy.with_name(f".{copy.name}.copied")
+        edited = copy.exists() and (
+            not mark.exists() or mark.read_text() != str(copy.stat().st_mtime_ns)
+        )
+        if not edited:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+            mark.write_text(str(copy.stat().st_mtime_ns))

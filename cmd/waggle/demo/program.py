@@ -236,6 +236,15 @@ async def _drawn(demo: Demo, console: Console, hint: str, stop: asyncio.Event) -
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGWINCH, resized.set)
     with Live(console=console, auto_refresh=False, screen=True) as live:
+
+        def suspend() -> None:
+            # Ctrl-Z: the shell gets its screen back, and fg draws this one again.
+            live.stop()
+            os.kill(os.getpid(), signal.SIGSTOP)
+            live.start()
+            resized.set()
+
+        loop.add_signal_handler(signal.SIGTSTP, suspend)
         while not stop.is_set():
             demo.check()
             snapshot = demo.read()
@@ -335,6 +344,7 @@ def main(args: argparse.Namespace) -> int:
 def _stop(lock: DemoLock) -> int:
     try:
         if lock.stop_holder():
+            print("The demo is ended: the agent and the router.")
             return EXIT_OK
         complain("waggle demo", "no demo runs")
     except TimeoutError:

@@ -200,6 +200,8 @@ def _check(path: Path) -> int:
         config = load(path)
     except ConfigError as error:
         return _invalid(error, "check")
+    for warning in config.warnings():
+        complain("waggle router check: note", f"{path}: {warning}")
     neighbors, prefixes = len(config.neighbors), len(config.originate)
     counts = (
         f"{neighbors} neighbor{'s' * (neighbors != 1)}, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 
 import msgspec
 
@@ -106,6 +107,17 @@ class Config(Value, frozen=True):
     def collectors(self) -> list[BmpCollector]:
         """Return the monitoring stations. Raises `ConfigError` naming the invalid one."""
         return self.bmp.settings(f"waggle router AS {self.asn} ({self.router_id})")
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what is valid, and perhaps not what is meant."""
+        own_ipv6 = any(":" in text for text in self.originate)
+        for place, neighbor in enumerate(self.neighbors):
+            if neighbor.sends_ipv6_over_ipv4(own_ipv6=own_ipv6):
+                yield (
+                    f"neighbors[{place}]: IPv6 routes over an IPv4 session without nextHopIPv6: their "
+                    "next hop is an IPv6 address of the session's interface, or where it has none an "
+                    "IPv4-mapped one, which BIRD rejects"
+                )
 
     def _policies(self) -> dict[str, Policy]:
         found = {}

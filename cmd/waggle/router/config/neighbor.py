@@ -167,6 +167,17 @@ class Neighbor(Value, frozen=True):
             **shared,
         )
 
+    def sends_ipv6_over_ipv4(self, *, own_ipv6: bool) -> bool:
+        """True if IPv6 routes may be advertised over IPv4 without a next hop that is configured.
+
+        Without ``families`` both are in the OPEN: then only where the router originates IPv6 prefixes.
+        """
+        end = self.address or self.prefix
+        if end is None or ":" in end or self.next_hop_ipv6 is not None or self.export == "none":
+            return False
+        families = tuple(map(parse_family, self.families))
+        return IPV6_UNICAST in families if families else own_ipv6
+
     def __repr__(self) -> str:
         """Return a text without the password."""
         return f"Neighbor({self.address or self.prefix or self.interface!r})"
