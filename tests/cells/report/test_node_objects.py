@@ -20,6 +20,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.report import write_spread
 from reconcilers.report.node_objects import writer
+from resources.core import kinds as core
 from resources.kind import Kinds
 from speaker.api import SpeakerPort
 from tests.cells.hurry import hurry
@@ -33,6 +34,7 @@ from waggle_agent.__main__ import CELLS
 
 NODE = "n1"
 ALL = Kinds(
+    core.KINDS,
     MetalLBDialect.kinds,
     Frrk8sDialect.kinds,
     *((one.kind for one in d.node_object_kinds) for d in (MetalLBDialect, Frrk8sDialect)),
