@@ -6,7 +6,7 @@ a prefix originates from. Reads only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from cells.intent import IntentLoop
 from cells.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.intent.explain import NothingFoundError, parse_target
+from reconcilers.intent.peer_names import chosen_peer, named_by_objects
 from reconcilers.model import Peer, RouteExplanation
 from reconcilers.render import problem_item, problems
 from reconcilers.tables import IntentTables
@@ -106,32 +107,11 @@ class AgentFacts:
     def _chosen(
         self, peer: str | None, instance: str | None
     ) -> Callable[[str, str | None, str | None], bool]:
-        """Return whether a peer is the wanted one, by its instance, name and address.
+        """Return whether a peer is the wanted one, by its instance, name and address."""
+        return chosen_peer(self._peers(), peer, instance)
 
-        The name of an object that configures one peer alone is a name of it, too: a BGPPeer's.
-        """
-        named = self._named_by_objects().get(peer or "", ())
-        of_object = named[0] if len(named) == 1 else None
-
-        def chosen(of: str, name: str | None, address: str | None) -> bool:
-            if instance not in (None, of):
-                return False
-            return peer is None or peer in (name, address) or (of, name) == of_object
-
-        return chosen
-
-    def _named_by_objects(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """Return the peers, as instance and name, that the objects of a name configure.
-
-        Without names that are a peer's own.
-        """
-        found: dict[str, list[tuple[str, str]]] = {}
-        rows = list(self._intent.peers.all(self._database.snapshot()))
-        for row in rows:
-            for origin in dict.fromkeys(ref.name for ref in row.origins):
-                found.setdefault(origin, []).append((row.instance, row.name))
-        own = {name for row in rows for name in (row.name, row.address)}
-        return {name: named for name, named in found.items() if name not in own}
+    def _peers(self) -> list[Peer]:
+        return list(self._intent.peers.all(self._database.snapshot()))
 
     def why_missing(self, *, empty: bool) -> list[str]:
         """Return why peers are missing: those left out; all problems where there are no peers."""
@@ -340,7 +320,7 @@ class AgentFacts:
             raise NotFoundError(f"no instance is called {instance}")
         known = {row.name for row in peers} | {row.address for row in peers}
         known |= {names[1] for names in left_out if len(names) > 1}
-        known |= {name for name, named in self._named_by_objects().items() if len(named) == 1}
+        known |= {name for name, named in named_by_objects(peers).items() if len(named) == 1}
         if peer is not None and peer not in known:
             raise NotFoundError(f"no peer is called {peer}")
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cells.api.client import get
@@ -81,7 +80,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
         ),
     )
     parser.add_argument("target", nargs="?", metavar="PREFIX|OBJECT", help="the target")
-    parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+    parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
     parser.add_argument("--all", action="store_true", help="without a target: every route")
     parser.add_argument(
@@ -227,10 +226,14 @@ def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> Of
     return compiled
 
 
-def _is_chosen(
-    args: argparse.Namespace, instance: str, name: str | None, address: str | None
-) -> bool:
-    return args.instance in (None, instance) and (args.peer is None or args.peer in (name, address))
+def _chosen(
+    args: argparse.Namespace, compiled: OfflineIntent
+) -> Callable[[str, str | None, str | None], bool]:
+    """Return whether a peer is the one of the flags, by its instance, name and address."""
+    from reconcilers.intent.peer_names import chosen_peer
+
+    peers = compiled.intent.peers.all(compiled.db.snapshot())
+    return chosen_peer(peers, args.peer, args.instance)
 
 
 def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
@@ -240,7 +243,8 @@ def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
     dialects = args.dialects.load()
     kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
     target = None if args.target is None else parse_target(args.target, kinds)
-    groups = _compiled(args, dialects).explainer().explain(target, partial(_is_chosen, args))
+    compiled = _compiled(args, dialects)
+    groups = compiled.explainer().explain(target, _chosen(args, compiled))
     return [explain_item(args.node, found) for group in groups for found in group]
 
 
@@ -250,13 +254,14 @@ def _offline_received(args: argparse.Namespace) -> list[ReceivedExplainItem]:
 
     wanted = parse_prefix(args.target)
     compiled = _compiled(args, args.dialects.load())
+    chosen = _chosen(args, compiled)
     peers = sorted(
         compiled.intent.peers.all(compiled.db.snapshot()), key=lambda row: (row.instance, row.name)
     )
     return [
         decided(args.node, peer, wanted.family, wanted.prefixes[0])
         for peer in peers
-        if _is_chosen(args, peer.instance, peer.name, peer.address)
+        if chosen(peer.instance, peer.name, peer.address)
     ]
 
 

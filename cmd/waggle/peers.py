@@ -62,7 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             }
         ),
     )
-    parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+    parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
     ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser)

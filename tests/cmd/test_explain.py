@@ -209,3 +209,12 @@ def test_received_is_decided_by_manifests_alone(capsys: pytest.CaptureFixture[st
     assert all("received" not in item for item in answer["items"])
     assert main(["explain", "nonsense", "--received", *offline]) == 2
     assert main(["explain", "10.1.0.0/16", "--received", "--peer", "none", *offline]) == 4
+
+
+def test_a_peer_has_the_name_of_its_object_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    # FRR-k8s names it by its VRF and address; people know the BGPPeer.
+    manifests = str(Path(__file__).parents[2] / "examples" / "metallb")
+    flags = ["-f", manifests, "--node", "node-1", "shop/web", "--peer", "demo-router"]
+    assert main(["explain", *flags, "-o", "json"]) == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    assert [item["peer"] for item in items] == ["127.0.0.2"]
