@@ -5,6 +5,7 @@
 * `route_exchange`, `plain_updates`: received UPDATEs, one at a time and in runs
 * `outbound_updates`: Loc-RIB, route sets, update groups, route refresh
 * `peers_by_address`: which peer an incoming connection belongs to
+* `changed_settings`: the effect of a changed configuration on routes
 * `dynamic_peers`: ranges, from which any address may connect; `source_history`: sessions that failed
 """
 

@@ -13,23 +13,27 @@ from typing import Final
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, UnknownName
 from speaker.engine.effect_of_change import Effect, effect_of
 from speaker.engine.established_peer import EstablishedPeer
+from speaker.engine.instance.changed_settings import (
+    apply_soft_change,
+    apply_to_kept_routes,
+    send_refresh_requests,
+)
 from speaker.engine.instance.dynamic_peers import DynamicPeers
 from speaker.engine.instance.outbound_updates import OutboundUpdates
 from speaker.engine.instance.peers_by_address import PeersByAddress
 from speaker.engine.instance.plain_updates import PlainUpdates
-from speaker.engine.instance.route_exchange import RouteExchange, enforce_limits
-from speaker.engine.instance.session_setup import SessionSetup, context_without_session
+from speaker.engine.instance.route_exchange import RouteExchange
+from speaker.engine.instance.session_setup import SessionSetup
 from speaker.engine.observer import ObserverSlot
-from speaker.engine.prefix_limits import prefix_limits_of
 from speaker.engine.rejected_connections import RejectedConnections
 from speaker.engine.selection_deferral import SelectionDeferral, initial_update_complete
 from speaker.engine.sliced_work import SlicedWork, Steps, emptied
 from speaker.iana import CeaseSubcode
-from speaker.message import Notification, RouteRefresh
+from speaker.message import Notification
 from speaker.nlri import Family
 from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext
-from speaker.peer.peer import CONFIGURATION_CHANGE, CONFIGURATION_CHANGED, Peer
+from speaker.peer.peer import CONFIGURATION_CHANGED, Peer
 from speaker.peer.session import Session
 from speaker.rib.policy import compile_export, compile_import
 
@@ -249,51 +253,15 @@ class Instance:
         """Apply a change that needs no new session; only differences are sent."""
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             peer.prefix_limit_changed()
+        up = peer in self.established
         established = self.established.get(peer) or self.restarting_peers.get(peer)
-        if established is None:
-            return
-        adj_in, keep = established.adj_in, peer.config.keep_received
-        self._apply_import_policy(established, before)
-        keeps_more = before.keep_received is not None and (
-            keep is None or keep > before.keep_received
-        )
-        if adj_in.not_kept and (keeps_more or adj_in.keeps_all):
-            self._receive_again(peer, established)
-        if before.maximum_prefixes != peer.config.maximum_prefixes:
-            established.limits = prefix_limits_of(peer.config, established.adj_in.families)
-        self.outbound.change_group(established)
-        if peer in self.established:
-            enforce_limits(self._context, established)
-
-    def _apply_import_policy(self, established: EstablishedPeer, before: PeerConfig) -> None:
-        """Apply a changed import policy, or number of kept routes, to the received routes."""
-        adj_in, config = established.adj_in, established.peer.config
-        if (before.keep_received, before.import_) == (config.keep_received, config.import_):
-            return
-        if before.keep_received != config.keep_received:
-            adj_in.set_keep(config.keep_received)
-        if before.import_ != config.import_:
-            adj_in.set_policy(compile_import(config.name, config.import_))
-        established.inbound.resize_cache()
-        self.outbound.policy_changed(established)
+        if established is not None:
+            apply_soft_change(self._context, self.outbound, established, before, up=up)
 
     def _configure_kept_routes(self, peer: Peer, before: PeerConfig) -> None:
         """Apply a changed configuration to the routes that outlive the session (RFC 4724)."""
         kept = self.restarting_peers.get(peer)
-        if kept is None:
-            return
-        context = context_without_session(peer, kept)
-        if (
-            not peer.may_come_up
-            or peer.config.graceful_restart is None
-            # Its paths compare with others in another way: the next session has another source.
-            or context.session.ebgp != kept.negotiated.ebgp
-        ):
-            self._remove_kept_routes(peer)
-            return
-        self._apply_import_policy(kept, before)
-        kept.inbound.judge_again(context)
-        if not kept.stale.reconfigure(kept.negotiated):
+        if kept is not None and not apply_to_kept_routes(self.outbound, kept, before):
             self._remove_kept_routes(peer)
 
     def _remove_kept_routes(self, peer: Peer) -> None:
@@ -303,14 +271,6 @@ class Instance:
             self._remove_routes(kept)
             if peer.dynamic is not None:
                 peer.remove_if_idle()
-
-    def _receive_again(self, peer: Peer, established: EstablishedPeer) -> None:
-        """Have the routes announced again that were only counted (RFC 2918)."""
-        established.adj_in.forget_counted()
-        if established.negotiated.route_refresh:
-            self.request_refresh(peer.name, ())
-        elif peer in self.established:
-            peer.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
 
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""
@@ -501,8 +461,5 @@ class Instance:
         None is sent without an Established session, or without the capability.
         """
         established = self.established.get(self.peer(name))
-        if established is None or not established.negotiated.route_refresh:
-            return
-        for family in families or established.adj_in.families:
-            if family in established.adj_in.families:
-                established.session.send(RouteRefresh(family).encode())
+        if established is not None:
+            send_refresh_requests(established, families)
