@@ -13,9 +13,7 @@ from msgspec.structs import replace
 
 from reconcilers.model import Condition
 from resources import metav1
-
-MAX_MESSAGE_CHARACTERS = 1024
-"""Of one message; an object has several conditions, and a message may list any number of objects."""
+from resources.enumeration import bounded
 
 
 def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
@@ -26,14 +24,10 @@ def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> met
         type=wanted.type,
         status=status,
         reason=wanted.reason,
-        message=_truncate(wanted.message),
+        message=bounded(wanted.message),
         last_transition_time=before.last_transition_time if before and is_unchanged else time,
         observed_generation=wanted.observed_generation,
     )
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[: MAX_MESSAGE_CHARACTERS - 1]}…"
 
 
 def decode(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:

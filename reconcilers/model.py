@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from resources.enumeration import MAX_MESSAGE_CHARACTERS, bounded
 from resources.kind import Kind
 from resources.meta import Resource
 from resources.secret_value import SecretValue
@@ -439,6 +440,11 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     """The number of problems that it stands for: those that are not listed have one together."""
     of_tenant: bool = False
     """True if users of a namespace cause and solve it: it is apart from those of administrators."""
+
+    def __post_init__(self) -> None:
+        """Bound the message, wherever it comes from."""
+        if len(self.message) > MAX_MESSAGE_CHARACTERS:
+            msgspec.structs.force_setattr(self, "message", bounded(self.message))
 
 
 class Generated(msgspec.Struct, frozen=True):

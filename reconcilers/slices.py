@@ -16,8 +16,8 @@ Slices: TypeAlias = Generator[None, None, T]
 
 SLICE_PIECES: Final = 1000
 """Pieces of a slice; a piece takes 5 to 20 microseconds."""
-QUICK_PER_PIECE: Final = 20
-"""Steps of less than a microsecond that count as one piece."""
+QUICK_PER_PIECE: Final = 5
+"""Steps of one or two microseconds that count as one piece."""
 
 
 class Pieces:

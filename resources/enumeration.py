@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+MAX_MESSAGE_CHARACTERS: Final = 1024
+"""Of one message for people: it may list any number of objects, or quote a long value."""
+
+
+def bounded(message: str) -> str:
+    """Return a message, or the beginning of a long one."""
+    if len(message) <= MAX_MESSAGE_CHARACTERS:
+        return message
+    return f"{message[: MAX_MESSAGE_CHARACTERS - 1]}…"
 
 
 def enumerate_some(values: Iterable[object], shown: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 from reactivex import Observable
 
+from resources.enumeration import MAX_MESSAGE_CHARACTERS, bounded
 from resources.errors import ObjectName
 from resources.kind import Kind
 from resources.meta import ObjectKey, Resource
@@ -56,6 +57,11 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
     """True for a field that is not known: it has no effect, and the rest of the object counts."""
     lost: bool = False
     """True if no version of the object, or no complete version of the file, counts."""
+
+    def __post_init__(self) -> None:
+        """Bound the message, wherever it comes from."""
+        if len(self.message) > MAX_MESSAGE_CHARACTERS:
+            msgspec.structs.force_setattr(self, "message", bounded(self.message))
 
     @property
     def where(self) -> str:

@@ -33,6 +33,7 @@ from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
 from resources.secret_value import SecretValue
+from speaker.api.config import originated_prefix
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
 RESTART_TIME: Final = 120
@@ -134,7 +135,8 @@ class _Sorted:
                     continue
                 for (family, nlri), present in some:
                     if present:
-                        known[nlri] = prefix_to_text(family, nlri)
+                        known[nlri] = text = prefix_to_text(family, nlri)
+                        originated_prefix(text)
                     else:
                         del known[nlri]
                 runs += sorted(nlri for (_, nlri), present in some if present)

@@ -26,7 +26,7 @@ Contributions = dict[tuple[Family, bytes], list[Contribution]]
 From = tuple[ObjectRef, str]
 """An object, and the source by which it contributes."""
 
-ROW_PIECES: Final = 2
+ROW_PIECES: Final = 4
 """Pieces of work that a written row counts as."""
 
 

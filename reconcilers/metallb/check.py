@@ -39,6 +39,8 @@ PASSWORD_KEY: Final = "password"  # noqa: S105
 DEFAULT_VRF: Final = "default"
 PREFERENCE: Final = "spec.localPref"
 """The field of two local preferences for one pool."""
+MAX_COMPARED: Final = 100
+"""Objects in conflict with one object that are looked for; more are not counted."""
 MAX_LISTED_OBJECTS: Final = 8
 """Objects that a message names; of the others it has the number."""
 
@@ -58,20 +60,30 @@ def end_of(peer: BGPPeer) -> str:
     )
 
 
-def pools_of(advertisement: BGPAdvertisement, pools: Iterable[IPAddressPool]) -> tuple[str, ...]:
+def pools_of(
+    advertisement: BGPAdvertisement, pools: Mapping[str, IPAddressPool]
+) -> tuple[str, ...]:
     """Return the names of the pools that an advertisement selects, by name or by label.
 
     Without names and selectors it selects all; with selectors that match none it selects none.
     """
     spec = advertisement.spec
-    every = not spec.ip_address_pools and not spec.ip_address_pool_selectors
+    if not spec.ip_address_pool_selectors:
+        if not spec.ip_address_pools:
+            return tuple(pools)
+        # By name, and not by pool: there may be a thousand of both.
+        return tuple(sorted({name for name in spec.ip_address_pools if name in pools}))
     return tuple(
-        pool.metadata.name
-        for pool in pools
-        if every
-        or pool.metadata.name in spec.ip_address_pools
+        name
+        for name, pool in pools.items()
+        if name in spec.ip_address_pools
         or any(s.matches(pool.metadata.labels) for s in spec.ip_address_pool_selectors)
     )
+
+
+def by_name(pools: Iterable[IPAddressPool]) -> dict[str, IPAddressPool]:
+    """Return pools by their names."""
+    return {row.metadata.name: row for row in pools}
 
 
 def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
@@ -240,32 +252,48 @@ def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
 
 
 def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding]:
-    """Yield a finding for two pools with an address in common; a sweep over sorted blocks."""
+    """Yield a finding for each pool that has an address of others: the first of them, and their number.
+
+    A sweep over sorted blocks; of the pools that share an address only so many are compared.
+    """
     spans = sorted(
         (network.version, int(network.network_address), int(network.broadcast_address), i, entry)
         for i, pool in enumerate(pools)
         for entry in blocks(pool)
         for network in entry.networks
     )
-    reported: set[tuple[int, int]] = set()
+    others: list[dict[int, tuple[Block, Block]]] = [{} for _ in pools]
+    """By pool, the pools with an address of it: the entries of both."""
     live: list[tuple[int, int, int, int, Block]] = []
     for span in spans:
         version, start, _, i, entry = span
         live = [one for one in live if one[0] == version and one[2] >= start]
-        for other in live:
-            pair = (min(i, other[3]), max(i, other[3]))
-            if other[3] == i or pair in reported:
-                continue
-            reported.add(pair)
-            refs = [ref_to(IP_ADDRESS_POOL, pools[k]) for k in pair]
-            texts = _listed(
-                {
-                    ref_to(IP_ADDRESS_POOL, pools[i]): entry.text[:64],
-                    ref_to(IP_ADDRESS_POOL, pools[other[3]]): other[4].text[:64],
-                }
-            )
-            yield finding(refs, "spec.addresses", f"pools overlap: {texts}", "conflict")
+        for _, _, _, k, other in live:
+            if k != i:
+                others[i].setdefault(k, (entry, other))
+                others[k].setdefault(i, (other, entry))
         live.append(span)
+        if len(live) > MAX_COMPARED:
+            # The one that ends last stays: what overlaps with another one overlaps with it.
+            live.remove(min(live, key=lambda one: one[2]))
+    refs = [ref_to(IP_ADDRESS_POOL, pool) for pool in pools]
+    found: dict[Finding, None] = {}
+    for i, of_pool in enumerate(others):
+        if of_pool:
+            k = min(of_pool)
+            entry, other = of_pool[k]
+            texts = _listed({refs[i]: entry.text[:64], refs[k]: other.text[:64]})
+            text = f"pools overlap: {texts}{_more(refs[i], len(of_pool) - 1)}"
+            found[finding((refs[i], refs[k]), "spec.addresses", text, "conflict")] = None
+    yield from found
+
+
+def _more(ref: ObjectRef, number: int) -> str:
+    """Return a clause about the other objects with which one is in conflict; empty without any."""
+    if number <= 0:
+        return ""
+    count = f"at least {number}" if number >= MAX_COMPARED - 1 else str(number)
+    return f"; {ref} is in conflict with {count} more"
 
 
 def shortest_length(pool: IPAddressPool, version: int) -> int | None:
@@ -282,35 +310,66 @@ def shortest_length(pool: IPAddressPool, version: int) -> int | None:
 
 
 def _advertised_pools(objects: Objects) -> Iterator[Finding]:
-    pools = {row.metadata.name: row for row in objects.pools}
+    pools = by_name(objects.pools)
     shortest = {
         name: {version: shortest_length(row, version) for version in (4, 6)}
         for name, row in pools.items()
     }
     of_pool: dict[str, list[BGPAdvertisement]] = defaultdict(list)
+    too_short: dict[object, tuple[str, int, int] | None] = {}
     for row in objects.advertisements:
-        for name in pools_of(row, objects.pools):
+        selected = pools_of(row, pools)
+        for name in selected:
             of_pool[name].append(row)
-            yield from _too_short(row, pools[name], shortest[name])
-    reported: set[tuple[str, str]] = set()
+        yield from _too_short(row, selected, pools, shortest, too_short)
+    reported: set[str] = set()
+    found: dict[Finding, None] = {}
     for name, rows in of_pool.items():
         versions = [version for version, length in shortest[name].items() if length is not None]
-        for first, second in _of_different_preference(rows):
-            pair = (first.metadata.name, second.metadata.name)
-            if pair not in reported and preferences_collide(first, second, versions):
-                reported.add(pair)
-                yield _two_preferences(first, second, name)
+        if all(row.metadata.name in reported for row in rows):
+            continue
+        if len({row.spec.local_pref for row in rows}) == 1:
+            continue
+        given = Preferences((row for row in rows if for_all_services(row)), versions)
+        for row in rows:
+            if row.metadata.name in reported or not for_all_services(row):
+                continue
+            if colliding := given.against(row):
+                reported.add(row.metadata.name)
+                found[_two_preferences(row, colliding, name)] = None
+    yield from found
 
 
-def _of_different_preference(
-    rows: Iterable[BGPAdvertisement],
-) -> Iterator[tuple[BGPAdvertisement, BGPAdvertisement]]:
-    """Yield the pairs of advertisements for all Services that have not the same local preference."""
-    of_preference = _grouped((row.spec.local_pref, row) for row in rows if for_all_services(row))
-    for one, other in itertools.combinations(of_preference.values(), 2):
-        for pair in itertools.product(one, other):
-            first, second = sorted(pair, key=lambda row: row.metadata.name)
-            yield first, second
+class Preferences:
+    """Advertisements of one pool, by what two share that give a prefix two local preferences."""
+
+    def __init__(self, rows: Iterable[BGPAdvertisement], versions: Sequence[int]) -> None:
+        self._versions = versions
+        self._of: dict[tuple[int, int, str | None], dict[int, list[BGPAdvertisement]]] = {}
+        """By version, length of the aggregate, and peer ("" without peers, None all of them)."""
+        for row in rows:
+            for version, length in self._lengths(row):
+                for peer in (None, *(row.spec.peers or ("",))):
+                    of_key = self._of.setdefault((version, length, peer), {})
+                    of_key.setdefault(row.spec.local_pref, []).append(row)
+
+    def against(self, row: BGPAdvertisement) -> list[BGPAdvertisement]:
+        """Return the advertisements with another local preference, by name; some of very many."""
+        found: dict[str, BGPAdvertisement] = {}
+        for version, length in self._lengths(row):
+            for peer in (*row.spec.peers, "") if row.spec.peers else (None,):
+                for preference, others in self._of.get((version, length, peer), {}).items():
+                    if len(found) >= MAX_COMPARED:
+                        break
+                    if preference != row.spec.local_pref:
+                        room = MAX_COMPARED - len(found)
+                        found.update((one.metadata.name, one) for one in others[:room])
+        return [found[name] for name in sorted(found)]
+
+    def _lengths(self, row: BGPAdvertisement) -> Iterator[tuple[int, int]]:
+        lengths = {4: row.spec.aggregation_length, 6: row.spec.aggregation_length_v6}
+        for version in self._versions:
+            yield version, lengths[version]
 
 
 def for_all_services(row: BGPAdvertisement) -> bool:
@@ -319,22 +378,37 @@ def for_all_services(row: BGPAdvertisement) -> bool:
 
 
 def _too_short(
-    row: BGPAdvertisement, pool: IPAddressPool, shortest: Mapping[int, int | None]
+    row: BGPAdvertisement,
+    selected: tuple[str, ...],
+    pools: Mapping[str, IPAddressPool],
+    shortest: Mapping[str, Mapping[int, int | None]],
+    known: dict[object, tuple[str, int, int] | None],
 ) -> Iterator[Finding]:
+    """Yield a finding for a length that is too short for pools: the first of them, and their number.
+
+    ``known`` keeps the first pool, its length and the number for equal selections.
+    """
     spec = row.spec
     lengths = (
         ("aggregationLength", 4, spec.aggregation_length),
         ("aggregationLengthV6", 6, spec.aggregation_length_v6),
     )
     for name, version, length in lengths:
-        limit = shortest[version]
-        if limit is not None and length < limit:
-            refs = (ref_to(BGP_ADVERTISEMENT, row), ref_to(IP_ADDRESS_POOL, pool))
+        key = (selected, version, length)
+        if key not in known:
+            limits = ((pool, shortest[pool][version]) for pool in selected)
+            wrong = [(pool, n) for pool, n in limits if n is not None and length < n]
+            known[key] = (*wrong[0], len(wrong)) if wrong else None
+        first = known[key]
+        if first is not None:
+            pool, limit, number = first
             text = (
                 f"an aggregate of length {length} is wider than the addresses of pool "
-                f"{pool.metadata.name}, which allow {limit} and longer"
+                f"{pool}, which allow {limit} and longer"
             )
-            yield finding(refs, f"spec.{name}", text, "conflict")
+            more = f", and than those of {number - 1} more" if number > 1 else ""
+            refs = (ref_to(BGP_ADVERTISEMENT, row), ref_to(IP_ADDRESS_POOL, pools[pool]))
+            yield finding(refs, f"spec.{name}", text + more, "conflict")
 
 
 def preferences_collide(
@@ -357,41 +431,43 @@ def preferences_collide(
     return any(same[version] for version in versions)
 
 
-def _two_preferences(first: BGPAdvertisement, second: BGPAdvertisement, pool: str) -> Finding:
-    values = {ref_to(BGP_ADVERTISEMENT, row): row.spec.local_pref for row in (first, second)}
-    text = f"localPref differs for pool {pool}: {_listed(values)}"
+def _two_preferences(
+    row: BGPAdvertisement, others: Sequence[BGPAdvertisement], pool: str
+) -> Finding:
+    values = {ref_to(BGP_ADVERTISEMENT, one): one.spec.local_pref for one in (row, others[0])}
+    more = _more(ref_to(BGP_ADVERTISEMENT, row), len(others) - 1)
+    text = f"localPref differs for pool {pool}: {_listed(values)}{more}"
     return finding(values, PREFERENCE, text, "conflict")
 
 
 def _echo(objects: Objects) -> Iterator[Finding]:
     """Yield a finding for each peer with BFD echo to which a pool with IPv6 addresses is advertised."""
     echoing = {row.metadata.name: row for row in objects.profiles if row.spec.echo_mode}
-    peers = [row for row in objects.peers if row.spec.bfd_profile in echoing]
+    peers = {row.metadata.name: row for row in objects.peers if row.spec.bfd_profile in echoing}
     if not peers:
         return
+    pools = by_name(objects.pools)
     six = {
-        row.metadata.name: row
-        for row in objects.pools
+        name: row
+        for name, row in pools.items()
         if any(entry.networks[0].version == 6 for entry in blocks(row))
     }
-    reported: set[tuple[str, str]] = set()
+    left = dict(peers)
     for row in objects.advertisements:
-        pools = [name for name in pools_of(row, objects.pools) if name in six]
-        for peer in peers:
-            if row.spec.peers and peer.metadata.name not in row.spec.peers:
-                continue
-            for name in pools:
-                if (peer.metadata.name, name) in reported:
-                    continue
-                reported.add((peer.metadata.name, name))
-                refs = (
-                    ref_to(BFD_PROFILE, echoing[peer.spec.bfd_profile]),
-                    ref_to(BGP_ADVERTISEMENT, row),
-                    ref_to(BGP_PEER, peer),
-                    ref_to(IP_ADDRESS_POOL, six[name]),
-                )
-                text = (
-                    f"pool {name} has IPv6 addresses and is advertised to {peer.metadata.name}, "
-                    "whose BFD profile has the echo mode, which is for IPv4 only"
-                )
-                yield finding(refs, "spec.echoMode", text, "conflict")
+        names = [name for name in dict.fromkeys(row.spec.peers or left) if name in left]
+        selected = [name for name in pools_of(row, pools) if name in six] if names else []
+        for peer in names if selected else ():
+            del left[peer]
+            name = selected[0]
+            refs = (
+                ref_to(BFD_PROFILE, echoing[peers[peer].spec.bfd_profile]),
+                ref_to(BGP_ADVERTISEMENT, row),
+                ref_to(BGP_PEER, peers[peer]),
+                ref_to(IP_ADDRESS_POOL, six[name]),
+            )
+            more = f" (and {len(selected) - 1} more pools)" if len(selected) > 1 else ""
+            text = (
+                f"pool {name}{more} has IPv6 addresses and is advertised to {peer}, "
+                "whose BFD profile has the echo mode, which is for IPv4 only"
+            )
+            yield finding(refs, "spec.echoMode", text, "conflict")

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.frrk8s.values import MED
-from reconcilers.metallb.check import aliases, pools_of, preferences_collide
+from reconcilers.metallb.check import aliases, by_name, pools_of
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import Attributes, ObjectRef, ref_to
 from resources.frrk8s.communities import Community, parse_community
@@ -106,15 +106,16 @@ def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
             for network in entry.networks:
                 family, nlri = prefix_to_wire(str(network))
                 pools.setdefault(family, {})[nlri] = pool.metadata.name
-    names = aliases(objects)
+    names, of_name = aliases(objects), by_name(objects.pools)
     advertisements = tuple(
-        Advertisement(row, frozenset(pools_of(row, objects.pools)), _attributes(row, names))
+        Advertisement(row, frozenset(pools_of(row, of_name)), _attributes(row, names))
         for row in objects.advertisements
     )
-    by_pool = {
-        pool.metadata.name: tuple(a for a in advertisements if pool.metadata.name in a.pools)
-        for pool in objects.pools
-    }
+    selecting: dict[str, list[Advertisement]] = {name: [] for name in of_name}
+    for advertisement in advertisements:
+        for name in advertisement.pools:
+            selecting[name].append(advertisement)
+    by_pool = {name: tuple(found) for name, found in selecting.items()}
     lengths = {family: tuple({p[0]: None for p in prefixes}) for family, prefixes in pools.items()}
     return NodeRules(pools, advertisements, by_pool, lengths, withheld)
 
@@ -154,8 +155,3 @@ class PeerRulesFactory:
 def _digest(content: object) -> str:
     octets = msgspec.json.encode(content, order="deterministic")
     return hashlib.sha256(octets).hexdigest()[:12]
-
-
-def collide(first: Advertisement, second: Advertisement, versions: Sequence[int]) -> bool:
-    """True if both would give a Service's address two local preferences."""
-    return preferences_collide(first.row, second.row, versions)

@@ -5,17 +5,16 @@ The steps are those of MetalLB's speaker, in its order (speaker/main.go, speaker
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
+from reconcilers.metallb.check import Preferences
 from reconcilers.metallb.rules import (
     Advertisement,
     NodeRules,
     PeerRules,
     Withheld,
-    collide,
 )
 from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
@@ -114,19 +113,32 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
         text = f"the service selectors of no BGPAdvertisement for pool {pool} match its labels"
         return Decision((), ("NoMatchingAdvertisement", text), of_pool[0].ref)
     versions = [6 if address.family == IPV6_UNICAST else 4 for address in state.addresses]
-    for first, second in itertools.combinations(matching, 2):
-        if collide(first, second, versions):
-            text = _preferences_text(first, second)
-            refs = _colliding(matching, versions)
-            return Decision((), ("LocalPreferenceConflict", text), first.ref, refs)
+    colliding = _colliding(matching, versions)
+    if colliding:
+        first, second = colliding[:2]
+        text = _preferences_text(first, second)
+        refs = tuple(sorted({one.ref for one in colliding}))
+        return Decision((), ("LocalPreferenceConflict", text), first.ref, refs)
     if rules.withheld is not None:
         return Decision((), rules.withheld)
     return Decision(matching, state.endpoints)
 
 
-def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> tuple[ObjectRef, ...]:
-    pairs = itertools.combinations(given, 2)
-    return tuple(sorted({one.ref for p in pairs if collide(*p, versions) for one in p}))
+def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Sequence[Advertisement]:
+    """Return the advertisements that give an address two local preferences, two that do so first."""
+    if len({one.row.spec.local_pref for one in given}) < 2:
+        return ()
+    of_name = {one.row.metadata.name: one for one in given}
+    preferences = Preferences((one.row for one in given), sorted(set(versions)))
+    found: dict[str, Advertisement] = {}
+    for one in given:
+        others = preferences.against(one.row)
+        if others and not found:
+            found[one.row.metadata.name] = one
+            found[others[0].metadata.name] = of_name[others[0].metadata.name]
+        elif others:
+            found[one.row.metadata.name] = one
+    return tuple(found.values())
 
 
 def _preferences_text(first: Advertisement, second: Advertisement) -> str:

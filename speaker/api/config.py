@@ -163,8 +163,16 @@ def _check_prefixes(texts: Sequence[str]) -> None:
 
 
 def originated_prefix(text: str) -> tuple[Family, bytes]:
-    """Return the wire form of a prefix of a configuration, which was checked with it."""
-    return _prefixes.get(text) or prefix_to_wire(text)
+    """Return the wire form of a prefix of a configuration. Raises ValueError.
+
+    It is remembered: a configuration with many prefixes takes less time if they were read before.
+    """
+    known = _prefixes.get(text)
+    if known is None:
+        known = prefix_to_wire(text)
+        if len(_prefixes) <= MAX_PREFIXES:
+            _prefixes[text] = known
+    return known
 
 
 class InstanceImport(msgspec.Struct, frozen=True):

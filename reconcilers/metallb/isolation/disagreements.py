@@ -9,10 +9,13 @@ import bisect
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from reconcilers.metallb.check import (
+    MAX_COMPARED,
     aliases,
+    by_name,
     end_of,
     for_all_services,
     pools_of,
@@ -57,9 +60,10 @@ class Facts:
         selecting: dict[ObjectRef, list[ObjectRef]] = defaultdict(list)
         self.pools_of: dict[ObjectRef, tuple[ObjectRef, ...]] = {}
         """The pools that an advertisement selects."""
+        pools = by_name(sound.pools)
         for row in sound.advertisements:
             ref = ref_to(kinds.BGP_ADVERTISEMENT, row)
-            found = tuple(pool_refs[name] for name in pools_of(row, sound.pools))
+            found = tuple(pool_refs[name] for name in pools_of(row, pools))
             self.pools_of[ref] = found
             for pool in found:
                 selecting[pool].append(ref)
@@ -171,12 +175,15 @@ class _Advertised:
         self._facts = facts
         self._environment = environment
         self._taken: set[ObjectRef] = set()
+        self._given: set[int] = set()
+        """The local preferences of `_preferences`: with a single one nothing collides."""
         self._preferences: dict[Hashable, dict[int, list[ObjectRef]]] = {}
         """Advertisements by pool, version and length of the aggregate, and by local preference."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         self._taken.add(ref)
         if isinstance(row, BGPAdvertisement) and for_all_services(row):
+            self._given.add(row.spec.local_pref)
             for pool in self._facts.pools_of[ref]:
                 for key in self._keys(pool, row):
                     found = self._preferences.setdefault(key, {})
@@ -190,19 +197,25 @@ class _Advertised:
                 if pool in self._environment and for_all_services(row):
                     yield from self._colliding(row, pool)
         elif isinstance(row, IPAddressPool):
-            of_pool = [one for one in self._facts.pools[ref].advertisements if one in self._taken]
-            rows = {one: self._facts.advertisement(one) for one in of_pool}
-            yield from (one for one in of_pool if self._is_too_wide(rows[one], ref))
+            for one in self._taken_of(ref):
+                if self._is_too_wide(self._facts.advertisement(one), ref):
+                    yield one
             # Of the environment no two collide; without the pool in it they may have been taken.
-            for one in of_pool:
-                if for_all_services(rows[one]):
-                    yield from self._colliding(rows[one], ref)
+            for one in self._taken_of(ref):
+                row = self._facts.advertisement(one)
+                if for_all_services(row):
+                    yield from self._colliding(row, ref)
+
+    def _taken_of(self, pool: ObjectRef) -> Iterator[ObjectRef]:
+        return (one for one in self._facts.pools[pool].advertisements if one in self._taken)
 
     def _is_too_wide(self, row: BGPAdvertisement, pool: ObjectRef) -> bool:
         shortest = self._facts.pools[pool].shortest
         return any(_length(row, version) < limit for version, limit in shortest.items())
 
     def _colliding(self, row: BGPAdvertisement, pool: ObjectRef) -> Iterator[ObjectRef]:
+        if self._given <= {row.spec.local_pref}:
+            return
         for key in self._keys(pool, row):
             for preference, others in self._preferences.get(key, {}).items():
                 if preference != row.spec.local_pref:
@@ -297,8 +310,8 @@ class ObjectsBeside:
                 rule.take(ref, row)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        """Iterate over the objects with which another one disagrees."""
+        """Iterate over the objects with which another one disagrees; over some of very many."""
         row = self._rows.get(ref)
         if row is not None:
             for rule in self._rules:
-                yield from rule.against(ref, row)
+                yield from islice(rule.against(ref, row), MAX_COMPARED)

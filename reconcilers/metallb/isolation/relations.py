@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from reconcilers.age import Age, age_by_name
 from reconcilers.metallb.check import PREFERENCE, Secrets, alias_findings, findings, is_literal
@@ -18,6 +19,9 @@ from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
 from resources.metallb.community import Community
 from resources.metallb.objects import MetalLBObject
+
+COMPARED: Final = 8
+"""Objects with which an object that is left out is compared in detail."""
 
 
 class Reasons(NamedTuple):
@@ -84,14 +88,28 @@ class MetalLBRelations:
     ) -> Reasons:
         others = set(beside.against(ref))
         needed = {providing[one] for one in self.references.get(ref, ()) if one in providing}
-        needed |= taken & (set(self._facts.pools_of.get(ref, ())) - others)
+        needed |= self._pools(ref, others, taken)
         older = {one for one in others if self.ages[one] < self.ages[ref]}
-        found = self._about(ref, needed | older)
-        return Reasons(found, [] if found else self._about(ref, needed | others))
+        found = self._about(ref, needed, older)
+        return Reasons(found, [] if found else self._about(ref, needed, others))
 
-    def _about(self, ref: ObjectRef, others: AbstractSet[ObjectRef]) -> list[Finding]:
-        """Return the findings about an object among some others."""
+    def _pools(
+        self, ref: ObjectRef, others: AbstractSet[ObjectRef], taken: AbstractSet[ObjectRef]
+    ) -> set[ObjectRef]:
+        """Return pools in which an advertisement may disagree with others: some of very many."""
+        own = self._facts.pools_of.get(ref, ())
+        found = set(islice((one for one in own if one in taken and one not in others), COMPARED))
+        for other in islice(sorted(others), COMPARED):
+            shared = set(self._facts.pools_of.get(other, ())).intersection(own)
+            found.update(islice((one for one in shared if one in taken), 1))
+        return found
+
+    def _about(
+        self, ref: ObjectRef, needed: AbstractSet[ObjectRef], against: AbstractSet[ObjectRef]
+    ) -> list[Finding]:
+        """Return the findings about an object among some others; of very many with their number."""
         rows = self._facts.rows
+        others = {*needed, *sorted(against)[:COMPARED]}
         objects = Objects.of((one, rows[one]) for one in {ref, *others})
         found = findings(objects, self._secrets, self._namespace)
         if ref.kind == kinds.IP_ADDRESS_POOL.name:
@@ -100,7 +118,15 @@ class MetalLBRelations:
                 finding((*one.objects, ref), *one[1:]) if one.field == PREFERENCE else one
                 for one in found
             ]
-        return [one for one in found if ref in one.objects]
+        firsts: dict[str, Finding] = {}
+        more = max(0, len(against) - COMPARED)
+        for one in found:
+            if ref in one.objects and firsts.setdefault(one.field, one) is not one:
+                more += 1
+        own = list(firsts.values())
+        if own and more:
+            own[0] = own[0]._replace(message=f"{own[0].message}; and {more} more")
+        return own
 
 
 def _with_itself(objects: Objects) -> Iterator[Finding]:

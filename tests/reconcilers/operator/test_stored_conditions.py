@@ -10,6 +10,7 @@ from reconcilers import conditions
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, StoredConditions
+from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from tests.support.kinds import KINDS
 
 REF = ObjectRef("CiliumBGPClusterConfig", "", "c")
@@ -126,5 +127,5 @@ def test_f09_a_long_condition_message_is_truncated_and_written_once() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     written = write(stored, wanted(message="x" * 100_000), FIRST)
     assert written is not None
-    assert len(written["message"]) == conditions.MAX_MESSAGE_CHARACTERS
+    assert len(written["message"]) == MAX_MESSAGE_CHARACTERS
     assert write(stored, wanted(message="x" * 100_000), SECOND) is None
