@@ -274,8 +274,8 @@ MUTANTS: Final = (
     Mutant(
         "8950",
         "speaker/engine/export_rules.py",
-        'return own if family in negotiated.extended_next_hop else b""',
-        "return own",
+        "if len(own) == size or family in negotiated.extended_next_hop:",
+        "if True:",
     ),
     Mutant(
         "8950",
