@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from tests.support.engine_speaker import EngineSpeaker
 from waggle.router.config import load
+from waggle.router.program import _reload_at
 from waggle.router.reload import apply
 
 HEAD = "asn: 65000\nrouterID: 192.0.2.1\n"
@@ -38,8 +41,12 @@ BEFORE = config(TOR_1, TOR_2, RACKS)
         ),
         (config(TOR_1, TOR_2, RACKS.replace("}", ", limit: 5}")), [("set_peer", "racks")]),
         (config(TOR_1, TOR_2, RACKS, routes="originate: [10.2.0.0/16]\n"), [("update_local", 1)]),
+        (
+            config(TOR_1, "{name: tor-2, prefix: 192.0.2.12/32}", RACKS),
+            [("remove_peer", "tor-2"), ("set_peer", "tor-2")],
+        ),
     ],
-    ids=["same", "order", "gone", "changed", "another name", "range", "routes"],
+    ids=["same", "order", "gone", "changed", "another name", "range", "routes", "now a range"],
 )
 def test_a_reload_changes_what_differs_and_nothing_else(
     after: str, calls: list[tuple[str, Any]], tmp_path: Path
@@ -62,3 +69,32 @@ def test_a_reload_changes_what_differs_and_nothing_else(
     ]
     assert found == calls
     assert collectors == []
+
+
+def test_a_setting_that_only_a_start_applies_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "router.yaml"
+    path.write_text(BEFORE)
+    config_before = load(path)
+    speaker = EngineSpeaker()
+    speaker.set_collectors = lambda _: None  # type: ignore[attr-defined]
+    apply(cast("Any", speaker), None, config_before)
+    events = SimpleNamespace(configured=lambda _: None)
+
+    async def reload(text: str) -> str:
+        path.write_text(text)
+        hangup = asyncio.Event()
+        hangup.set()
+        program: Any = _reload_at(hangup, path, config_before, cast("Any", speaker), events)  # type: ignore[arg-type]
+        task = asyncio.create_task(program)
+        shown = ""
+        while "reloaded" not in shown:
+            await asyncio.sleep(0.01)
+            shown += capsys.readouterr().err
+        task.cancel()
+        return shown
+
+    shown = asyncio.run(reload(f"{BEFORE}apiSocket: {tmp_path}/api\n"))
+    assert f"{path}: apiSocket: takes effect at the next start" in shown
+    assert "next start" not in asyncio.run(reload(BEFORE))
