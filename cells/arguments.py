@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,27 @@ from itertools import islice
 from typing import Any, NoReturn
 
 EXIT_USAGE = 2
+
+
+def open_standard_streams() -> bool:
+    """Open the standard streams that are closed to nowhere; returns whether the output was closed.
+
+    Otherwise the next file or connection would get the number of one of them, and its lines.
+    """
+    is_closed = sys.stdout is None
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.set_inheritable(number, True)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    if is_closed:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    return is_closed
 
 
 class _HelpFormatter(argparse.HelpFormatter):

@@ -32,6 +32,8 @@ from cells.metrics import Metrics
 from cells.options import HttpOptions
 from cells.text import escape
 
+MAX_TOKEN = 65536
+"""Octets."""
 NO_DETAILS = "details are answered on this host, or with the token of --http-token-file\n"
 
 log = structlog.get_logger("waggle.http")
@@ -77,6 +79,7 @@ class HttpServer:
         self._readiness = readiness
         self._metrics = metrics
         self._token_file = None if options.token_file is None else Path(options.token_file)
+        self._token_trouble = ""
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self.connections = Connections()
@@ -108,7 +111,8 @@ class HttpServer:
             raise StartError(f"--http-address: cannot listen on {where}: {why.lower()}") from error
         self._runner = runner
         self._host, self._port = self._server.sockets[0].getsockname()[:2]
-        self._health.ok(f"listening on {self._host}:{self._port}")
+        self._report()
+        self._read_token()
         log.info(
             "serving probes and metrics",
             event_name="http.listening",
@@ -137,14 +141,44 @@ class HttpServer:
         peer = request.transport.get_extra_info("peername") if request.transport else None
         if peer and is_loopback(peer[0]):
             return True
-        if self._token_file is None:
-            return False
-        try:
-            token = self._token_file.read_bytes().strip()
-        except OSError:
-            return False
+        token = self._read_token()
         given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         return bool(token) and hmac.compare_digest(given, b"Bearer " + token)
+
+    def _read_token(self) -> bytes:
+        """Return the token; empty without one. A file that cannot be used degrades health."""
+        if self._token_file is None:
+            return b""
+        token, trouble = b"", ""
+        try:
+            # Without waiting for the writer of a pipe, and not all of a device.
+            opened = os.open(self._token_file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(opened, "rb") as file:
+                token = file.read(MAX_TOKEN).strip()
+        except OSError as error:
+            trouble = f"cannot be read: {error.strerror}"
+        else:
+            trouble = "" if token else "is empty"
+        if trouble != self._token_trouble:
+            self._token_trouble = trouble
+            self._report()
+            if trouble:
+                log.warning(
+                    "no token for details",
+                    event_name="http.token",
+                    file=str(self._token_file),
+                    reason=trouble,
+                )
+        return token
+
+    def _report(self) -> None:
+        if self._token_trouble:
+            self._health.degraded(
+                f"--http-token-file: {self._token_file} {self._token_trouble}; details are answered "
+                "on this host only"
+            )
+        else:
+            self._health.ok(f"listening on {self._host}:{self._port}")
 
     async def _get_metrics(self, _: web.Request) -> web.Response:
         return web.Response(

@@ -17,7 +17,7 @@ import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from cells.feed_log import FeedLog
-from cells.hive import Health
+from cells.hive import Health, SettingError
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import KubernetesOptions
@@ -218,6 +218,8 @@ class Kubernetes:
 
 def make_access(options: KubernetesOptions) -> Access:
     """Return how the API server is reached."""
+    if options.kubeconfig == "":
+        raise SettingError("", "--kubeconfig", "is empty")
     return Access(options.kubeconfig or "", options.context)
 
 

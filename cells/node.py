@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 
-from cells.hive import Wiring
+from cells.hive import SettingError, Wiring
 from cells.options import NodeOptions
 from reconcilers.report.node_objects.place import Pod
 
@@ -16,6 +16,8 @@ class ThisNode:
     """The node that this agent runs on."""
 
     def __init__(self, options: NodeOptions) -> None:
+        if options.name == "":
+            raise SettingError("", "--node-name", "is empty")
         # The kubelet does the same: the host name in lower case is the Node's name.
         self.name = options.name or socket.gethostname().strip().lower()
         self.cluster_addresses_namespace = options.cluster_addresses

@@ -152,7 +152,15 @@ class IntentOptions(Options, frozen=True):
         return next(found, self.advertise_peer_limit)
 
     def __post_init__(self) -> None:
-        """Check the prefixes and the limits of peers. Raises `InvalidOption`."""
+        """Check taints, prefixes and the limits of peers. Raises `InvalidOption`."""
+        if self.drain_taints != DRAIN_TAINTS:
+            # Not imported for --help.
+            from resources.labels import is_key
+
+            for text in self.drain_taints:
+                if is_key(text):
+                    continue
+                raise InvalidOption("--drain-taint", f"{text!r} is not the key of a taint")
         for text in self.advertise_peer_limits:
             try:
                 _peer_limit(text)

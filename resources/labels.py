@@ -186,9 +186,13 @@ def strict_selector_errors(selector: LabelSelector | None, path: str) -> Iterato
     yield from selector_errors(selector, path)
 
 
+def is_key(text: str) -> bool:
+    """Whether a text is the key of a label, or of a taint."""
+    return len(text.rpartition("/")[0]) <= 253 and _LABEL_KEY.fullmatch(text) is not None
+
+
 def _key_errors(key: str, path: str) -> Iterator[FieldError]:
-    prefix = key.rpartition("/")[0]
-    if len(prefix) > 253 or not _LABEL_KEY.fullmatch(key):
+    if not is_key(key):
         yield FieldError(path, f"{shortened(key)} is not the key of a label")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cells.api.model import default_path
+from cells.api.model import MAX_PATH, default_path
 from cells.api.streamed_list import StreamedList
 
 TIMEOUT = 10.0
@@ -37,9 +37,7 @@ class AgentError(Exception):
 
 def default_socket() -> Path:
     """Return the path of the socket where an agent of this user listens by default."""
-    if SOCKET_ENV in os.environ:
-        return Path(os.environ[SOCKET_ENV])
-    return default_path()
+    return Path(os.environ[SOCKET_ENV]) if os.environ.get(SOCKET_ENV) else default_path()
 
 
 def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]:
@@ -161,6 +159,11 @@ class _UnixConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """Connect to the socket instead of to a host."""
+        if len(os.fsencode(self._path)) > MAX_PATH:
+            text = (
+                f"no agent runs here: {self._path} is longer than {MAX_PATH} bytes (see --socket)"
+            )
+            raise AgentError("AgentNotRunning", text)
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))

@@ -22,6 +22,10 @@ ESTABLISHED = "Established"
 T = TypeVar("T")
 
 
+MAX_PATH = 107
+"""Bytes that Linux has for the path of a socket."""
+
+
 def default_path() -> Path:
     """Return the default path of the socket of this user's agent."""
     user = os.geteuid()

@@ -14,10 +14,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from cells.api.model import MAX_PATH
 from cells.hive import StartError
-
-MAX_PATH = 107
-"""Bytes that Linux has for the path of a socket."""
 
 
 class Bound(NamedTuple):

@@ -80,6 +80,11 @@ def read_file(path: Path) -> dict[str, Any]:
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         where = f" in line {mark.line + 1}" if mark is not None else ""
         raise SettingError("", str(path), f"is not YAML{where}") from error
+    except RecursionError:
+        raise SettingError("", str(path), "is nested too deeply") from None
+    except ValueError as error:
+        # A date that does not exist, a number of 5,000 digits.
+        raise SettingError("", str(path), f"has a value that cannot be read: {error}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from cells.arguments import Parser
+from cells.arguments import Parser, open_standard_streams
 from waggle.dialects import DIALECTS, Dialects
 from waggle.output import (
     EXIT_ERROR,
@@ -73,6 +73,9 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 def main(argv: Sequence[str] | None = None, dialects: Dialects = DIALECTS) -> int:
     """Run the program with these API dialects; returns its exit status."""
     arguments = sys.argv[1:] if argv is None else list(argv)
+    if open_standard_streams():
+        complain("waggle", "standard output is closed")
+        return EXIT_ERROR
     try:
         try:
             status = _dispatch(arguments, dialects)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import socket
@@ -45,6 +46,17 @@ def positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not int(text):
         raise argparse.ArgumentTypeError(f"not a number of at least 1: {text!r}")
     return int(text)
+
+
+def positive_seconds(text: str) -> float:
+    """Read a number of seconds above 0, for argparse. Raises ArgumentTypeError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"not a number of seconds above 0: {text!r}")
+    return seconds
 
 
 def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None) -> bool:

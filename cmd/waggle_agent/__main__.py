@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cells.agent import agent_cells
-from cells.arguments import Parser
+from cells.arguments import Parser, open_standard_streams
 from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
@@ -55,6 +55,7 @@ def main(
     cells: Sequence[Cell] = CELLS,
 ) -> int:
     """Run the program with these cells; returns its exit status."""
+    open_standard_streams()
     args = _parser(cells).parse_args(argv)
     environment = os.environ if env is None else env
     try:

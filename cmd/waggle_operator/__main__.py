@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cells.agent import agent_cells
-from cells.arguments import EXIT_USAGE, Parser
+from cells.arguments import EXIT_USAGE, Parser, open_standard_streams
 from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
@@ -47,6 +47,7 @@ def main(
     cells: Sequence[Cell] = CELLS,
 ) -> int:
     """Run the program with these cells; returns its exit status."""
+    open_standard_streams()
     args = vars(_parser(cells).parse_args(argv))
     environment = os.environ if env is None else env
     try:

@@ -14,7 +14,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 import msgspec
@@ -26,6 +26,10 @@ IN_CLUSTER = "in-cluster"
 JSON = "application/json"
 RENEW_PAUSE = 5.0
 """Minimum seconds between two loads of the configuration, which may run a credential plugin."""
+
+
+MAX_KUBECONFIG: Final = 1 << 20
+"""Octets that are read to see whether there are any."""
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -178,12 +182,16 @@ class Connection:
                 config.load_incluster_config(client_configuration=settings)
             else:
                 _readable(self._access.kubeconfig)
-                await config.load_kube_config(
-                    config_file=self._access.kubeconfig,
-                    context=self._access.context,
-                    client_configuration=settings,
-                    persist_config=False,
-                )
+                try:
+                    await config.load_kube_config(
+                        config_file=self._access.kubeconfig,
+                        context=self._access.context,
+                        client_configuration=settings,
+                        persist_config=False,
+                    )
+                except (AttributeError, IndexError, KeyError, TypeError):
+                    # Of the library: it expects mappings and lists.
+                    raise _UnusableError("it is no kubeconfig") from None
             self._check_authorities(settings.ssl_ca_cert)
             api = library.api_client(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
@@ -192,7 +200,7 @@ class Connection:
         return api
 
     def _check_authorities(self, path: str | None) -> None:
-        """Raise `_NoAuthorityError` for a file without a certificate: OpenSSL names no reason."""
+        """Raise `_UnusableError` for a file without a certificate: OpenSSL names no reason."""
         if path is None:
             return
         try:
@@ -201,7 +209,7 @@ class Connection:
             # The path of a kubeconfig's data is that of a temporary file.
             fields = "certificate-authority or certificate-authority-data"
             where = path if self._access.in_cluster else fields
-            raise _NoAuthorityError(f"no certificate in {where}") from None
+            raise _UnusableError(f"no certificate in {where}") from None
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
@@ -240,20 +248,25 @@ def _replace_session(rest_client: Any) -> None:  # noqa: ANN401  the library's R
 
 
 def _readable(kubeconfig: str) -> None:
-    """Raise `OSError` if there is no file; the library's own error does not name it."""
+    """Raise `OSError` if there is no file, and `_UnusableError` for an empty one.
+
+    The library's own errors name neither.
+    """
     for path in kubeconfig.split(os.pathsep):
         if path:
-            with Path(path).expanduser().open():
+            with Path(path).expanduser().open("rb") as file:
+                if not file.read(MAX_KUBECONFIG).strip():
+                    raise _UnusableError("it is empty")
                 return
 
 
-class _NoAuthorityError(Exception):
-    """The authorities of a configuration cannot be read."""
+class _UnusableError(Exception):
+    """A configuration that cannot be used, with the reason as a sentence."""
 
 
 def _reason(error: BaseException) -> str:
     """Return a short reason; none of these errors contains credentials."""
-    if isinstance(error, _NoAuthorityError):
+    if isinstance(error, _UnusableError):
         return str(error)
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"

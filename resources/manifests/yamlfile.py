@@ -12,10 +12,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import yaml
+from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 MAX_NODES = 2_000_000
 """Values of one document with its aliases expanded."""
+MAX_DEPTH = 500
+"""Levels of mappings and sequences."""
+_SAFE_DEPTH = 5_000
+"""Levels that libyaml's composer survives: at some 20,000 it overflows the stack."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -114,6 +119,30 @@ def _expanded(node: Node, sizes: dict[int, int], open_nodes: set[int]) -> int:
     return size
 
 
+def _check_depth(text: str) -> None:
+    """Raise `YamlError` for a text that is nested too deeply for the composer.
+
+    A level takes a bracket, or a column of a line: few texts have to be looked at more closely.
+    """
+    columns = max(map(len, text.split("\n")))
+    if text.count("[") + text.count("{") + columns <= _SAFE_DEPTH:
+        return
+    loader = _Loader(text)
+    try:
+        depth = 0
+        while loader.check_event():
+            event = loader.get_event()
+            if isinstance(event, CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    mark = event.start_mark
+                    raise YamlError("nested too deeply", mark.line + 1 if mark else 0)
+            elif isinstance(event, CollectionEndEvent):
+                depth -= 1
+    finally:
+        loader.dispose()
+
+
 def parse_yaml(data: bytes) -> Iterator[Document]:
     """Yield the documents that are not empty. Raises `YamlError`."""
     try:
@@ -122,8 +151,10 @@ def parse_yaml(data: bytes) -> Iterator[Document]:
         line = data.count(b"\n", 0, error.start) + 1
         raise YamlError(f"octet {error.start} is not UTF-8", line) from None
     index = 0
-    loader = _Loader(text)
+    loader = None
     try:
+        _check_depth(text)
+        loader = _Loader(text)
         while loader.check_node():
             index += 1
             node = loader.get_node()
@@ -143,4 +174,5 @@ def parse_yaml(data: bytes) -> Iterator[Document]:
     except ValueError as error:
         raise YamlError(f"not YAML: {error}") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()

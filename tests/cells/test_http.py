@@ -203,6 +203,25 @@ def test_details_are_for_this_host_or_for_the_token(
     serve(check, **{"--http-token-file": str(token)})
 
 
+def test_a_token_file_that_cannot_be_read_degrades_health_until_it_can(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+
+    async def check(hive: Hive, url: str) -> None:
+        def message() -> str:
+            return next(s.message for s in hive.health.report() if s.path == ("http",))
+
+        assert f"--http-token-file: {token} cannot be read: No such file" in message()
+        token.write_text("")
+        hive.get(HttpServer)._read_token()
+        assert f"{token} is empty" in message()
+        token.write_text("secret")
+        hive.get(HttpServer)._read_token()
+        assert message().startswith("listening on")
+        assert (await get(f"{url}/healthz"))[1] == "ok\n"
+
+    serve(check, **{"--http-token-file": str(token)})
+
+
 def test_metrics_have_the_documented_names() -> None:
     async def check(hive: Hive, url: str) -> None:
         hive.supervisor.restarts["intent.rounds"] = 2

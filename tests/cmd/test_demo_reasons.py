@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from waggle.demo.examples import Examples
+from waggle.demo.examples import Examples, find
+from waggle.demo.program import DemoError, write_picture
 from waggle.demo.reasons import reasons
+from waggle.demo.view import Snapshot
 
 HERE = Path("manifests")
 EMPTY = "manifests: is empty; 3 objects are kept"
@@ -47,6 +49,31 @@ def test_each_reason_is_said_once(
     status: dict[str, Any], peers: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
     assert reasons({"items": [status]}, {"items": [], **peers}, HERE, "n") == expected
+
+
+def test_examples_without_the_router_are_not_those_of_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "examples" / "quickstart").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    found = find(None, None, tmp_path / "copies")
+    assert found == Examples(
+        tmp_path / "copies" / "quickstart", tmp_path / "copies" / "router.yaml"
+    )
+    assert found.router.is_file()
+
+
+@pytest.mark.parametrize("name", ["nowhere/p.svg", "."])
+def test_a_picture_that_cannot_be_written_is_one_sentence(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DemoError, match=r"--screenshot .*: (No such file|Is a directory)"):
+        write_picture(Snapshot(), tmp_path / name)
+
+
+def test_a_picture_leaves_other_files_alone(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("mine")
+    write_picture(Snapshot(), tmp_path / "p.svg")
+    assert (tmp_path / "p.txt").read_text() == "mine"
+    assert "<svg" in (tmp_path / "p.svg").read_text()
 
 
 def test_the_manifest_to_edit_exists(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,21 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle-agent --advertise-allow 1/33", 2),
         ("waggle-agent --advertise-deny 10.0.0.0/33", 2),
         ("waggle-agent --node-address x", 2),
+        ("waggle-agent --node-name ''", 2),
+        ("waggle-agent --node-name n --kubeconfig ''", 2),
+        ("waggle-agent --drain-taint 'bad key'", 2),
+        ("waggle-agent --config date.yaml", 2),
+        ("waggle-agent --config deep.yaml", 2),
+        ("waggle-agent --config big.yaml", 2),
+        ("waggle-agent --node-name n --manifests . --api-socket ./s --record-file none/r", 1),
+        ("waggle router check deep.yaml", 2),
+        ("waggle router check big.yaml", 2),
+        ("waggle render --drain-taint 'bad key' -f . --node n", 2),
+        ("waggle demo --timeout -1", 2),
+        ("waggle demo --timeout nan", 2),
+        ("waggle demo --socket ./run/s --once --router binary.yaml", 1),
+        ("waggle demo --socket ./run/s --once --router .", 1),
+        (f"waggle peers --socket {'x' * 200}", 1),
         ("waggle-operator --config none", 2),
         ("waggle-operator --enable-cell nothing", 2),
         ("waggle-operator", 2),
@@ -72,7 +88,11 @@ def test_an_error_is_the_program_and_a_sentence(command: str, status: int, tmp_p
     (tmp_path / "wrong.yaml").write_text("asn: 99999999999\nrouterID: 192.0.2.1\n")
     field = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 192.0.2.9, holdTime: 2}]\n"
     (tmp_path / "field.yaml").write_text(field)
-    words = command.split()
+    (tmp_path / "date.yaml").write_text("cells: 2024-99-99\n")
+    (tmp_path / "deep.yaml").write_text("[" * 100_000)
+    (tmp_path / "big.yaml").write_text(f"cells: {'9' * 5000}\n")
+    (tmp_path / "binary.yaml").write_bytes(bytes(range(128, 256)))
+    words = shlex.split(command)
     done = run(words, tmp_path)
     assert done.returncode == status
     assert done.stdout == ""
@@ -92,6 +112,39 @@ def test_the_programs_import_nothing_from_the_current_folder(
     assert (done.returncode, done.stderr) == (0, "")
     done = run([sys.executable, "-m", program.replace("-", "_"), "--help"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command", ["waggle peers", "waggle --version", "waggle render -f . --node n"]
+)
+def test_a_closed_standard_output_is_an_error(command: str, tmp_path: Path) -> None:
+    done = run(["sh", "-c", f"{command} >&-"], tmp_path)
+    assert (done.returncode, done.stderr) == (1, "waggle: standard output is closed\n")
+
+
+def test_no_file_or_connection_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    """Lines of the log would be sent to a router."""
+    source = (
+        "from cells.arguments import open_standard_streams; import os; open_standard_streams(); "
+        "found = os.open('found', os.O_CREAT | os.O_WRONLY); os.write(found, b'%d' % found)"
+    )
+    done = run(["sh", "-c", f'{sys.executable} -c "{source}" <&- >&- 2>&-'], tmp_path)
+    assert done.returncode == 0
+    assert int((tmp_path / "found").read_text()) > 2
+
+
+def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = run(["sh", "-c", "rmdir ../gone && waggle check -f ."], gone)
+    assert done.returncode == 2
+    assert done.stderr == "waggle check: .: there is no such file or directory\n"
+
+
+def test_an_empty_variable_of_the_socket_is_the_default(tmp_path: Path) -> None:
+    done = run(["waggle", "peers"], tmp_path, WAGGLE_API_SOCKET="")
+    assert "/agent.sock" in done.stderr
+    assert done.returncode == 1
 
 
 def test_manifests_in_a_folder_called_resources_are_rendered(tmp_path: Path) -> None:

@@ -113,6 +113,23 @@ def test_a_slow_client_receives_all_answers(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_prefix_that_is_not_there_cannot_be_withdrawn(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "api") as client:
+            reader, writer = await client()
+            for prefixes in (["192.0.2.0/24", "2001:db8::/32"], ["192.0.2.0/24", "10.0.0.0/8"]):
+                op = "announce" if len(prefixes[1]) > 10 else "withdraw"
+                writer.write(json.dumps({"op": op, "prefixes": prefixes}).encode() + b"\n")
+            writer.write(ASK)
+            announced, withdrawn, left = [json.loads(await line_of(reader)) for _ in range(3)]
+            assert announced == {"ok": True, "changed": 2}
+            assert withdrawn == {"ok": True, "changed": 1, "absent": ["10.0.0.0/8"]}
+            assert [route["prefix"] for route in left["routes"]] == ["2001:db8::/32"]
+            writer.close()
+
+    asyncio.run(main())
+
+
 async def line_of(reader: asyncio.StreamReader) -> bytes:
     """Read a line of whatever length."""
     parts: list[bytes] = []

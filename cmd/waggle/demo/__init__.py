@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from cells.api.client import SOCKET_ENV
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses, positive_seconds
 
 NAME = "demo"
 
@@ -70,7 +70,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=positive_seconds,
         default=30.0,
         metavar="SECONDS",
         help="the longest time that --once and --detach wait (default: %(default)g)",

@@ -50,7 +50,7 @@ def find(manifests: Path | None, router: Path | None, copies: Path) -> Examples:
     ``copies``, as the installed files are not there to be edited. A copy that was edited stays.
     """
     folder = Path("examples")
-    if not (folder / MANIFESTS).is_dir():
+    if not ((folder / MANIFESTS).is_dir() and (folder / ROUTER).is_file()):
         folder = copies
         if manifests is None or router is None:
             _copy(installed(), copies)

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import contextlib
 import errno
+import io
 import os
 import signal
 import socket
@@ -34,6 +35,7 @@ from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, sc
 from waggle.dialects import DIALECTS
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
 from waggle.router.client import request
+from waggle.router.config import ConfigError, load
 
 POLL_INTERVAL_SECONDS = 0.1
 """Between two reads of the router's state."""
@@ -63,7 +65,11 @@ class Demo:
 
     async def start(self) -> None:
         """Start the router, then the agent."""
-        config = yaml.safe_load(self._examples.router.read_text())
+        try:
+            load(self._examples.router)
+        except ConfigError as error:
+            raise DemoError(str(error)) from None
+        config = yaml.safe_load(self._examples.router.read_bytes())
         for listen in config.get("listen", ()):
             _check_free(listen["address"], listen["port"])
         config["apiSocket"] = str(self._socket)
@@ -210,13 +216,15 @@ async def _pause(stop: asyncio.Event) -> None:
         await asyncio.wait_for(stop.wait(), POLL_INTERVAL_SECONDS)
 
 
-def _picture(snapshot: Snapshot, path: Path) -> None:
-    with path.with_suffix(".txt").open("w") as sink:
-        console = Console(record=True, width=100, file=sink, force_terminal=True)
-        hint = "Edit examples/quickstart/services.yaml. Ctrl-C ends it."
-        console.print(screen(snapshot, hint, width=console.width))
+def write_picture(snapshot: Snapshot, path: Path) -> None:
+    """Write the tables as an SVG picture. Raises `DemoError`."""
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    hint = "Edit examples/quickstart/services.yaml. Ctrl-C ends it."
+    console.print(screen(snapshot, hint, width=console.width))
+    try:
         console.save_svg(str(path), title="make run")
-    path.with_suffix(".txt").unlink()
+    except OSError as error:
+        raise DemoError(f"--screenshot {path}: {error.strerror}") from None
 
 
 async def _in_terminal(demo: Demo, console: Console, hint: str, stop: asyncio.Event) -> None:
@@ -293,7 +301,7 @@ async def _run(args: argparse.Namespace, examples: Examples, ready: Ready) -> in
                     return EXIT_INTERRUPTED
                 ready([line(route) for route in snapshot.routes])
                 if args.screenshot is not None:
-                    _picture(snapshot, args.screenshot)
+                    write_picture(snapshot, args.screenshot)
                 if args.detach:
                     await _in_background(demo, stop)
                 return EXIT_OK

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cells.api.streamed_list import StreamedList
-from waggle.output import EXIT_ERROR, EXIT_USAGE, complain
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_USAGE, complain
 
 TIMEOUT = 30.0
 """Seconds without an octet of the answer."""
@@ -135,6 +135,11 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
         reason = answer.get("error", "the router gave no reason")
         complain(f"waggle router {action}", reason)
         return EXIT_USAGE
+    absent = answer.get("absent", ())
+    for prefix in absent:
+        complain(f"waggle router {action}", f"{prefix}: the router does not originate it")
+    if absent:
+        return EXIT_NOT_FOUND
     if action in ("peers", "collectors"):
         print(json.dumps(answer[action], indent=2))
     return 0

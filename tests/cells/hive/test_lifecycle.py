@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+import structlog
 
 from cells.hive.lifecycle import HookTimeoutError, Lifecycle
 from tests.support import looptime
@@ -89,6 +90,15 @@ def test_a_start_hook_that_hangs_is_named() -> None:
     lifecycle.append("slow", start=lambda: asyncio.sleep(3600), start_timeout=7)
     with pytest.raises(HookTimeoutError, match="slow did not start within 7 s"):
         looptime.run(lifecycle.start())
+
+
+def test_a_slow_hook_is_an_event_of_the_log() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.append("slow", start=lambda: asyncio.sleep(2))
+    with structlog.testing.capture_logs() as lines:
+        looptime.run(lifecycle.start())
+    (line,) = lines
+    assert (line["event_name"], line["hook"], line["phase"]) == ("hive.slow_hook", "slow", "start")
 
 
 def test_a_timeout_within_a_hook_is_not_the_limit_of_the_hook() -> None:

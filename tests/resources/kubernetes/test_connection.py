@@ -92,6 +92,9 @@ async def _silent_server(
         (None, "No such file or directory"),
         ("{", "it is not YAML in line 2: expected the node content, but found '<stream end>'"),
         ("kind: Config", "Invalid kube-config file. "),
+        ("", "it is empty"),
+        ("[]", "it is no kubeconfig"),
+        ("1", "it is no kubeconfig"),
         ("\udcff\udcfe", "it is not UTF-8 text"),
     ],
 )

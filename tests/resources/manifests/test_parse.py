@@ -7,6 +7,7 @@ import json
 import pytest
 
 from resources.manifests.parse import Parsed, parse_file
+from resources.manifests.yamlfile import YamlError, parse_yaml
 from tests.support.kinds import KINDS
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n"
@@ -165,3 +166,25 @@ spec: {ebgpMultihop: 0, timers: {keepaliveTimeSeconds: 10}}
             "unknown field, ignored; did you mean keepAliveTimeSeconds?"
         ),
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "{a: " * 100_000,
+        "- " * 100_000,
+        "? " * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+    ],
+    ids=["sequences", "mappings", "items", "keys", "closed"],
+)
+def test_h52_a_text_of_100000_levels_is_a_problem(text: str) -> None:
+    """The composer of libyaml overflows the stack: the process died of SIGSEGV."""
+    with pytest.raises(YamlError, match="nested too deeply"):
+        list(parse_yaml(text.encode()))
+
+
+def test_many_brackets_beside_each_other_are_not_deep() -> None:
+    (document,) = parse_yaml(b"[" + b"{a: [1]}," * 5_000 + b"]")
+    assert len(document.value) == 5_000

@@ -101,7 +101,7 @@ class Api:
             case "announce":
                 return self._change(request.prefixes, attributes(request))
             case "withdraw":
-                return self._change(request.prefixes, None)
+                return self._withdraw(request.prefixes)
             case "refresh" | "reset" | "shutdown" | "enable":
                 return self._change_session(request)
             case "peers":
@@ -131,6 +131,21 @@ class Api:
             changes.setdefault(family, {})[nlri] = value
         self._speaker.update_local(INSTANCE, changes)
         return {"changed": len(prefixes)}
+
+    def _withdraw(self, prefixes: list[str]) -> dict[str, Any]:
+        """Withdraw prefixes; those that the router does not originate are in ``absent``."""
+        wanted: dict[Family, dict[bytes, str]] = {}
+        for text in prefixes:
+            family, nlri = _to_wire(text)
+            wanted.setdefault(family, {})[nlri] = text
+        absent: list[str] = []
+        for family, texts in wanted.items():
+            views = self._speaker.routes_available(INSTANCE, family, list(texts))
+            own = {_to_wire(view.prefix)[1] for view in views if not view.peer}
+            absent += [text for nlri, text in texts.items() if nlri not in own]
+        present = set(prefixes) - set(absent)
+        changed = self._change(list(present), None)
+        return {**changed, "absent": absent} if absent else changed
 
     def _change_session(self, request: Request) -> dict[str, Any]:
         name = request.peer

@@ -21,7 +21,7 @@ def load(path: Path) -> Config:
         with path.open("rb") as file:
             text = file.read(MAX_FILE + 1)
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
+        raise ConfigError(f"{path}: {error.strerror or error}") from None
     if len(text) > MAX_FILE:
         raise ConfigError(f"{path}: larger than {MAX_FILE} octets")
     try:
