@@ -176,3 +176,12 @@ def test_a_dialect_that_feeds_one_that_is_off_by_name_is_refused_in_one_sentence
     text = "cells.metallb needs cells.frrk8s, which is switched off; switch both on, or both off"
     with pytest.raises(ValueError, match=text):
         helm.template(values)
+
+
+def test_policies_for_addresses_are_refused_where_they_would_have_no_effect(helm: Helm) -> None:
+    values = {"addressPolicy": {"enabled": True}}
+    with pytest.raises(ValueError, match=r"addressPolicy.enabled requires Kubernetes 1\.30"):
+        helm.template(values, version="1.29.3")
+    objects = helm.template(values, version="1.30.0")
+    names = {o["metadata"]["name"] for o in objects if o["kind"] == "ValidatingAdmissionPolicy"}
+    assert names >= {"waggle-service-addresses", "waggle-namespace-addresses"}

@@ -57,6 +57,15 @@ app.kubernetes.io/part-of: waggle
 {{- ternary (default $made $account.name) (default "default" $account.name) $account.create -}}
 {{- end -}}
 
+{{/* "true" where the API server has ValidatingAdmissionPolicies: Kubernetes 1.30, or a version that was not released. */}}
+{{- define "waggle.admissionPolicies" -}}
+{{- /* Not by semverCompare, which fails for an API server without a released version. */ -}}
+{{- $version := .Capabilities.KubeVersion -}}
+{{- $major := int $version.Major -}}
+{{- $minor := int (regexFind "^[0-9]+" $version.Minor) -}}
+{{- if or (eq $major 0) (gt $major 1) (and (eq $major 1) (ge $minor 30)) }}true{{ end -}}
+{{- end -}}
+
 {{- define "waggle.secretsNamespace" -}}
 {{- default (printf "%s-bgp-secrets" (include "waggle.fullname" .)) .Values.secrets.namespace -}}
 {{- end -}}
