@@ -34,7 +34,7 @@ class NodeObjectKind(msgspec.Struct, frozen=True):
     """The beginning of the names of objects with labels, with ``{node}``."""
     node_label: str = ""
     """The label with the node's name; objects without a fixed name are listed by it. The chart's
-    admission policy compares it, or without one the name, with the node of the agent."""
+    admission policy compares it and the name with the node of the agent."""
     identity: tuple[str, ...] = ()
     """The other labels that tell the objects of a node apart: of two with the same values one is a
     duplicate, which is deleted."""
