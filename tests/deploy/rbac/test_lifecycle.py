@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,17 +35,13 @@ METALLB = (
 class Chart:
     """A release of the chart on the server; helm is run as the administrator."""
 
-    def __init__(self, helm: Helm, server: ApiServer, directory: Path) -> None:
+    def __init__(self, helm: Helm, server: ApiServer) -> None:
         self.server = server
         self._helm = helm
-        # An API server that is built from its module calls itself v0.0.0.
-        self._chart = shutil.copytree(helm.chart, directory / "chart")
-        text = (self._chart / "Chart.yaml").read_text()
-        (self._chart / "Chart.yaml").write_text(re.sub(r"(?m)^kubeVersion:.*\n", "", text))
 
     def helm(self, verb: str, *values: str, install: bool = True) -> str:
         """Run helm with values; raises ValueError with its error."""
-        chart = [str(self._chart)] if install else []
+        chart = [str(self._helm.chart)] if install else []
         settings = [f"--set={value}" for value in values]
         where = (f"--kubeconfig={self.server.kubeconfig}", f"--namespace={RELEASE}")
         crds = ["--skip-crds"] if install else []
@@ -64,11 +59,9 @@ class Chart:
 
 
 @pytest.fixture
-def chart(
-    helm: Helm, apiserver: ApiServer, definitions: list[Object], tmp_path: Path
-) -> Iterator[Chart]:
+def chart(helm: Helm, apiserver: ApiServer, definitions: list[Object]) -> Iterator[Chart]:
     del definitions
-    made = Chart(helm, apiserver, tmp_path)
+    made = Chart(helm, apiserver)
     apiserver.kubectl("create", "namespace", RELEASE)
     yield made
     with contextlib.suppress(ValueError):
