@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, cast
 
-from speaker.server import sockets
+from speaker.server import sockets, ttl_filter
 
 CHUNK: Final = 256 * 1024
 """Octets handed to the transport at a time; it copies those that the kernel does not accept."""
@@ -152,7 +152,10 @@ class Connection(asyncio.BufferedProtocol):
     def set_ttl(self, ttl: int, min_ttl: int) -> None:
         """Set the TTL of sent packets and the least of received ones. Raises `SocketError`."""
         if self._transport is not None:
-            sockets.set_ttl(self._transport.get_extra_info("socket"), ttl, min_ttl)
+            sock = self._transport.get_extra_info("socket")
+            sockets.set_ttl(sock, ttl, min_ttl)
+            # From here on the option does what the listening socket's filter did.
+            ttl_filter.attach(sock, None)
 
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Return the local address and port, and the peer's."""

@@ -28,6 +28,16 @@ class _Instance:
         self.passwords: dict[str, Secret] = {}
         self.addresses: dict[str, str] = {}
         """Peer name -> the address or prefix that its password is for."""
+        self.least_ttl: dict[str, tuple[str, int]] = {}
+        """Peer name -> its address or prefix, and the least TTL of its packets (0: any)."""
+
+    @property
+    def least_ttl_of_addresses(self) -> dict[str, int]:
+        """The least TTL by address or prefix; peers may differ in their port only."""
+        found: dict[str, int] = {}
+        for address, least in self.least_ttl.values():
+            found[address] = min(least, found.get(address, least))
+        return found
 
 
 class InstanceListeners:
@@ -56,8 +66,10 @@ class InstanceListeners:
                 self._remove(name)
             case SetPeer(instance, config):
                 self._set_peer(instance, config.name, _key(config), config.password)
+                self._set_least_ttl(instance, config.name, _key(config), config.ttl_security)
             case RemovePeer(instance, name):
                 self._set_peer(instance, name, None, None)
+                self._set_least_ttl(instance, name, None, 0)
 
     def _set(self, config: InstanceConfig) -> None:
         known = self._instances.get(config.name)
@@ -74,6 +86,7 @@ class InstanceListeners:
             instance.may_connect = may_connect
             instance.passwords = known.passwords
             instance.addresses = known.addresses
+            instance.least_ttl = known.least_ttl
         for address, port in config.listen:
             self._listen(instance, address, port)
 
@@ -85,12 +98,16 @@ class InstanceListeners:
             port=port,
             device=instance.config.vrf,
             accept=lambda: self._transports.accept(
-                name, lambda remote: _is_unprotected(listener.unprotected, remote)
+                name,
+                lambda remote: (
+                    _is_among(listener.unprotected, remote)
+                    or _is_among(listener.unfiltered, remote)
+                ),
             ),
             changed=self._on_event,
         )
         instance.listeners.append(listener)
-        listener.start(instance.passwords)
+        listener.start(instance.passwords, instance.least_ttl_of_addresses)
 
     def _remove(self, name: str) -> None:
         instance = self._instances.pop(name, None)
@@ -111,6 +128,18 @@ class InstanceListeners:
         if address is not None:
             known.addresses[name] = address
             self._set_password(known, address, password)
+
+    def _set_least_ttl(self, instance: str, name: str, address: str | None, hops: int) -> None:
+        known = self._instances.get(instance)
+        if known is None:
+            return
+        if address is None:
+            known.least_ttl.pop(name, None)
+        else:
+            known.least_ttl[name] = (address, 256 - hops if hops else 0)
+        least = known.least_ttl_of_addresses
+        for listener in known.listeners:
+            listener.set_least_ttl(least)
 
     def _set_password(self, instance: _Instance, address: str, password: Secret | None) -> None:
         if password is None:
@@ -145,6 +174,11 @@ class InstanceListeners:
             for listener in instance.listeners
             for peer in sorted(listener.unprotected)
         ]
+        errors += [
+            f"TTL security for {len(listener.unfiltered)} peers could not be set on the socket"
+            for listener in instance.listeners
+            if listener.unfiltered
+        ]
         return msgspec.structs.replace(
             status,
             listening=tuple(listener.bound for listener in instance.listeners if listener.bound),
@@ -167,7 +201,7 @@ def _key(config: object) -> str | None:
     return address
 
 
-def _is_unprotected(peers: set[str], remote: str) -> bool:
+def _is_among(peers: set[str], remote: str) -> bool:
     if not peers:
         return False
     address = ipaddress.ip_address(remote)

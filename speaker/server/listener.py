@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from speaker.api import ListenChanged, Secret
-from speaker.server import sockets
+from speaker.server import sockets, ttl_filter
 from speaker.server.connection import Connection
 
 FIRST_RETRY_SECONDS: Final = 1.0
@@ -44,12 +44,15 @@ class Listener:
         """Whether the address is another process's, or that is not known yet."""
         self.unprotected: set[str] = set()
         """Peers (addresses, prefixes) whose key could not be set on the socket."""
+        self.unfiltered: set[str] = set()
+        """Peers with TTL security for which the socket could get no filter."""
         self._device = device
         self._accept = accept
         self._changed = changed
         self._server: asyncio.Server | None = None
         self._socket: socket.socket | None = None
         self._passwords: dict[str, Secret] = {}
+        self._least_ttl: dict[str, int] = {}
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -60,9 +63,13 @@ class Listener:
         host, port, *_ = self._socket.getsockname()
         return (str(host), int(port))
 
-    def start(self, passwords: dict[str, Secret]) -> None:
-        """Open the socket, and retry while the address cannot be bound; keys by address or prefix."""
+    def start(self, passwords: dict[str, Secret], least_ttl: dict[str, int]) -> None:
+        """Open the socket, and retry while the address cannot be bound.
+
+        Keys, and the least TTL of received packets, are by address or prefix.
+        """
         self._passwords = dict(passwords)
+        self._least_ttl = dict(least_ttl)
         self._task = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
@@ -94,6 +101,7 @@ class Listener:
             # Before it listens: no connection may be accepted without its key.
             for peer, password in self._passwords.items():
                 self._protect(peer, password)
+            self._filter()
             # At once, and before the first connection is opened: of two processes that have bound the
             # address, one listens.
             sock.listen(sockets.BACKLOG)
@@ -132,6 +140,24 @@ class Listener:
             self._passwords[peer] = password
         if self._socket is not None:
             self._protect(peer, password)
+
+    def set_least_ttl(self, least: dict[str, int]) -> None:
+        """Set the least TTL of received packets by address or prefix, for new connections."""
+        if least != self._least_ttl:
+            self._least_ttl = dict(least)
+            if self._socket is not None:
+                self._filter()
+
+    def _filter(self) -> None:
+        assert self._socket is not None  # noqa: S101  checked by the callers
+        version = 4 if self._socket.family is socket.AF_INET else 6
+        try:
+            ttl_filter.attach(self._socket, ttl_filter.program(version, self._least_ttl))
+        except (OSError, ValueError):
+            # No connection is accepted for them: `unfiltered` refuses it, and the status has it.
+            self.unfiltered = {peer for peer, least in self._least_ttl.items() if least}
+        else:
+            self.unfiltered = set()
 
     def _protect(self, peer: str, password: Secret | None) -> None:
         assert self._socket is not None  # noqa: S101  checked by the callers

@@ -1,0 +1,113 @@
+"""TTL security before a connection is accepted (RFC 5082): a packet filter on the listening socket.
+
+IP_MINTTL of an accepted connection is set after its first octets may have arrived. A filter on the
+listening socket judges every packet by its source address, from the SYN on; the connection inherits it
+until the option is set. Classic BPF, which needs no privilege. Pure but for `attach`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import ipaddress
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
+
+_SO_ATTACH_FILTER: Final = 26
+_SO_DETACH_FILTER: Final = 27
+_NETWORK_HEADER: Final = 0xFFF0_0000
+"""SKF_NET_OFF: an offset into the network header; that of a TCP socket begins behind it."""
+_LOAD_WORD: Final = 0x20
+_LOAD_OCTET: Final = 0x30
+_AND: Final = 0x54
+_IF_EQUAL: Final = 0x15
+_IF_AT_LEAST: Final = 0x35
+_RETURN: Final = 0x06
+_ACCEPT: Final = 0xFFFF_FFFF
+_MAX_INSTRUCTIONS: Final = 4096
+
+
+class _Header(NamedTuple):
+    """Where a network header has the source address and the TTL, and the number of its words."""
+
+    source: int
+    ttl: int
+    words: int
+
+
+_HEADERS: Final[Mapping[int, _Header]] = {4: _Header(12, 8, 1), 6: _Header(8, 7, 4)}
+
+
+def program(version: int, least: Mapping[str, int]) -> bytes | None:
+    """Return the filter for peers with a least TTL, by address or prefix; None without any.
+
+    The longest prefix of a source decides; 0 accepts any TTL, and so do sources without an entry.
+    Raises ValueError for more peers than a filter has room for.
+    """
+    networks = {ipaddress.ip_network(text.partition("%")[0]): ttl for text, ttl in least.items()}
+    of_version = [(network, ttl) for network, ttl in networks.items() if network.version == version]
+    if not any(ttl for _, ttl in of_version):
+        return None
+    header = _HEADERS[version]
+    code: list[tuple[int, int, int, int]] = []
+    for network, ttl in sorted(of_version, key=lambda one: (-one[0].prefixlen, one[0])):
+        body = _verdict(header, ttl)
+        test = _tests(header, network, len(body))
+        code += test + body
+    code.append((_RETURN, 0, 0, _ACCEPT))
+    if len(code) > _MAX_INSTRUCTIONS:
+        raise ValueError(f"a packet filter has no room for {len(of_version)} peers")
+    return b"".join(struct.pack("=HBBI", *one) for one in code)
+
+
+def _verdict(header: _Header, ttl: int) -> list[tuple[int, int, int, int]]:
+    if not ttl:
+        return [(_RETURN, 0, 0, _ACCEPT)]
+    return [
+        (_LOAD_OCTET, 0, 0, _NETWORK_HEADER + header.ttl),
+        (_IF_AT_LEAST, 0, 1, ttl),
+        (_RETURN, 0, 0, _ACCEPT),
+        (_RETURN, 0, 0, 0),
+    ]
+
+
+def _tests(
+    header: _Header, network: ipaddress.IPv4Network | ipaddress.IPv6Network, body: int
+) -> list[tuple[int, int, int, int]]:
+    """Return the comparisons of the source with a network; a difference jumps behind the body."""
+    address = network.network_address.packed
+    mask = network.netmask.packed
+    parts: list[list[tuple[int, int]]] = []
+    for word in range(header.words):
+        bits = int.from_bytes(mask[4 * word : 4 * word + 4], "big")
+        if bits:
+            part = [(_LOAD_WORD, _NETWORK_HEADER + header.source + 4 * word)]
+            if bits != 0xFFFF_FFFF:
+                part.append((_AND, bits))
+            part.append((_IF_EQUAL, int.from_bytes(address[4 * word : 4 * word + 4], "big")))
+            parts.append(part)
+    left = sum(map(len, parts))
+    found = []
+    for code, value in (one for part in parts for one in part):
+        left -= 1
+        found.append((code, 0, left + body if code == _IF_EQUAL else 0, value))
+    return found
+
+
+class _HasOptions(Protocol):
+    """A socket, or asyncio's view of one."""
+
+    def setsockopt(self, level: int, name: int, value: int | bytes, /) -> None: ...
+
+
+def attach(sock: _HasOptions, code: bytes | None) -> None:
+    """Attach a filter to a socket in place of the present one; None removes it. Raises OSError."""
+    if code is None:
+        with contextlib.suppress(FileNotFoundError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
+        return
+    buffer = ctypes.create_string_buffer(code, len(code))
+    filter_ = struct.pack("HP", len(code) // 8, ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_)

@@ -1,0 +1,170 @@
+"""TTL security holds for the first octets of an accepted connection, too: shown with raw sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from speaker.server import ttl_filter
+from speaker.server.connection import READ, Connection
+from speaker.server.listener import Listener
+from tests.support.wait import until
+
+LOOPBACK = {4: "127.0.0.1", 6: "::1"}
+FAR = 254
+"""The TTL with which a packet of a host two hops away arrives, that was sent with 255."""
+both_families = pytest.mark.parametrize("version", [4, 6])
+
+
+class Received:
+    """A listening socket, its connections and what they received."""
+
+    def __init__(self, version: int, least: dict[str, int]) -> None:
+        self.octets: list[bytes] = []
+        self.connections: list[Connection] = []
+        self.listener = Listener(
+            instance="i",
+            address=LOOPBACK[version],
+            port=0,
+            device=None,
+            accept=self._accept,
+            changed=lambda _: None,
+        )
+        self._least = least
+
+    async def start(self) -> int:
+        self.listener.start({}, self._least)
+        await until(lambda: self.listener.bound is not None)
+        assert self.listener.bound is not None
+        return self.listener.bound[1]
+
+    async def close(self) -> None:
+        await self.listener.close()
+        for connection in self.connections:
+            connection.close(abort=True)
+        for connection in self.connections:
+            await connection.lost
+
+    def _accept(self) -> Connection:
+        return Connection(
+            len(self.connections),
+            memoryview(bytearray(READ)),
+            self.connections.append,
+            lambda _, data: self.octets.append(data),
+            lambda _, __: None,
+            lambda _, __: None,
+        )
+
+
+@contextmanager
+def raw(version: int, ttl: int) -> Iterator[socket.socket]:
+    """A TCP socket whose packets have a TTL."""
+    family = socket.AF_INET if version == 4 else socket.AF_INET6
+    with closing(socket.socket(family, socket.SOCK_STREAM)) as sock:
+        set_ttl(sock, ttl)
+        sock.settimeout(0.3)
+        yield sock
+
+
+def set_ttl(sock: socket.socket, ttl: int) -> None:
+    if sock.family == socket.AF_INET:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)
+    else:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, ttl)
+
+
+@both_families
+def test_octets_that_arrive_before_the_connection_is_accepted_are_dropped(version: int) -> None:
+    async def scenario() -> None:
+        received = Received(version, {LOOPBACK[version]: 255})
+        port = await received.start()
+        with raw(version, 255) as sock:
+            # The kernel completes the handshake; the loop accepts only in a later turn.
+            sock.connect((LOOPBACK[version], port))
+            set_ttl(sock, FAR)
+            sock.send(b"too far")
+            await until(lambda: bool(received.connections))
+            for _ in range(20):
+                await asyncio.sleep(0.001)
+            assert received.octets == []
+            # Retransmitted from where the peer should be, they arrive.
+            set_ttl(sock, 255)
+            await until(lambda: received.octets == [b"too far"])
+        await received.close()
+
+    asyncio.run(scenario())
+
+
+@both_families
+def test_a_host_that_is_too_far_away_gets_no_connection(version: int) -> None:
+    async def scenario() -> None:
+        received = Received(version, {LOOPBACK[version]: 255})
+        port = await received.start()
+        with raw(version, FAR) as sock, pytest.raises(TimeoutError):
+            await asyncio.to_thread(sock.connect, (LOOPBACK[version], port))
+        assert not received.connections
+        # Another number of hops takes effect for the next connection.
+        received.listener.set_least_ttl({LOOPBACK[version]: FAR})
+        with raw(version, FAR) as sock:
+            await asyncio.to_thread(sock.connect, (LOOPBACK[version], port))
+            await until(lambda: bool(received.connections))
+        await received.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_longest_prefix_of_a_source_decides() -> None:
+    async def scenario() -> None:
+        least = {"127.0.0.0/8": 255, "127.0.7.0/24": 0, "127.0.7.1": 255, "192.0.2.1": 255}
+        received = Received(4, least)
+        port = await received.start()
+
+        async def connects(source: str, ttl: int) -> bool:
+            with raw(4, ttl) as sock:
+                sock.bind((source, 0))
+                before = len(received.connections)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.to_thread(sock.connect, ("127.0.0.1", port))
+                    await until(lambda: len(received.connections) > before)
+                    return True
+            return False
+
+        assert await connects("127.0.7.2", 64)
+        assert await connects("127.0.7.1", 255)
+        assert not await connects("127.0.7.1", 64)
+        assert not await connects("127.0.8.1", 64)
+        assert await connects("127.0.8.1", 255)
+        received.listener.set_least_ttl({"127.0.8.1": 0})
+        assert await connects("127.0.8.1", 64)
+        await received.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_accepted_connection_has_the_option_in_place_of_the_filter() -> None:
+    async def scenario() -> None:
+        received = Received(4, {"127.0.0.1": 255})
+        port = await received.start()
+        with raw(4, 255) as sock:
+            sock.connect(("127.0.0.1", port))
+            await until(lambda: bool(received.connections))
+            received.connections[0].set_ttl(255, FAR)
+            set_ttl(sock, FAR)
+            sock.send(b"one hop more is permitted now")
+            await until(lambda: bool(received.octets))
+        await received.close()
+
+    asyncio.run(scenario())
+
+
+def test_more_peers_than_a_filter_holds_are_refused_and_not_let_in() -> None:
+    least = {f"10.{i >> 8}.{i & 255}.1": 255 for i in range(2000)}
+    with pytest.raises(ValueError, match="no room for 2000 peers"):
+        ttl_filter.program(4, least)
+    assert ttl_filter.program(6, least) is None
+    assert ttl_filter.program(4, {"10.0.0.1": 0}) is None
