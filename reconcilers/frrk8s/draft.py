@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.model import ObjectRef, Problem
 
 Json = dict[str, Any]
@@ -42,6 +43,12 @@ class _Draft:
         namespace, name = (str(names.get(key) or "") for key in ("namespace", "name"))
         self._ref = ObjectRef(KIND, namespace or "default", name)
         self.notes: list[Problem] = []
+        wanted = Frrk8sOptions().namespace
+        if self._ref.namespace != wanted:
+            self._note(
+                "metadata.namespace",
+                f"has an effect in {wanted} alone (--frrk8s-namespace): move the object there",
+            )
 
     def _note(self, field: str, message: str) -> None:
         self.notes.append(Problem((self._ref,), field, message))

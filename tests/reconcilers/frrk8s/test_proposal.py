@@ -81,6 +81,14 @@ def test_they_are_in_a_namespace_that_does_not_count_by_default(
     assert reasons == ["OtherNamespace"] * len(converted)
 
 
+def test_the_namespace_without_effect_is_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "-f", str(BLOCKS / "accept-all.yaml")]) == 0
+    errors = capsys.readouterr().err
+    assert (
+        "metadata.namespace: has an effect in frr-k8s-system alone (--frrk8s-namespace)" in errors
+    )
+
+
 @pytest.mark.parametrize(
     ("block", "message"),
     [
