@@ -151,7 +151,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def set_ttl(self, ttl: int, min_ttl: int) -> None:
         """Set the TTL of sent packets and the least of received ones. Raises `SocketError`."""
-        if self._transport is not None:
+        if self._transport is not None and not self.lost.done():
             sock = self._transport.get_extra_info("socket")
             sockets.set_ttl(sock, ttl, min_ttl)
             # From here on the option does what the listening socket's filter did.
@@ -201,7 +201,8 @@ class Connection(asyncio.BufferedProtocol):
         Without ``abort`` it exists until the peer has closed its end as well.
         """
         self._closing = True
-        if self._transport is None:
+        # Of a lost connection the event loop has closed the socket.
+        if self._transport is None or self.lost.done():
             return
         if abort:
             self._queue.clear()

@@ -245,3 +245,20 @@ def test_a_connection_whose_octets_arrived_ends_in_order() -> None:
         far.close()
 
     asyncio.run(main())
+
+
+@loops
+def test_a_connection_that_both_sides_have_closed_is_not_touched_again() -> None:
+    """Its time for the last octets ends later, as that of any connection closed from this side."""
+
+    async def main() -> None:
+        connection, far, _, _ = await _pair_of_tcp()
+        connection.set_ttl(64, 1)
+        connection.close()
+        far.close()
+        await asyncio.wait_for(connection.lost, 30)
+        await asyncio.sleep(0)
+        connection.close(abort=True)
+        connection.set_ttl(255, 255)
+
+    asyncio.run(main())
