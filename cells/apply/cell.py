@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
-from cells.apply.next_hops import NextHopLoop
+from cells.apply.next_hops import NextHopWriter
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
 from cells.apply.session_addresses import SessionAddressLoop
-from cells.apply.unsent_routes import UnsentRoutesLoop
+from cells.apply.session_readings import SessionReadings
+from cells.apply.unsent_routes import UnsentRoutesWriter
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
 from cells.metrics import MetricsCollector
@@ -50,18 +51,19 @@ WIRING = Wiring(
     private=(
         VerificationLoop,
         SessionAddressLoop,
-        UnsentRoutesLoop,
+        NextHopWriter,
+        UnsentRoutesWriter,
+        SessionReadings,
         LearnedLimitLoop,
         PeerLimitReport,
     ),
     # What an earlier process knew is read before the first round.
     invokes=(
         SessionAddressLoop,
-        NextHopLoop,
         LearnedLimitLoop,
         ApplyLoop,
         VerificationLoop,
-        UnsentRoutesLoop,
+        SessionReadings,
         PeerLimitReport,
     ),
     contributes=(

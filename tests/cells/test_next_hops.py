@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 import msgspec
-from reactivex.subject import Subject
 
-from cells.apply.next_hops import NextHopLoop
-from cells.hive.jobs import Jobs
-from cells.speaker.events import SpeakerEvents
+from cells.apply.next_hops import NextHopWriter
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.model import NextHops
-from reconcilers.tables import IntentTables
-from speaker.api import SpeakerPort
-from statedb import Database
+from speaker.api import PeerStatus
 from tests.reconcilers.intent.service_addresses.build import cluster
 
 
@@ -24,52 +19,26 @@ class _Status(msgspec.Struct):
     next_hops: tuple[str, ...]
 
 
-class _Speaker:
-    def __init__(self) -> None:
-        self.statuses: list[_Status] = []
-
-    def peers(self) -> list[_Status]:
-        return self.statuses
-
-
-class _Events:
-    observable: Subject[object] = Subject()
-
-
-class _NoJobs:
-    def add(self, *_: object) -> None:
-        """Nothing runs."""
-
-
-def loop(db: Database, intent: IntentTables, speaker: _Speaker) -> NextHopLoop:
-    return NextHopLoop(
-        db,
-        intent,
-        cast("SpeakerPort", speaker),
-        cast("SpeakerEvents", _Events()),
-        cast("Jobs", _NoJobs()),
-    )
+def statuses(*found: _Status) -> list[PeerStatus]:
+    return cast("list[PeerStatus]", list(found))
 
 
 def test_next_hops_of_configured_peers_are_written_where_they_differ() -> None:
     found = cluster()
     found.run()
-    speaker = _Speaker()
-    job = loop(found.db, found.intent, speaker)
+    writer = NextHopWriter(found.db, found.intent)
     table = found.intent.next_hops
 
     def rows() -> list[NextHops]:
         return list(table.all(found.db.snapshot()))
 
-    speaker.statuses = [_Status("i", "p", ("192.0.2.253",)), _Status("i", "other", ("192.0.2.7",))]
-    job.write()
+    known = _Status("i", "p", ("192.0.2.253",))
+    writer.write(statuses(known, _Status("i", "other", ("192.0.2.7",))))
     assert rows() == [NextHops("i", "p", ("192.0.2.253",))]
     revision = table.revision(found.db.snapshot())
-    speaker.statuses = [_Status("i", "p", ())]
-    job.write()
+    writer.write(statuses(_Status("i", "p", ())))
     assert table.revision(found.db.snapshot()) == revision
-    speaker.statuses = [_Status("i", "p", ("192.0.2.252",))]
-    job.write()
+    writer.write(statuses(_Status("i", "p", ("192.0.2.252",))))
     assert rows() == [NextHops("i", "p", ("192.0.2.252",))]
 
 

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-from reactivex.subject import Subject
 from structlog.testing import capture_logs
 
-from cells.apply.unsent_routes import UnsentRoutesLoop
+from cells.apply.unsent_routes import UnsentRoutesWriter
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 
 
-class _Events:
-    observable: Subject[object] = Subject()
-
-
-class _NoJobs:
-    def add(self, *_: object) -> None:
-        """Nothing runs."""
-
-
-def loop(rows: Rows) -> UnsentRoutesLoop:
-    absent: Any = _Events()
-    return UnsentRoutesLoop(rows.db, rows.intent, rows.speaker, absent, cast("Any", _NoJobs()))
-
-
-def lines(job: UnsentRoutesLoop) -> list[tuple[str, str, str]]:
+def lines(rows: Rows, writer: UnsentRoutesWriter) -> list[tuple[str, str, str]]:
     """Return what one run logs: the event, the family and the reason."""
     with capture_logs() as found:
-        job.write()
+        writer.write(rows.speaker.peers())
     return [(line["event_name"], line["family"], line["reason"]) for line in found]
 
 
@@ -38,15 +21,15 @@ def test_a_family_that_the_router_does_not_support_is_logged_once_while_it_has_r
     rows.apply([INSTANCE], [PEER])
     router = rows.router(families=(IPV4_UNICAST,))
     rows.run()
-    job = loop(rows)
+    writer = UnsentRoutesWriter(rows.db, rows.intent)
     assert rows.speaker.peers()[0].established
-    assert lines(job) == []
+    assert lines(rows, writer) == []
     rows.route("2001:db8:1::/48")
     rows.run()
     text = "the peer does not support the family"
-    assert lines(job) == [("peer.routes_unsent", "ipv6-unicast", text)]
-    assert lines(job) == []
+    assert lines(rows, writer) == [("peer.routes_unsent", "ipv6-unicast", text)]
+    assert lines(rows, writer) == []
     assert router.received(IPV6_UNICAST) == {}
     rows.apply([INSTANCE], [])
-    assert lines(job) == []
+    assert lines(rows, writer) == []
     assert not list(rows.intent.unsent_routes.all(rows.db.snapshot()))
