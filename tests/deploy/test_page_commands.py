@@ -33,6 +33,7 @@ NOT_RUN = {
     r"curl -sfL https://get.k3s.io": NODES,
     r"export KUBECONFIG=/etc/rancher": NODES,
     r"kubectl --namespace waggle-system rollout status": NODES,
+    r"kubectl --namespace waggle-system get configmap": "needs the operator in its Pod",
     r"pipx install": LONG,
     r"(python3 -m venv|/opt/waggle/bin/)": LONG,
     r"waggle --version$": LONG + "; tests/cmd/test_main.py runs it",
