@@ -133,10 +133,13 @@ class InstanceListeners:
         known = self._instances.get(instance)
         if known is None:
             return
-        if address is None:
-            known.least_ttl.pop(name, None)
-        else:
-            known.least_ttl[name] = (address, 256 - hops if hops else 0)
+        before = known.least_ttl.pop(name, None)
+        after = None if address is None else (address, 256 - hops if hops else 0)
+        if after is not None:
+            known.least_ttl[name] = after
+        were_any = before is not None and before[1]
+        if before == after or not (were_any or any(least for _, least in known.least_ttl.values())):
+            return
         least = known.least_ttl_of_addresses
         for listener in known.listeners:
             listener.set_least_ttl(least)

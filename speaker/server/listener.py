@@ -151,13 +151,20 @@ class Listener:
     def _filter(self) -> None:
         assert self._socket is not None  # noqa: S101  checked by the callers
         version = 4 if self._socket.family is socket.AF_INET else 6
-        try:
-            ttl_filter.attach(self._socket, ttl_filter.program(version, self._least_ttl))
-        except (OSError, ValueError):
-            # No connection is accepted for them: `unfiltered` refuses it, and the status has it.
-            self.unfiltered = {peer for peer, least in self._least_ttl.items() if least}
-        else:
-            self.unfiltered = set()
+        least = {
+            peer: ttl for peer, ttl in self._least_ttl.items() if (":" in peer) == (version == 6)
+        }
+        self.unfiltered = {peer for peer, ttl in least.items() if ttl}
+        # The kernel has room for some hundred peers (net.core.optmem_max), and for one common rule.
+        for rules in (least, ttl_filter.common(least)) if self.unfiltered else ({},):
+            try:
+                ttl_filter.attach(self._socket, ttl_filter.program(version, rules))
+            except (OSError, ValueError):
+                continue
+            if rules:
+                self.unfiltered = set()
+                break
+        # Connections of peers in `unfiltered` are refused, and the status has it.
 
     def _protect(self, peer: str, password: Secret | None) -> None:
         assert self._socket is not None  # noqa: S101  checked by the callers

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import ipaddress
 import socket
 import struct
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 _SO_ATTACH_FILTER: Final = 26
 _SO_DETACH_FILTER: Final = 27
@@ -27,6 +28,11 @@ _IF_AT_LEAST: Final = 0x35
 _RETURN: Final = 0x06
 _ACCEPT: Final = 0xFFFF_FFFF
 _MAX_INSTRUCTIONS: Final = 4096
+_INSTRUCTION: Final = struct.Struct("=HBBI")
+_END: Final = _INSTRUCTION.pack(_RETURN, 0, 0, _ACCEPT)
+_CACHED_RULES: Final = 4096
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class _Header(NamedTuple):
@@ -44,22 +50,51 @@ def program(version: int, least: Mapping[str, int]) -> bytes | None:
     """Return the filter for peers with a least TTL, by address or prefix; None without any.
 
     The longest prefix of a source decides; 0 accepts any TTL, and so do sources without an entry.
-    Raises ValueError for more peers than a filter has room for.
+    Entries that accept any TTL take room only within a prefix that does not. Raises ValueError for
+    more peers than a filter has room for.
     """
-    networks = {ipaddress.ip_network(text.partition("%")[0]): ttl for text, ttl in least.items()}
-    of_version = [(network, ttl) for network, ttl in networks.items() if network.version == version]
-    if not any(ttl for _, ttl in of_version):
+    secured = [text for text, ttl in least.items() if ttl]
+    # Only these can have a source of another peer, too.
+    wide = any("/" in text or "%" in text for text in secured)
+    networks: dict[Network, int] = {}
+    for text in least if wide else secured:
+        network, ttl = _network(text), least[text]
+        if network.version == version:
+            # Link-local addresses of several interfaces may be equal.
+            networks[network] = min(ttl, networks.get(network, ttl))
+    prefixes = [
+        network
+        for network, ttl in networks.items()
+        if ttl and network.prefixlen < network.max_prefixlen
+    ]
+    rules = sorted(
+        (-network.prefixlen, int(network.network_address), _rule(network, ttl))
+        for network, ttl in networks.items()
+        if ttl or any(_is_within(network, prefix) for prefix in prefixes)
+    )
+    if not rules:
         return None
-    header = _HEADERS[version]
-    code: list[tuple[int, int, int, int]] = []
-    for network, ttl in sorted(of_version, key=lambda one: (-one[0].prefixlen, one[0])):
-        body = _verdict(header, ttl)
-        test = _tests(header, network, len(body))
-        code += test + body
-    code.append((_RETURN, 0, 0, _ACCEPT))
-    if len(code) > _MAX_INSTRUCTIONS:
-        raise ValueError(f"a packet filter has no room for {len(of_version)} peers")
-    return b"".join(struct.pack("=HBBI", *one) for one in code)
+    code = b"".join(rule for _, _, rule in rules) + _END
+    if len(code) > _MAX_INSTRUCTIONS * _INSTRUCTION.size:
+        raise ValueError(f"a packet filter has no room for {len(rules)} peers")
+    return code
+
+
+@functools.lru_cache(_CACHED_RULES)
+def _network(text: str) -> Network:
+    return ipaddress.ip_network(text.partition("%")[0])
+
+
+def _is_within(network: Network, prefix: Network) -> bool:
+    return network.prefixlen > prefix.prefixlen and network.network_address in prefix
+
+
+@functools.lru_cache(_CACHED_RULES)
+def _rule(network: Network, ttl: int) -> bytes:
+    """Return the instructions of one peer."""
+    header = _HEADERS[network.version]
+    body = _verdict(header, ttl)
+    return b"".join(_INSTRUCTION.pack(*one) for one in _tests(header, network, len(body)) + body)
 
 
 def _verdict(header: _Header, ttl: int) -> list[tuple[int, int, int, int]]:
@@ -73,9 +108,7 @@ def _verdict(header: _Header, ttl: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def _tests(
-    header: _Header, network: ipaddress.IPv4Network | ipaddress.IPv6Network, body: int
-) -> list[tuple[int, int, int, int]]:
+def _tests(header: _Header, network: Network, body: int) -> list[tuple[int, int, int, int]]:
     """Return the comparisons of the source with a network; a difference jumps behind the body."""
     address = network.network_address.packed
     mask = network.netmask.packed
@@ -100,6 +133,12 @@ class _HasOptions(Protocol):
     """A socket, or asyncio's view of one."""
 
     def setsockopt(self, level: int, name: int, value: int | bytes, /) -> None: ...
+
+
+def common(least: Mapping[str, int]) -> Mapping[str, int]:
+    """Return one rule for all sources of each family, where the peers agree; nothing where not."""
+    values = set(least.values())
+    return {} if len(values) != 1 else dict.fromkeys(("0.0.0.0/0", "::/0"), *values)
 
 
 def attach(sock: _HasOptions, code: bytes | None) -> None:

@@ -168,3 +168,42 @@ def test_more_peers_than_a_filter_holds_are_refused_and_not_let_in() -> None:
         ttl_filter.program(4, least)
     assert ttl_filter.program(6, least) is None
     assert ttl_filter.program(4, {"10.0.0.1": 0}) is None
+
+
+def test_peers_without_ttl_security_take_no_room_from_others() -> None:
+    plain = {f"10.{i >> 8}.{i & 255}.1": 0 for i in range(2000)}
+    alone = ttl_filter.program(4, {"192.0.2.1": 255})
+    assert ttl_filter.program(4, {**plain, "192.0.2.1": 255}) == alone
+    # Within a prefix that has it, they are exceptions.
+    code = ttl_filter.program(4, {"10.0.0.0/8": 255, "10.0.0.1": 0, "192.0.2.1": 0})
+    assert code == ttl_filter.program(4, {"10.0.0.0/8": 255, "10.0.0.1": 0})
+    assert code != ttl_filter.program(4, {"10.0.0.0/8": 255})
+
+
+def test_a_link_local_address_on_two_links_has_the_least_ttl_of_both() -> None:
+    both = {"fe80::1%eth0": 255, "fe80::1%eth1": 254}
+    assert ttl_filter.program(6, both) == ttl_filter.program(6, {"fe80::1": 254})
+    assert ttl_filter.program(6, {"fe80::1%eth0": 255, "fe80::1%eth1": 0}) is None
+
+
+def test_many_peers_that_agree_have_one_rule() -> None:
+    async def scenario() -> None:
+        # More than a filter has room for; the kernel's is less (net.core.optmem_max).
+        others = {f"10.{i >> 8}.{i & 255}.1": 255 for i in range(2000)}
+        received = Received(4, {**others, LOOPBACK[4]: 255})
+        port = await received.start()
+        assert received.listener.unfiltered == set()
+        with raw(4, FAR) as sock, pytest.raises(TimeoutError):
+            await asyncio.to_thread(sock.connect, (LOOPBACK[4], port))
+        with raw(4, 255) as sock:
+            await asyncio.to_thread(sock.connect, (LOOPBACK[4], port))
+            await until(lambda: bool(received.connections))
+        # Where they do not agree, none of those with TTL security gets in unprotected.
+        received.listener.set_least_ttl({**others, LOOPBACK[4]: 0})
+        assert received.listener.unfiltered == others.keys()
+        with raw(4, 64) as sock:
+            await asyncio.to_thread(sock.connect, (LOOPBACK[4], port))
+            await until(lambda: len(received.connections) == 2)
+        await received.close()
+
+    asyncio.run(scenario())
