@@ -304,7 +304,7 @@ class Network:
             elif due <= until:
                 self.now = max(self.now, due)
                 self.hosts[address].give(TimersDue())
-            else:
+            elif not self.touched:
                 break
         self.now = until
 
