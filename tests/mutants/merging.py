@@ -217,7 +217,7 @@ _CHANGES: Final = (
     (
         "metallb",
         _RELATIONS,
-        "                if for_all_services(rows[one]):\n",
+        "                if for_all_services(row):\n",
         "                if False:\n",
     ),
     (
@@ -308,8 +308,8 @@ _CHANGES: Final = (
     (
         "metallb",
         _CHECK,
-        "    every = not spec.ip_address_pools and not spec.ip_address_pool_selectors",
-        "    every = not spec.ip_address_pools",
+        "    if not spec.ip_address_pool_selectors:\n",
+        "    if not spec.ip_address_pools:\n",
     ),
     (
         "metallb",
