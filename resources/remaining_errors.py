@@ -88,10 +88,10 @@ def _placeholder(shape: shapes.Type) -> Any | None:  # noqa: ANN401
 
 
 def unrelated(errors: Iterable[FieldError], known: Sequence[FieldError]) -> Iterator[FieldError]:
-    """Yield the errors that do not come of the fields of known ones.
+    """Yield the errors that do not result from the fields of known ones.
 
-    Those are errors of such a field, of what is in it or around it, and rules that name it: of several
-    fields of which one is wrong nothing can be said.
+    An error results from a field if its path is of the field, within it or above it, or if its message
+    names the field: a rule about several fields is not checked while one of them is wrong.
     """
     names = {parts[-1] for error in known if (parts := re.findall(r"\w*[A-Za-z]\w*", error.path))}
     for error in errors:

@@ -57,7 +57,7 @@ class Tables:
     def is_of_tenant(self, problem: SourceProblem) -> bool:
         """True if users of a namespace have stored the object of a problem in an API server.
 
-        What is among manifests is written by whoever runs the agent.
+        Manifests are written by the administrator of the agent.
         """
         kind = None if problem.object is None else self.kinds.named(problem.object.kind)
         return bool(problem.uid) and kind is not None and kind.of_tenants

@@ -33,7 +33,7 @@ LEAST_SECONDS: Final = 5.0
 SECONDS_PER_NODE: Final = 0.02
 """100 s between two writes for 5,000 nodes."""
 CHECK_SECONDS: Final = 600.0
-"""Until the stored object is compared again: somebody may have changed or deleted it."""
+"""Until the stored object is compared again: another writer may have changed or deleted it."""
 UNREAD_SECONDS: Final = 2.0
 """Until it is checked again whether every kind has been read."""
 

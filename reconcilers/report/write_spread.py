@@ -1,6 +1,6 @@
 """The time over which the agents of a cluster spread writes that can wait.
 
-A change of one Service changes the number of routes on every node. Writes that somebody waits for come
+A change of one Service changes the number of routes on every node. Writes of states come
 after a random part of a spread, which grows with the cluster, so that all agents together write at a
 constant rate. Numbers alone wait for longer: an interval that grows with the cluster, too, in which the
 changes of many Services are one write.

@@ -115,7 +115,7 @@ def test_an_upgrade_to_metallb_makes_the_namespaces_that_are_missing(chart: Char
         chart.helm("upgrade", *METALLB, "secrets.ofDialects.metallb={tor}")
         assert all(map(chart.exists, OWN))
     labels = chart.server.kubectl("get", "namespace", "metallb-lifecycle", "-o", "yaml")
-    assert "helm" not in labels, "a namespace of somebody else is left as it is"
+    assert "helm" not in labels, "a namespace of another owner is left as it is"
     secrets = "/api/v1/namespaces/metallb-lifecycle/secrets?fieldSelector=metadata.name="
     assert chart.agent(f"{secrets}tor") == 200
     assert chart.agent(f"{secrets}webhook-server-cert") == 403

@@ -204,7 +204,7 @@ def test_octets_after_the_end_are_discarded_up_to_a_limit() -> None:
 
 @loops
 def test_a_connection_whose_peer_is_too_far_away_is_reset() -> None:
-    """TTL security drops the acknowledgements: nothing else would tell the peer of the end."""
+    """TTL security drops the acknowledgements: the peer receives no FIN."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
