@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.slices import Slices, finish
+from resources.addresses import without_leading_zeros
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 SLICE_TEXTS: Final = 2000
@@ -124,19 +125,32 @@ def _joined(found: Iterable[Range]) -> _Ranges:
 
 
 def _parse(text: str) -> Range | None:
-    """Return the range of an address, a prefix or a range; None if it is none, such as a host name."""
+    """Return the range of an address, a prefix or a range; None if it is none, such as a host name.
+
+    Kubernetes reads addresses with leading zeros as decimal, and ignores the host bits of a prefix.
+    """
     family, bits = (socket.AF_INET6, 128) if ":" in text else (socket.AF_INET, 32)
-    address, _, length = text.partition("/")
-    start, _, end = address.partition("-")
+    address, slash, length = text.partition("/")
+    start, dash, end = address.partition("-")
     try:
-        first = int.from_bytes(socket.inet_pton(family, start), "big")
-        if end:
-            return first, int.from_bytes(socket.inet_pton(family, end), "big")
-        if length:
-            return first, first | (1 << (bits - int(length))) - 1
+        first = _number(family, start)
+        last = _number(family, end) if dash else first
     except (OSError, ValueError):
         return None
-    return first, first
+    if not slash:
+        return (first, last) if first <= last else None
+    if dash or not (length.isascii() and length.isdecimal()) or int(length) > bits:
+        return None
+    hosts = (1 << (bits - int(length))) - 1
+    return first & ~hosts, first | hosts
+
+
+def _number(family: int, text: str) -> int:
+    try:
+        octets = socket.inet_pton(family, text)
+    except OSError:
+        octets = socket.inet_pton(family, without_leading_zeros(text))
+    return int.from_bytes(octets, "big")
 
 
 def _text(first: int, last: int, bits: int) -> str:

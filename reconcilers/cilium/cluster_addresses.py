@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from reconcilers.cilium.members import addresses_of
 from reconcilers.dialect import ClusterAddresses
-from resources.cilium.kinds import CILIUM_NODE, CLUSTER_CONFIG, NODE_CONFIG, PEERING_POLICY
+from resources.cilium.kinds import (
+    CILIUM_NODE,
+    CLUSTER_CONFIG,
+    NODE_CONFIG,
+    NODE_CONFIG_OVERRIDE,
+    PEERING_POLICY,
+)
 from resources.tables import Tables
 from statedb import Snapshot
 
@@ -21,10 +27,24 @@ def cluster_addresses(tables: Tables, snapshot: Snapshot, node: str | None) -> C
         text for one in ipam for allocation in one.pools.allocated for text in allocation.cidrs
     )
     return ClusterAddresses(
-        nodes=frozenset(text for row in rows for text in addresses_of(row)),
+        nodes=frozenset(
+            (
+                *(text for row in rows for text in addresses_of(row)),
+                *_local_addresses(tables, snapshot),
+            )
+        ),
         pods=frozenset((*(text for one in ipam for text in one.pod_cidrs), *pools)),
         peers=frozenset(_peers(tables, snapshot)),
     )
+
+
+def _local_addresses(tables: Tables, snapshot: Snapshot) -> Iterator[str]:
+    for config in tables.of(NODE_CONFIG).all(snapshot):
+        for of_config in config.spec.bgp_instances:
+            yield from (one.local_address for one in of_config.peers if one.local_address)
+    for override in tables.of(NODE_CONFIG_OVERRIDE).all(snapshot):
+        for of_override in override.spec.bgp_instances:
+            yield from (one.local_address for one in of_override.peers if one.local_address)
 
 
 def _peers(tables: Tables, snapshot: Snapshot) -> Iterator[str]:

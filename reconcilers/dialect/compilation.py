@@ -82,7 +82,7 @@ class ClusterAddresses(msgspec.Struct, frozen=True):
     """Addresses of the cluster that no Service may use, as text; what is none is left out."""
 
     nodes: frozenset[str] = frozenset()
-    """Addresses of nodes."""
+    """Addresses of nodes, and those from which objects have their sessions opened."""
     pods: frozenset[str] = frozenset()
     """Prefixes of the Pods of nodes."""
     peers: frozenset[str] = frozenset()

@@ -171,13 +171,23 @@ class Frrk8sDialect(Dialect):
                     yield row.metadata.namespace, neighbor.password_secret.name
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
-        """Return the neighbors of all FRRConfigurations in effect: those of the namespace."""
+        """Return both ends of the sessions of all FRRConfigurations in effect.
+
+        Those of the namespace; a source address that is the name of an interface is left out.
+        """
         rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
         own = (row.spec.bgp for row in rows if row.metadata.namespace == self.options.namespace)
-        neighbors = (
+        neighbors = [
             neighbor for bgp in own for router in bgp.routers for neighbor in router.neighbors
+        ]
+        return ClusterAddresses(
+            nodes=frozenset(
+                one.sourceaddress
+                for one in neighbors
+                if one.sourceaddress and not _is_interface(one.sourceaddress)
+            ),
+            peers=frozenset(one.address for one in neighbors if one.address),
         )
-        return ClusterAddresses(peers=frozenset(one.address for one in neighbors if one.address))
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
         """True if there is a VRF, or a source address is the name of an interface."""

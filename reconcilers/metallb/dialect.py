@@ -168,11 +168,12 @@ class MetalLBDialect(Dialect):
                 yield row.metadata.namespace, row.spec.password_secret.name
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
-        """Return the peers of all BGPPeers in effect: those of the namespace."""
+        """Return both ends of all BGPPeers in effect: those of the namespace."""
         rows = self.tables.of(metallb.BGP_PEER).all(snapshot)
-        own = (row.spec for row in rows if row.metadata.namespace == self.options.namespace)
+        own = [row.spec for row in rows if row.metadata.namespace == self.options.namespace]
         return ClusterAddresses(
-            peers=frozenset(spec.peer_address for spec in own if spec.peer_address)
+            nodes=frozenset(spec.source_address for spec in own if spec.source_address),
+            peers=frozenset(spec.peer_address for spec in own if spec.peer_address),
         )
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:

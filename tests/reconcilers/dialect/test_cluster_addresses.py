@@ -54,6 +54,23 @@ def test_cilium_has_those_of_cilium_nodes_and_of_all_peers_of_both_versions() ->
     assert len(found.peers) > 1
 
 
+def test_cilium_has_the_local_addresses_of_the_sessions_of_all_nodes() -> None:
+    def of_node(kind: str, name: str, address: str) -> dict[str, Any]:
+        peers = [{"name": "p", "localAddress": address}, {"name": "q"}]
+        instances = [{"name": "i", "peers": peers}]
+        if kind == "CiliumBGPNodeConfig":
+            instances[0]["localASN"] = 1  # type: ignore[assignment]
+        return {"kind": kind, "metadata": {"name": name}, "spec": {"bgpInstances": instances}}
+
+    found = addresses(
+        CiliumDialect,
+        of_node("CiliumBGPNodeConfigOverride", "n1", "203.0.113.1"),
+        of_node("CiliumBGPNodeConfigOverride", "n2", "203.0.113.2"),
+        of_node("CiliumBGPNodeConfig", "n3", "203.0.113.3"),
+    )
+    assert found.nodes == {"203.0.113.1", "203.0.113.2", "203.0.113.3"}
+
+
 def test_of_one_node_cilium_has_its_pod_networks_alone() -> None:
     nodes = [
         cilium_node("n1", "10.0.1.1", "10.0.1.0/24", "10.1.0.0/28"),
@@ -73,21 +90,28 @@ def test_antrea_has_the_peers_of_bgp_policies() -> None:
     assert addresses(AntreaDialect, policy).peers == {"192.0.2.1"}
 
 
-def test_metallb_has_the_peers_of_its_namespace() -> None:
-    def peer(namespace: str, address: str) -> dict[str, Any]:
-        spec = {"myASN": 64512, "peerASN": 64513, "peerAddress": address}
+def test_metallb_has_both_ends_of_the_sessions_of_its_namespace() -> None:
+    def peer(namespace: str, address: str, local: str) -> dict[str, Any]:
+        spec = {"myASN": 64512, "peerASN": 64513, "peerAddress": address, "sourceAddress": local}
         metadata = {"name": "p", "namespace": namespace}
         return {"kind": "BGPPeer", "metadata": metadata, "spec": spec}
 
     found = addresses(
-        MetalLBDialect, peer("metallb-system", "192.0.2.1"), peer("shop", "192.0.2.2")
+        MetalLBDialect,
+        peer("metallb-system", "192.0.2.1", "192.0.2.101"),
+        peer("shop", "192.0.2.2", "192.0.2.102"),
     )
     assert found.peers == {"192.0.2.1"}
+    assert found.nodes == {"192.0.2.101"}
 
 
-def test_frrk8s_has_the_neighbors_of_its_namespace() -> None:
-    def configuration(namespace: str, address: str) -> dict[str, Any]:
-        routers = [{"asn": 64512, "neighbors": [{"address": address, "asn": 64513}]}]
+def test_frrk8s_has_both_ends_of_the_sessions_of_its_namespace() -> None:
+    def configuration(namespace: str, address: str, local: str) -> dict[str, Any]:
+        neighbors = [
+            {"address": address, "asn": 64513, "sourceaddress": local},
+            {"address": "192.0.2.1", "asn": 64513, "sourceaddress": "eth1"},
+        ]
+        routers = [{"asn": 64512, "neighbors": neighbors}]
         metadata = {"name": "c", "namespace": namespace}
         return {
             "kind": "FRRConfiguration",
@@ -97,7 +121,8 @@ def test_frrk8s_has_the_neighbors_of_its_namespace() -> None:
 
     found = addresses(
         Frrk8sDialect,
-        configuration("frr-k8s-system", "192.0.2.1"),
-        configuration("shop", "192.0.2.2"),
+        configuration("frr-k8s-system", "192.0.2.1", "192.0.2.101"),
+        configuration("shop", "192.0.2.2", "192.0.2.102"),
     )
     assert found.peers == {"192.0.2.1"}
+    assert found.nodes == {"192.0.2.101"}
