@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
-import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,6 +19,7 @@ import structlog
 from cells.hive import Health, StartError
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
+from cells.lock_file import lock, unlock
 from cells.options import ClaimsOptions
 from resources.state_file import StateFileError, read, write
 
@@ -82,22 +81,16 @@ class StateDirectory:
             if self._descriptor is not None:
                 return
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self.path / LOCK, flags, 0o600)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                os.close(descriptor)
-                if isinstance(error, BlockingIOError):
-                    raise OSError(errno.EBUSY, IN_USE) from None
-                raise
-            self._descriptor = descriptor
+                self._descriptor = lock(self.path / LOCK)
+            except BlockingIOError:
+                raise OSError(errno.EBUSY, IN_USE) from None
 
     async def release(self) -> None:
         """Let another agent write."""
         descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+        if descriptor is not None and self.path is not None:
+            unlock(self.path / LOCK, descriptor)
 
 
 class StateFile:

@@ -7,7 +7,6 @@ is removed: no symbolic link and no file of that name.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import stat
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from cells.api.model import MAX_PATH
 from cells.hive import StartError
+from cells.lock_file import lock, unlock
 
 
 class Bound(NamedTuple):
@@ -25,7 +25,7 @@ class Bound(NamedTuple):
     path: Path
     identity: tuple[int, int, int]
     lock: int
-    """The descriptor of the locked file; the file stays."""
+    """The descriptor of the locked file."""
 
     def unlink(self) -> None:
         """Remove the socket's file, unless another process has replaced it, and unlock its path."""
@@ -34,7 +34,7 @@ class Bound(NamedTuple):
                 self.path.unlink()
         except OSError:
             pass  # gone already, or not ours to remove any more
-        os.close(self.lock)
+        unlock(_lock_path(self.path), self.lock)
 
 
 def bind(path: Path) -> Bound:
@@ -45,13 +45,13 @@ def bind(path: Path) -> Bound:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.parent.parent == Path("/tmp"):  # noqa: S108
             _check_owner(path.parent)
-        lock = _lock(path)
+        descriptor = _lock(path)
         try:
             _clear(path)
             sock = _bound(path)
-            return Bound(sock, path, _identity(path), lock)
+            return Bound(sock, path, _identity(path), descriptor)
         except BaseException:
-            os.close(lock)
+            unlock(_lock_path(path), descriptor)
             raise
     except OSError as error:
         why = (error.strerror or str(error)).lower()
@@ -71,17 +71,14 @@ def _lock(path: Path) -> int:
     Without it, two processes that start at once would each take the other's socket, which does not
     listen yet, for that of a dead one.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path.with_name(f"{path.name}.lock"), flags, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock(_lock_path(path))
     except BlockingIOError:
-        os.close(descriptor)
         raise _in_use(path) from None
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 def _in_use(path: Path) -> StartError:
