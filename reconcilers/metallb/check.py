@@ -348,10 +348,14 @@ class Preferences:
         self._of: dict[tuple[int, int, str | None], dict[int, list[BGPAdvertisement]]] = {}
         """By version, length of the aggregate, and peer ("" without peers, None all of them)."""
         for row in rows:
-            for version, length in self._lengths(row):
-                for peer in (None, *(row.spec.peers or ("",))):
-                    of_key = self._of.setdefault((version, length, peer), {})
-                    of_key.setdefault(row.spec.local_pref, []).append(row)
+            self.add(row)
+
+    def add(self, row: BGPAdvertisement) -> None:
+        """Add an advertisement."""
+        for version, length in self._lengths(row):
+            for peer in (None, *(row.spec.peers or ("",))):
+                of_key = self._of.setdefault((version, length, peer), {})
+                of_key.setdefault(row.spec.local_pref, []).append(row)
 
     def against(self, row: BGPAdvertisement) -> list[BGPAdvertisement]:
         """Return the advertisements with another local preference, by name; some of very many."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -18,6 +19,9 @@ from resources.metallb.rules import selectors_errors, twice_errors
 from resources.metav1 import Conditions
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+KEPT_BLOCKS: Final = 4096
+"""Entries of pools that are parsed once, and not for each comparison."""
 
 
 class ServiceAllocation(Struct, frozen=True):
@@ -75,6 +79,7 @@ class Block(NamedTuple):
     networks: tuple[Network, ...]
 
 
+@lru_cache(maxsize=KEPT_BLOCKS)
 def block(text: str) -> Block:
     """Parse a prefix (host bits are cut) or a range. Raises `ValueError` naming the rule."""
     first, dash, last = text.partition("-")

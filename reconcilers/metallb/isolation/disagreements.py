@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from reconcilers.metallb.check import (
     MAX_COMPARED,
+    Preferences,
     aliases,
     by_name,
     end_of,
     for_all_services,
     pools_of,
-    preferences_collide,
     shortest_length,
     vrf_of,
 )
@@ -38,15 +38,17 @@ Span: TypeAlias = tuple[int, int]
 VERSIONS: Final = (4, 6)
 
 
-class _Pool(NamedTuple):
-    """What of a pool others may contradict."""
+class PoolClass(NamedTuple):
+    """Pools that the same advertisements select and that allow the same aggregates.
 
-    spans: Mapping[int, Sequence[Span]]
-    """By version of IP, sorted and apart from each other."""
-    shortest: Mapping[int, int]
-    """The shortest length of an aggregate, by version of its addresses."""
-    advertisements: tuple[ObjectRef, ...]
-    """Those that select it."""
+    What an advertisement contradicts is the same for all of them: a thousand pools that a thousand
+    advertisements select are one class, and not a million pairs.
+    """
+
+    selections: tuple[int, ...]
+    """The selections of which the pools are part."""
+    shortest: tuple[tuple[int, int], ...]
+    """The shortest length of an aggregate, by version of the addresses: pairs of both."""
 
 
 class Facts:
@@ -56,21 +58,34 @@ class Facts:
         sound = objects.only(frozenset(ref for ref, _ in objects.refs()) - wrong)
         self.rows: dict[ObjectRef, MetalLBObject] = dict(sound.refs())
         self.names = aliases(sound)
-        pool_refs = {row.metadata.name: ref_to(kinds.IP_ADDRESS_POOL, row) for row in sound.pools}
-        selecting: dict[ObjectRef, list[ObjectRef]] = defaultdict(list)
-        self.pools_of: dict[ObjectRef, tuple[ObjectRef, ...]] = {}
-        """The pools that an advertisement selects."""
         pools = by_name(sound.pools)
+        pool_refs = {name: ref_to(kinds.IP_ADDRESS_POOL, row) for name, row in pools.items()}
+        selections: dict[tuple[str, ...], int] = {}
+        selected: list[frozenset[ObjectRef]] = []
+        numbers: dict[ObjectRef, int] = {}
+        of_pool: dict[str, list[int]] = {name: [] for name in pools}
         for row in sound.advertisements:
-            ref = ref_to(kinds.BGP_ADVERTISEMENT, row)
-            found = tuple(pool_refs[name] for name in pools_of(row, pools))
-            self.pools_of[ref] = found
-            for pool in found:
-                selecting[pool].append(ref)
-        self.pools = {
-            ref: _pool(row, selecting[ref])
-            for row, ref in zip(sound.pools, pool_refs.values(), strict=True)
+            names = pools_of(row, pools)
+            number = selections.setdefault(names, len(selections))
+            numbers[ref_to(kinds.BGP_ADVERTISEMENT, row)] = number
+            if number == len(selected):
+                selected.append(frozenset(pool_refs[name] for name in names))
+                for name in names:
+                    of_pool[name].append(number)
+        self.pools_of = {ref: selected[number] for ref, number in numbers.items()}
+        """The pools that an advertisement selects; one set for equal selections."""
+        self.spans = {ref: _spans(pools[name]) for name, ref in pool_refs.items()}
+        """The addresses of a pool by version of IP, sorted and apart from each other."""
+        self.class_of = {
+            ref: PoolClass(tuple(of_pool[name]), _shortest(pools[name]))
+            for name, ref in pool_refs.items()
         }
+        classes: list[list[PoolClass]] = [[] for _ in selected]
+        for one in dict.fromkeys(self.class_of.values()):
+            for number in one.selections:
+                classes[number].append(one)
+        self.classes_of = {ref: classes[number] for ref, number in numbers.items()}
+        """The classes of the pools that an advertisement selects."""
         self.echoing = {row.metadata.name for row in sound.profiles if row.spec.echo_mode}
         """The names of BFD profiles with the echo mode."""
 
@@ -81,18 +96,18 @@ class Facts:
         return row
 
 
-def _pool(row: IPAddressPool, advertisements: Iterable[ObjectRef]) -> _Pool:
+def _spans(row: IPAddressPool) -> dict[int, list[Span]]:
     spans: dict[int, list[Span]] = defaultdict(list)
     for entry in blocks(row):
         for network in entry.networks:
             span = (int(network.network_address), int(network.broadcast_address))
             spans[network.version].append(span)
+    return {version: _apart(found) for version, found in spans.items()}
+
+
+def _shortest(row: IPAddressPool) -> tuple[tuple[int, int], ...]:
     lengths = ((version, shortest_length(row, version)) for version in VERSIONS)
-    return _Pool(
-        {version: _apart(found) for version, found in spans.items()},
-        {version: length for version, length in lengths if length is not None},
-        tuple(advertisements),
-    )
+    return tuple((version, length) for version, length in lengths if length is not None)
 
 
 def _apart(spans: Iterable[Span]) -> list[Span]:
@@ -118,17 +133,18 @@ class _Claims:
     """Names that one object has, and values that all objects have alike."""
 
     def __init__(self) -> None:
-        self._taken: dict[Hashable, list[tuple[Hashable, ObjectRef]]] = defaultdict(list)
+        self._taken: dict[Hashable, dict[Hashable, list[ObjectRef]]] = {}
+        """By name, and by value."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         for key, value in _claims(ref, row):
-            self._taken[key].append((value, ref))
+            self._taken.setdefault(key, {}).setdefault(value, []).append(ref)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
         for key, value in _claims(ref, row):
-            for taken, other in self._taken.get(key, ()):
+            for taken, others in self._taken.get(key, {}).items():
                 if taken != value:
-                    yield other
+                    yield from others
 
 
 def _claims(ref: ObjectRef, row: MetalLBObject) -> Iterator[tuple[Hashable, Hashable]]:
@@ -152,14 +168,14 @@ class _Overlaps:
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         if isinstance(row, IPAddressPool):
-            for version, spans in self._facts.pools[ref].spans.items():
+            for version, spans in self._facts.spans[ref].items():
                 for first, last in spans:
                     bisect.insort(self._taken[version], (first, last, ref))
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
         if not isinstance(row, IPAddressPool):
             return
-        for version, spans in self._facts.pools[ref].spans.items():
+        for version, spans in self._facts.spans[ref].items():
             taken = self._taken[version]
             for first, last in spans:
                 i = bisect.bisect_right(taken, last, key=lambda one: one[0])
@@ -168,126 +184,204 @@ class _Overlaps:
                     yield taken[i][2]
 
 
+class _ClassAdvertised:
+    """The advertisements of one class of pools, and the pools, as far as they are taken."""
+
+    def __init__(self, versions: Sequence[int]) -> None:
+        self.pools: dict[ObjectRef, None] = {}
+        self.of_lengths: dict[tuple[int, int], dict[ObjectRef, None]] = {}
+        """Advertisements, by the lengths of their aggregates."""
+        self.preferences = Preferences((), versions)
+        self.colliding: dict[ObjectRef, None] = {}
+        """Advertisements with different local preferences: some of very many."""
+
+    def take(self, ref: ObjectRef, row: BGPAdvertisement) -> None:
+        self.of_lengths.setdefault(_lengths(row), {})[ref] = None
+        if not for_all_services(row):
+            return
+        if len(self.colliding) < MAX_COMPARED and (others := self.collisions(row)):
+            self.colliding.update(dict.fromkeys((*others, ref)))
+        self.preferences.add(row)
+
+    def collisions(self, row: BGPAdvertisement) -> list[ObjectRef]:
+        return [ref_to(kinds.BGP_ADVERTISEMENT, one) for one in self.preferences.against(row)]
+
+
 class _Advertised:
     """Aggregates that are wider than a pool, and different local preferences for one pool."""
 
     def __init__(self, facts: Facts, environment: AbstractSet[ObjectRef]) -> None:
         self._facts = facts
-        self._environment = environment
-        self._taken: set[ObjectRef] = set()
-        self._given: set[int] = set()
-        """The local preferences of `_preferences`: with a single one nothing collides."""
-        self._preferences: dict[Hashable, dict[int, list[ObjectRef]]] = {}
-        """Advertisements by pool, version and length of the aggregate, and by local preference."""
+        self._environment = {facts.class_of[ref] for ref in environment if ref in facts.class_of}
+        self._of_class: dict[PoolClass, _ClassAdvertised] = {}
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
-        self._taken.add(ref)
-        if isinstance(row, BGPAdvertisement) and for_all_services(row):
-            self._given.add(row.spec.local_pref)
-            for pool in self._facts.pools_of[ref]:
-                for key in self._keys(pool, row):
-                    found = self._preferences.setdefault(key, {})
-                    found.setdefault(row.spec.local_pref, []).append(ref)
+        if isinstance(row, BGPAdvertisement):
+            for one in self._facts.classes_of[ref]:
+                self._of(one).take(ref, row)
+        elif isinstance(row, IPAddressPool):
+            self._of(self._facts.class_of[ref]).pools[ref] = None
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
         if isinstance(row, BGPAdvertisement):
-            for pool in self._facts.pools_of[ref]:
-                if pool in self._taken and self._is_too_wide(row, pool):
-                    yield pool
-                if pool in self._environment and for_all_services(row):
-                    yield from self._colliding(row, pool)
+            for one in self._facts.classes_of[ref]:
+                found = self._of_class.get(one)
+                if found is None:
+                    continue
+                if _is_too_wide(_lengths(row), one):
+                    yield from found.pools
+                if one in self._environment and for_all_services(row):
+                    yield from found.collisions(row)
         elif isinstance(row, IPAddressPool):
-            for one in self._taken_of(ref):
-                if self._is_too_wide(self._facts.advertisement(one), ref):
-                    yield one
-            # Of the environment no two collide; without the pool in it they may have been taken.
-            for one in self._taken_of(ref):
-                row = self._facts.advertisement(one)
-                if for_all_services(row):
-                    yield from self._colliding(row, ref)
+            of_pool = self._facts.class_of[ref]
+            found = self._of_class.get(of_pool)
+            if found is not None:
+                for lengths, advertisements in found.of_lengths.items():
+                    if _is_too_wide(lengths, of_pool):
+                        yield from advertisements
+                # Of the environment no two collide; without the pool in it they may have been taken.
+                yield from found.colliding
 
-    def _taken_of(self, pool: ObjectRef) -> Iterator[ObjectRef]:
-        return (one for one in self._facts.pools[pool].advertisements if one in self._taken)
-
-    def _is_too_wide(self, row: BGPAdvertisement, pool: ObjectRef) -> bool:
-        shortest = self._facts.pools[pool].shortest
-        return any(_length(row, version) < limit for version, limit in shortest.items())
-
-    def _colliding(self, row: BGPAdvertisement, pool: ObjectRef) -> Iterator[ObjectRef]:
-        if self._given <= {row.spec.local_pref}:
-            return
-        for key in self._keys(pool, row):
-            for preference, others in self._preferences.get(key, {}).items():
-                if preference != row.spec.local_pref:
-                    for other in others:
-                        there = self._facts.advertisement(other)
-                        if preferences_collide(row, there, (key[1],)):
-                            yield other
-
-    def _keys(self, pool: ObjectRef, row: BGPAdvertisement) -> list[tuple[ObjectRef, int, int]]:
-        return [(pool, one, _length(row, one)) for one in self._facts.pools[pool].shortest]
+    def _of(self, one: PoolClass) -> _ClassAdvertised:
+        found = self._of_class.get(one)
+        if found is None:
+            found = _ClassAdvertised([version for version, _ in one.shortest])
+            self._of_class[one] = found
+        return found
 
 
-def _length(row: BGPAdvertisement, version: int) -> int:
-    return row.spec.aggregation_length if version == 4 else row.spec.aggregation_length_v6
+def _lengths(row: BGPAdvertisement) -> tuple[int, int]:
+    return row.spec.aggregation_length, row.spec.aggregation_length_v6
+
+
+def _is_too_wide(lengths: tuple[int, int], of_pools: PoolClass) -> bool:
+    return any(lengths[VERSIONS.index(version)] < limit for version, limit in of_pools.shortest)
 
 
 class _Echo:
-    """BFD with the echo mode towards a peer to which a pool with IPv6 addresses is advertised."""
+    """BFD with the echo mode towards a peer to which a pool with IPv6 addresses is advertised.
+
+    Four objects disagree together: a profile, a peer, an advertisement and a pool.
+    """
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._peers: dict[str, ObjectRef] = {}
-        """Peers with a profile that echoes, by their name."""
         self._profiles: dict[str, ObjectRef] = {}
         """Profiles that echo, by their name."""
-        self._pools: dict[ObjectRef, None] = {}
-        """Those with IPv6 addresses."""
+        self._peers: dict[str, dict[str, ObjectRef]] = defaultdict(dict)
+        """Peers by their profile, which echoes, and by their name."""
+        self._complete: dict[str, tuple[ObjectRef, ObjectRef]] = {}
+        """Peers whose profile is taken, by their name, with it."""
         self._advertisements: dict[ObjectRef, BGPAdvertisement] = {}
+        """Those that select a pool with IPv6 addresses, taken or not."""
+        self._of_peer: dict[str, dict[ObjectRef, None]] = defaultdict(dict)
+        """Advertisements by the names of their peers; "" where they name none."""
+        self._live: dict[str, dict[ObjectRef, None]] = defaultdict(dict)
+        """As `_of_peer`: those of which a pool with IPv6 addresses is taken."""
+        self._pools: dict[PoolClass, dict[ObjectRef, None]] = defaultdict(dict)
+        """Those with IPv6 addresses."""
+        self._of_class: dict[PoolClass, dict[ObjectRef, None]] = defaultdict(dict)
+        """Advertisements by the classes of their pools."""
+        self._to_complete: dict[PoolClass, dict[ObjectRef, None]] = defaultdict(dict)
+        """As `_of_class`: those to a peer of `_complete`."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         match row:
             case BFDProfile() if row.spec.echo_mode:
                 self._profiles[row.metadata.name] = ref
+                for name, peer in self._peers[row.metadata.name].items():
+                    self._completed(name, peer, ref)
             case BGPPeer() if row.spec.bfd_profile in self._facts.echoing:
-                self._peers[row.metadata.name] = ref
-            case IPAddressPool() if 6 in self._facts.pools[ref].spans:
-                self._pools[ref] = None
+                name = row.metadata.name
+                self._peers[row.spec.bfd_profile][name] = ref
+                profile = self._profiles.get(row.spec.bfd_profile)
+                if profile is not None:
+                    self._completed(name, ref, profile)
+            case IPAddressPool() if self._facts.echoing and 6 in self._facts.spans[ref]:
+                of_class = self._facts.class_of[ref]
+                if not self._pools[of_class]:
+                    for one in self._of_class[of_class]:
+                        self._add(self._live, one)
+                self._pools[of_class][ref] = None
             case BGPAdvertisement() if self._facts.echoing:
-                self._advertisements[ref] = row
+                self._take_advertisement(ref, row)
+
+    def _take_advertisement(self, ref: ObjectRef, row: BGPAdvertisement) -> None:
+        classes = self._six(ref)
+        if not classes:
+            return
+        self._advertisements[ref] = row
+        self._add(self._of_peer, ref)
+        for one in classes:
+            self._of_class[one][ref] = None
+        if any(self._pools.get(one) for one in classes):
+            self._add(self._live, ref)
+        if next(self._peers_of(row), None) is not None:
+            self._reaches_peer(ref)
+
+    def _add(self, by_peer: dict[str, dict[ObjectRef, None]], ref: ObjectRef) -> None:
+        for name in self._advertisements[ref].spec.peers or ("",):
+            by_peer[name][ref] = None
+
+    def _completed(self, name: str, peer: ObjectRef, profile: ObjectRef) -> None:
+        named = list(self._of_peer.get(name, ()))
+        if not self._complete:
+            named += self._of_peer.get("", ())
+        self._complete[name] = (peer, profile)
+        for ref in named:
+            self._reaches_peer(ref)
+
+    def _reaches_peer(self, ref: ObjectRef) -> None:
+        for one in self._six(ref):
+            self._to_complete[one][ref] = None
+
+    def _six(self, ref: ObjectRef) -> list[PoolClass]:
+        """Return the classes with IPv6 addresses that an advertisement selects."""
+        return [one for one in self._facts.classes_of[ref] if 6 in dict(one.shortest)]
+
+    def _peers_of(self, row: BGPAdvertisement) -> Iterator[tuple[ObjectRef, ObjectRef]]:
+        """Iterate over peers and profiles that are taken, to which an advertisement goes."""
+        names = row.spec.peers or self._complete
+        return (self._complete[name] for name in names if name in self._complete)
+
+    def _pools_of(self, ref: ObjectRef) -> Iterator[ObjectRef]:
+        return (pool for one in self._six(ref) for pool in self._pools.get(one, ()))
+
+    def _live_for(self, name: str) -> Iterator[ObjectRef]:
+        """Iterate over the advertisements and pools that are advertised to a peer."""
+        for one in (*self._live.get(name, ()), *self._live.get("", ())):
+            yield one
+            yield from self._pools_of(one)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
-        if not self._facts.echoing:
-            return
-        profiles, peers = self._profiles, self._peers
-        pools, advertisements = self._pools, self._advertisements
         match row:
             case BFDProfile() if row.spec.echo_mode:
-                profiles = {row.metadata.name: ref}
-            case BGPPeer() if row.spec.bfd_profile in self._facts.echoing:
-                peers = {row.metadata.name: ref}
-            case IPAddressPool() if 6 in self._facts.pools[ref].spans:
-                pools = {ref: None}
-            case BGPAdvertisement():
-                advertisements = {ref: row}
-            case _:
-                return
-        echoing = {
-            name: (peer, profiles[self._profile_of(peer)])
-            for name, peer in peers.items()
-            if self._profile_of(peer) in profiles
-        }
-        for advertisement, spec in ((one, row.spec) for one, row in advertisements.items()):
-            six = [one for one in self._facts.pools_of[advertisement] if one in pools]
-            names = [one for one in (spec.peers or echoing) if one in echoing] if six else ()
-            for name in names:
-                found = (*echoing[name], advertisement, *six)
-                yield from (one for one in found if one != ref)
+                for name, peer in self._peers[row.metadata.name].items():
+                    yield from self._with(self._live_for(name), (peer,))
+            case BGPPeer() if row.spec.bfd_profile in self._profiles:
+                profile = self._profiles[row.spec.bfd_profile]
+                yield from self._with(self._live_for(row.metadata.name), (profile,))
+            case IPAddressPool() if self._complete and 6 in self._facts.spans[ref]:
+                for one in self._to_complete.get(self._facts.class_of[ref], ()):
+                    yield one
+                    for found in self._peers_of(self._advertisements[one]):
+                        yield from found
+            case BGPAdvertisement() if self._complete:
+                peers = (one for found in self._peers_of(row) for one in found)
+                first = next(peers, None)
+                if first is not None:
+                    yield from self._with(self._pools_of(ref), (first,), peers)
 
-    def _profile_of(self, peer: ObjectRef) -> str:
-        row = self._facts.rows[peer]
-        assert isinstance(row, BGPPeer)  # noqa: S101  for the type
-        return row.spec.bfd_profile
+    def _with(
+        self, found: Iterator[ObjectRef], *others: Iterable[ObjectRef]
+    ) -> Iterator[ObjectRef]:
+        """Iterate over others and what is found, if anything is."""
+        first = next(found, None)
+        if first is not None:
+            for some in others:
+                yield from some
+            yield first
+            yield from found
 
 
 class ObjectsBeside:

@@ -97,11 +97,12 @@ class MetalLBRelations:
         self, ref: ObjectRef, others: AbstractSet[ObjectRef], taken: AbstractSet[ObjectRef]
     ) -> set[ObjectRef]:
         """Return pools in which an advertisement may disagree with others: some of very many."""
-        own = self._facts.pools_of.get(ref, ())
+        own = self._facts.pools_of.get(ref, frozenset())
         found = set(islice((one for one in own if one in taken and one not in others), COMPARED))
         for other in islice(sorted(others), COMPARED):
-            shared = set(self._facts.pools_of.get(other, ())).intersection(own)
-            found.update(islice((one for one in shared if one in taken), 1))
+            shared = self._facts.pools_of.get(other, frozenset())
+            fewer, more = sorted((own, shared), key=len)
+            found.update(islice((one for one in fewer if one in more and one in taken), 1))
         return found
 
     def _about(

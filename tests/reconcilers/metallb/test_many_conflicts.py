@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
+from reconcilers.frrk8s.merge import Merger
+from reconcilers.frrk8s.unit import Unit
 from reconcilers.metallb.check import findings
+from reconcilers.metallb.isolation import MetalLBRelations
+from reconcilers.metallb.node import NodeObjects, isolated
 from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
+from tests.reconcilers.frrk8s.build import resolve
 from tests.reconcilers.metallb.objects import NAMESPACE, advertisement, peer, pool, profile, rows
 
 Objects = list[dict[str, Any]]
@@ -49,6 +54,23 @@ CONFLICTS: dict[str, Callable[[int], Objects]] = {
 }
 
 
+def two_preferences(count: int) -> Objects:
+    return [advertisement(f"a{i:04}", localPref=i % 2 + 1) for i in range(count)]
+
+
+ISOLATED: dict[str, Callable[[int], Objects]] = {
+    "overlap": CONFLICTS["overlap"],
+    "two preferences": lambda count: [*pools(count), *two_preferences(count)],
+    "as many pools": lambda count: [*pools(count), *preferences(count)],
+    "too short for as many pools": lambda count: [
+        *pools(count),
+        *(advertisement(f"a{i:04}", aggregationLength=16) for i in range(count)),
+    ],
+    "echo for as many pools": lambda count: [*six(count), *echoing(count)],
+    "ends": lambda count: [peer(f"n{i:04}") for i in range(count)],
+}
+
+
 def found(objects: Objects) -> tuple[list[Any], float]:
     given = rows(*objects)
     began = time.process_time()
@@ -72,6 +94,41 @@ def test_the_work_does_not_grow_with_the_pairs(name: str) -> None:
     assert len(problems) == MANY
     # Four times the objects are 16 times the pairs.
     assert many < 10 * max(few, 0.01)
+
+
+def isolation(objects: Objects) -> tuple[NodeObjects, float]:
+    given = rows(*objects)
+    problems = findings(given, lambda _: None, NAMESPACE)
+    began = time.process_time()
+    relations = MetalLBRelations(given, problems, lambda _: None, NAMESPACE)
+    result = isolated(
+        given,
+        relations,
+        lambda some, of: Merger().isolated(
+            [Unit(one.origin, one.row, one.fields) for one in some], resolve(), of
+        ),
+        lambda _: (),
+    )
+    return result, time.process_time() - began
+
+
+def dated(objects: Objects, *, reverse: bool) -> Objects:
+    """Give objects the ages of their places in the list."""
+    order = reversed(objects) if reverse else iter(objects)
+    for i, one in enumerate(order):
+        at = f"2026-01-01T{i // 3600:02}:{i // 60 % 60:02}:{i % 60:02}Z"
+        one["metadata"]["creationTimestamp"] = at
+    return objects
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ISOLATED)
+def test_the_work_of_isolation_does_not_grow_with_the_pairs(name: str, reverse: bool) -> None:
+    few = min(isolation(dated(ISOLATED[name](FEW), reverse=reverse))[1] for _ in range(2))
+    result, many = isolation(dated(ISOLATED[name](MANY), reverse=reverse))
+    assert result.left_out
+    assert {ref for one in result.findings for ref in one.objects} >= result.left_out
+    assert many < 10 * max(few, 0.02)
 
 
 def test_a_message_is_bounded_wherever_it_comes_from() -> None:
