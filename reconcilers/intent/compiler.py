@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepare
+from reconcilers.dialect import Dialect, Feeding, NodeContext
 from reconcilers.intent import drain
 from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.created import created
+from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.object_problems import ObjectProblems
@@ -31,7 +32,7 @@ from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
-from reconcilers.model import Generated, ObjectRef, Peer, Problem
+from reconcilers.model import Generated, Peer, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.slices import Pieces, Slices, finish
 from reconcilers.tables import IntentTables
@@ -43,10 +44,6 @@ from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
-
-
-GeneratedObjects = dict[tuple[str, str, str], Any]
-"""Objects as JSON by kind, namespace and name."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -102,11 +99,7 @@ class IntentCompiler:
         self._on_error = on_error
         self.owners: Owners = owners or {}
         """The dialect that has each claim, for the next process."""
-        self._generated: dict[str, GeneratedObjects] = {}
-        self._generated_revision = -1
-        """Of the table that `_generated` is from."""
-        self._states: dict[str, tuple[tuple[int, ...], Node | None, GeneratedObjects]] = {}
-        """By dialect: the revisions of its tables, the node, and what its operator's part generated."""
+        self._intents = DialectIntents(resources, intent, self._feeding, on_error)
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
         self._addresses = AddressRulesTracker(
@@ -114,10 +107,6 @@ class IntentCompiler:
         )
         self._unsent_routes = -1
         """The revision of that table, as of the last run."""
-        self._compiled: dict[str, NodeIntent] = {}
-        """The last intent of each dialect that it could compile."""
-        self._failures: dict[str, Problem] = {}
-        """Dialects that cannot be compiled at present."""
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
         self._pieces = Pieces()
@@ -157,7 +146,7 @@ class IntentCompiler:
         resources = self._resources
         intent = self._intent
         shared: tuple[Table[Any], ...] = (
-            *self._shared,
+            *self._intents.shared,
             resources.nodes,
             intent.generated,
             intent.unsent_routes,
@@ -165,11 +154,6 @@ class IntentCompiler:
             *self._addresses.followed,
         )
         return tuple({**tables, **{table.name: table for table in shared}}.values())
-
-    @property
-    def _shared(self) -> tuple[Table[Any], ...]:
-        """The tables on which every dialect depends, besides the row of the node."""
-        return (self._resources.node_networks, self._resources.host)
 
     def run(self) -> Summary:
         """Compile what is due, at one go."""
@@ -226,9 +210,9 @@ class IntentCompiler:
         context = replace(self._context, host=self._host(snapshot))
         self._pieces.begin()
         full = self._pieces.slices
-        compiled = yield from self._compile(snapshot, context)
+        compiled = yield from self._intents.compile(snapshot, context)
         for name in compiled:
-            self._route_sets[name].recompiled(self._compiled[name].recompiled)
+            self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
         intent = self._intent
         judged_again = self._limits.collect(snapshot)
         for route_sets in self._route_sets.values():
@@ -263,7 +247,9 @@ class IntentCompiler:
                 yield from self._peer_limits.replace_sets(txn)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
-                    written += yield from route_sets.replace(txn, self._compiled[name].route_sets)
+                    written += yield from route_sets.replace(
+                        txn, self._intents.compiled[name].route_sets
+                    )
                 counted = yield from route_sets.contribute(txn, snapshot, context)
                 objects += counted.objects
                 written += counted.routes
@@ -280,71 +266,14 @@ class IntentCompiler:
 
     # Configuration
 
-    def _compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[tuple[str, ...]]:
-        """Compile the dialects that are due; return their names. Feeding dialects come first."""
-        due: set[str] = set()
-        revision = self._intent.generated.revision(snapshot)
-        node = self._resources.nodes.get(snapshot, ("", context.node))
-        for name, dialect in self._dialects.items():
-            tables = (*dialect.compiled_tables, *self._shared)
-            revisions = tuple(table.revision(snapshot) for table in tables)
-            if revision != self._generated_revision:
-                self._generated[name] = self._generated_by_operator(snapshot, dialect)
-            generated = self._generated[name]
-            state = (revisions, node, generated)
-            if state != self._states.get(name) or name in due:
-                long = yield from prepare(dialect, snapshot, context.node)
-                if long:
-                    yield
-                of_dialect = self._feeding.node_context(dialect, context, self._compiled)
-                of_dialect = replace(of_dialect, generated=generated)
-                yield from self._compile_one(snapshot, dialect, of_dialect)
-                if long:
-                    yield
-                self._states[name] = state
-                due.add(name)
-                if dialect.feeds is not None:
-                    due.add(dialect.feeds)
-        self._generated_revision = revision
-        return tuple(name for name in self._dialects if name in due)
-
-    def _generated_by_operator(self, snapshot: Snapshot, dialect: Dialect) -> GeneratedObjects:
-        """Return what the operator's part of a dialect has generated in this process."""
-        if not self._context.operator_in_process:
-            return {}
-        return {
-            (row.object.kind, row.object.namespace, row.object.name): row.content
-            for row in self._intent.generated.all(snapshot)
-            if row.by_operator and row.dialect == dialect.name
-        }
-
-    def _compile_one(
-        self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
-    ) -> Slices[None]:
-        try:
-            compiled = yield from dialect.compile_slices(snapshot, context)
-        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            # Its last intent is kept: a defect of one dialect ends neither its sessions nor others'.
-            self._on_error(dialect.name, error)
-            text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
-            node = ObjectRef("Node", "", context.node)
-            self._failures[dialect.name] = Problem((node,), "", text, dialect=dialect.name)
-            self._compiled.setdefault(dialect.name, NodeIntent())
-        else:
-            self._failures.pop(dialect.name, None)
-            self._compiled[dialect.name] = compiled
-            for feeder in self._feeding.feeders(dialect) if compiled.uses_fed else ():
-                if feeder.name not in self._failures:
-                    feeder.fed_in_effect()
-
     def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
         intent = self._intent
-        compiled = list(self._compiled.items())
+        compiled = list(self._intents.compiled.items())
         problems = [
             replace(p, dialect=name) for name, node_intent in compiled for p in node_intent.problems
         ]
-        problems += self._failures.values()
+        problems += self._intents.failures.values()
         instances = [
             replace(row, dialect=name)
             for name, node_intent in compiled
@@ -421,7 +350,7 @@ class IntentCompiler:
         self._problems = [*problems, *arbitrated.problems]
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
-        addresses = [text for one in self._compiled.values() for text in one.addresses]
+        addresses = [text for one in self._intents.compiled.values() for text in one.addresses]
         changes = self._addresses.update(snapshot, self._node, peers, addresses)
         for route_sets in self._route_sets.values():
             route_sets.set_address_rules(self._addresses.rules, changes)

@@ -1,0 +1,115 @@
+"""The intents of the dialects, each compiled when it is due.
+
+A dialect is due when one of its tables changes, the node, what its part of the operator generates in
+this process, or the intent of a dialect that feeds it. An error of one dialect is a problem of that
+dialect: its last intent stays in effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+from msgspec.structs import replace
+
+from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepare
+from reconcilers.model import ObjectRef, Problem
+from reconcilers.slices import Slices
+from reconcilers.tables import IntentTables
+from resources.core import Node
+from resources.tables import Tables
+from statedb import Snapshot, Table
+
+GeneratedObjects = dict[tuple[str, str, str], Any]
+"""Objects as JSON by kind, namespace and name."""
+
+
+@final
+class DialectIntents:
+    """The last intent of each dialect; `compile` replaces those that are due."""
+
+    def __init__(
+        self,
+        resources: Tables,
+        intent: IntentTables,
+        feeding: Feeding,
+        on_error: Callable[[str, Exception], None],
+    ) -> None:
+        """``on_error`` takes the name of a dialect that cannot be compiled, and the error."""
+        self._resources = resources
+        self._intent = intent
+        self._feeding = feeding
+        self._on_error = on_error
+        self._generated: dict[str, GeneratedObjects] = {}
+        self._generated_revision = -1
+        """Of the table that `_generated` is from."""
+        self._states: dict[str, tuple[tuple[int, ...], Node | None, GeneratedObjects]] = {}
+        """By dialect: the revisions of its tables, the node, and what its operator's part generated."""
+        self.compiled: dict[str, NodeIntent] = {}
+        """The last intent of each dialect that it could compile."""
+        self.failures: dict[str, Problem] = {}
+        """Dialects that cannot be compiled at present."""
+
+    @property
+    def shared(self) -> tuple[Table[Any], ...]:
+        """The tables on which every dialect depends, besides the row of the node."""
+        return (self._resources.node_networks, self._resources.host)
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[tuple[str, ...]]:
+        """Compile the dialects that are due; return their names. Feeding dialects come first."""
+        due: set[str] = set()
+        revision = self._intent.generated.revision(snapshot)
+        node = self._resources.nodes.get(snapshot, ("", context.node))
+        for name, dialect in self._feeding.dialects.items():
+            tables = (*dialect.compiled_tables, *self.shared)
+            revisions = tuple(table.revision(snapshot) for table in tables)
+            if revision != self._generated_revision:
+                self._generated[name] = self._generated_by_operator(snapshot, dialect, context)
+            generated = self._generated[name]
+            state = (revisions, node, generated)
+            if state != self._states.get(name) or name in due:
+                long = yield from prepare(dialect, snapshot, context.node)
+                if long:
+                    yield
+                of_dialect = self._feeding.node_context(dialect, context, self.compiled)
+                of_dialect = replace(of_dialect, generated=generated)
+                yield from self._compile_one(snapshot, dialect, of_dialect)
+                if long:
+                    yield
+                self._states[name] = state
+                due.add(name)
+                if dialect.feeds is not None:
+                    due.add(dialect.feeds)
+        self._generated_revision = revision
+        return tuple(name for name in self._feeding.dialects if name in due)
+
+    def _generated_by_operator(
+        self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
+    ) -> GeneratedObjects:
+        """Return what the operator's part of a dialect has generated in this process."""
+        if not context.operator_in_process:
+            return {}
+        return {
+            (row.object.kind, row.object.namespace, row.object.name): row.content
+            for row in self._intent.generated.all(snapshot)
+            if row.by_operator and row.dialect == dialect.name
+        }
+
+    def _compile_one(
+        self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
+    ) -> Slices[None]:
+        try:
+            compiled = yield from dialect.compile_slices(snapshot, context)
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            # Its last intent is kept: a defect of one dialect ends neither its sessions nor others'.
+            self._on_error(dialect.name, error)
+            text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
+            node = ObjectRef("Node", "", context.node)
+            self.failures[dialect.name] = Problem((node,), "", text, dialect=dialect.name)
+            self.compiled.setdefault(dialect.name, NodeIntent())
+        else:
+            self.failures.pop(dialect.name, None)
+            self.compiled[dialect.name] = compiled
+            for feeder in self._feeding.feeders(dialect) if compiled.uses_fed else ():
+                if feeder.name not in self.failures:
+                    feeder.fed_in_effect()
