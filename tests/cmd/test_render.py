@@ -99,6 +99,18 @@ def test_that_no_node_is_selected_is_a_note_and_no_error(
     ]
 
 
+def test_a_condition_that_is_true_while_all_is_well_is_no_complaint(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["render", "-f", "examples/antrea", "--node", "node-1", "-o"]
+    assert main([*arguments, "json"]) == 0
+    conditions = json.loads(capsys.readouterr().out)["conditions"]
+    effective = [one for one in conditions if one["type"] == "Effective"]
+    assert [(one["kind"], one["status"]) for one in effective] == [("BGPPolicy", "True")]
+    assert main([*arguments, "table"]) == 0
+    assert "BGPPolicy" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["render", "explain"])
 def test_a_node_that_the_manifests_do_not_have_is_an_error_with_those_that_they_have(
     command: str, capsys: pytest.CaptureFixture[str]

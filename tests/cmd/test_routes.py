@@ -118,6 +118,21 @@ def test_a_family_may_stand_alone(path: Path, capsys: pytest.CaptureFixture[str]
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "prefix"),
+    [
+        (("ipv4", "ipv4-unicast"), "203.0.113.7/32"),
+        (("ipv6", "ipv6-unicast"), "fd00:1::/64"),
+    ],
+)
+def test_a_family_has_a_short_name_and_that_of_its_configuration(
+    words: tuple[str, str], prefix: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short, full = (table(path, capsys, "advertised", word) for word in words)
+    assert short == full
+    assert [row.split()[2] for row in full[1:]] == [prefix]
+
+
 def test_available_and_received_have_their_own_columns(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

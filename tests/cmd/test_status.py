@@ -127,6 +127,24 @@ def test_what_no_rule_restricts_is_a_line(
     assert "addresses  any address is advertised\n" in capsys.readouterr().out
 
 
+def test_a_condition_that_is_true_while_all_is_well_is_a_row_without_a_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    effective = ConditionItem(
+        kind="BGPPolicy",
+        name="edge",
+        type="Effective",
+        status="True",
+        reason="Effective",
+        message="it configures the node",
+    )
+    with serving(tmp_path / "s", MadeUp(status=replace(ILL, conditions=[effective]))):
+        main(["status", "--socket", str(tmp_path / "s")])
+    printed = capsys.readouterr()
+    assert "BGPPolicy/edge Effective True it configures the node" in " ".join(printed.out.split())
+    assert "!" not in printed.out + printed.err
+
+
 def test_without_an_agent_there_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -470,22 +470,51 @@ def test_a_secret_that_an_agent_may_not_read_takes_no_other_peer(name: str, tmp_
 
 
 def written_by_agent(server: ApiServer) -> set[str]:
-    """Return the kinds of which an agent has written an object."""
+    """Return the kinds of which an agent has written an object, or a status."""
     states = ("frrnodestates", "bgpsessionstates", "configurationstates")
     found = {plural for plural in states if server.objects[plural]}
+    if server.objects["ciliumbgpnodeconfigs"]["", NODE].get("status"):
+        found.add("ciliumbgpnodeconfigs")
     return found | ({"events"} if server.events else set())
 
 
-OF_AN_AGENT = {"frrnodestates", "bgpsessionstates", "configurationstates", "events"}
+FORBIDDEN_WRITES = {
+    "frrnodestates": "create",
+    "bgpsessionstates": "create",
+    "configurationstates": "create",
+    "events": "create",
+    "ciliumbgpnodeconfigs": "patch",
+}
+"""The verb of an agent's first write of each kind."""
 
 
-@pytest.mark.parametrize("plural", sorted(OF_AN_AGENT))
+def node_config() -> Object:
+    """Make the NodeConfig that the operator writes for the ClusterConfig of `fill`.
+
+    An agent reports its status where it is in the API server, and generates no object there.
+    """
+    neighbor = {"name": "p", "peerASN": 65010, "peerAddress": "127.0.0.2"}
+    instance = {
+        "name": "i",
+        "localASN": 65001,
+        "peers": [{**neighbor, "peerConfigRef": {"name": "pc"}}],
+    }
+    return {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumBGPNodeConfig",
+        "metadata": {"name": NODE, "uid": "uid-node-config"},
+        "spec": {"bgpInstances": [instance]},
+    }
+
+
+@pytest.mark.parametrize("plural", FORBIDDEN_WRITES)
 def test_what_an_agent_may_not_write_stops_no_other_write(plural: str, tmp_path: Path) -> None:
     async def test(server: ApiServer) -> None:
         # An Event: the Secret of an FRRConfiguration is missing.
         server.delete("Secret", "k", "frr-k8s-system")
-        server.always("create", plural, FORBIDDEN)
+        server.put(node_config())
+        server.always(FORBIDDEN_WRITES[plural], plural, FORBIDDEN)
         async with agent(server, tmp_path):
-            await reaches(lambda: written_by_agent(server), OF_AN_AGENT - {plural})
+            await reaches(lambda: written_by_agent(server), FORBIDDEN_WRITES.keys() - {plural})
 
     scenario(test)
