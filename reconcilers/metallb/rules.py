@@ -142,14 +142,28 @@ class PeerRulesFactory:
             node.withheld,
         )  # fmt: skip
         self._digest = _digest(content)
+        self._of_all: list[ObjectRef] = []
+        """The advertisements that are for all peers."""
+        self._named: dict[str, list[ObjectRef]] = {}
+        """The others, by the names of their peers."""
+        self._known: dict[tuple[tuple[Family, ...], tuple[ObjectRef, ...]], PeerRules] = {}
+        for one in node.advertisements:
+            if not one.row.spec.peers:
+                self._of_all.append(one.ref)
+            for name in dict.fromkeys(one.row.spec.peers):
+                self._named.setdefault(name, []).append(one.ref)
 
     def rules(self, peer: str, families: Sequence[Family]) -> PeerRules:
         """Return the rules of a BGPPeer."""
-        refs = frozenset(one.ref for one in self._node.advertisements if one.is_for(peer))
-        given = tuple(sorted(families))
-        names = sorted(ref.name for ref in refs)
-        name = _digest((self._digest, [str(family) for family in given], names))
-        return PeerRules(name, self._node, given, refs)
+        given, named = tuple(sorted(families)), tuple(self._named.get(peer, ()))
+        found = self._known.get((given, named))
+        if found is None:
+            refs = frozenset((*self._of_all, *named))
+            names = sorted(ref.name for ref in refs)
+            digest = _digest((self._digest, [str(family) for family in given], names))
+            found = PeerRules(digest, self._node, given, refs)
+            self._known[given, named] = found
+        return found
 
 
 def _digest(content: object) -> str:

@@ -12,7 +12,8 @@ from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.metallb.check import findings
 from reconcilers.metallb.isolation import MetalLBRelations
-from reconcilers.metallb.node import NodeObjects, isolated
+from reconcilers.metallb.node import NodeObjects, isolated, peer_rules
+from reconcilers.metallb.rules import node_rules
 from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from tests.reconcilers.frrk8s.build import resolve
@@ -129,6 +130,25 @@ def test_the_work_of_isolation_does_not_grow_with_the_pairs(name: str, reverse: 
     assert result.left_out
     assert {ref for one in result.findings for ref in one.objects} >= result.left_out
     assert many < 10 * max(few, 0.02)
+
+
+def rules(count: int) -> tuple[int, float]:
+    """Return the number of different rules of many peers, and the time of their compilation."""
+    given = rows(
+        *(peer(f"n{i:04}", f"10.1.{i >> 8}.{i & 255}") for i in range(count)),
+        *(advertisement(f"a{i:04}") for i in range(count)),
+    )
+    compiled = node_rules(given, None)
+    began = time.process_time()
+    found = peer_rules(given, compiled)
+    return len({id(one) for one in found.values()}), time.process_time() - began
+
+
+def test_peers_with_the_same_advertisements_share_their_rules() -> None:
+    few = min(rules(FEW)[1] for _ in range(3))
+    different, many = rules(MANY)
+    assert different == 1
+    assert many < 10 * max(few, 0.01)
 
 
 def test_a_message_is_bounded_wherever_it_comes_from() -> None:
