@@ -30,6 +30,8 @@ class Recovery:
         self._ended = asyncio.Event()
         self.nodes = 0
         """The size of the cluster; 0 while it is unknown."""
+        self.reading = 0
+        """The number of feeds of whole kinds that follow the API server."""
 
     @property
     def first(self) -> float:

@@ -89,7 +89,7 @@ class Reflector:
         self._was_served = False
         self._forbidden_since: float | None = None
         self._failing_since: float | None = None
-        """Of a single object, without a list."""
+        """Of a single object, or a kind that fails alone, without a list."""
         self._check_version = False
         """True after an outage: the API server may have been restored from an older state."""
         self._broken: tuple[str, int] = ("", 0)
@@ -378,6 +378,8 @@ class Reflector:
         cause = self._explain(error)
         kept = f"; the {len(self.feed.rows)} known before still count"
         self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
+        if not self.feed.object_name:
+            self._release_others(error)
         retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         return self._backoff.next(retry_after)
 
@@ -389,6 +391,25 @@ class Reflector:
         now = asyncio.get_running_loop().time()
         self._failing_since = self._failing_since or now
         if error.status == 403 or now - self._failing_since >= self._timeouts.forbidden_grace:
+            self._mark_synced()
+
+    def _release_others(self, error: KubernetesError) -> None:
+        """Let other dialects not wait for a kind that has never been listed, and fails alone.
+
+        Not for a kind that all dialects share, nor for an error of the whole server: discovery,
+        rejected credentials, too many requests.
+        """
+        of_server = isinstance(error, Unreachable) or (
+            isinstance(error, StatusError) and error.status in (401, 429)
+        )
+        is_alone = bool(self.feed.kind.custom and self._version and self._recovery.reading)
+        if of_server or not is_alone or self.lists or self.feed.rows:
+            self._failing_since = None
+            return
+        now = asyncio.get_running_loop().time()
+        if self._failing_since is None:
+            self._failing_since = now
+        if now - self._failing_since >= self._timeouts.failing_grace:
             self._mark_synced()
 
     async def _recover_from(self, error: KubernetesError) -> None:
@@ -470,5 +491,8 @@ class Reflector:
         if state != (self._phase, self._message, self._cause):
             if self._cause and phase in (Phase.FOLLOWING, Phase.HOLDING):
                 self._recovery.end()
+            reading = (Phase.FOLLOWING, Phase.HOLDING)
+            if not self.feed.object_name:
+                self._recovery.reading += (phase in reading) - (self._phase in reading)
             self._phase, self._message, self._cause = state
             self._on_status()

@@ -42,3 +42,6 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Limit of this pause. All kinds that are missing are looked for together."""
     forbidden_grace: float = 30.0
     """How long a forbidden list delays readiness; a role may be created after its binding's user."""
+    failing_grace: float = 180.0
+    """How long lists of one dialect's kind delay the others while they alone fail (a conversion webhook
+    that is down): longer than the 120 s for which peers usually keep the routes of a restart."""

@@ -19,6 +19,7 @@ import aiohttp
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from cells.dialects.cell import DialectCell
 from cells.hive import Level, load
@@ -32,7 +33,7 @@ from resources.core.kinds import NODE as NODE_KIND
 from resources.core.kinds import SECRET
 from resources.kind import Kind, Kinds
 from statedb import Database
-from tests.cells.hurry import hurry
+from tests.cells.hurry import QUICK, hurry
 from tests.cmd.lab import free_port
 from tests.reconcilers import build
 from tests.reconcilers.antrea import build as antrea
@@ -446,6 +447,27 @@ def test_a_kind_that_an_agent_may_not_read_takes_no_peer_of_another_dialect(
             await until(lambda: others <= peers_of(hive))
             server.always("list", kind.plural, None)
             server.always("watch", kind.plural, None)
+            await reaches(lambda: peers_of(hive), set(PEERS.values()))
+
+    scenario(test)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in read_by_agent() if kind.custom], ids=lambda kind: str(kind.plural)
+)
+def test_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
+    kind: Kind[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurry(monkeypatch, replace(QUICK, failing_grace=0.1))
+
+    async def test(server: ApiServer) -> None:
+        server.always(
+            "list", kind.plural, status(500, "InternalError", "conversion webhook failed")
+        )
+        others = {PEERS[name] for name, one in DIALECTS.items() if kind not in one.kinds}
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: others <= peers_of(hive))
+            server.always("list", kind.plural, None)
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
 
     scenario(test)
