@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from reconcilers.metallb.objects import Finding, Objects, finding
 from reconcilers.model import ObjectRef, ref_to
+from reconcilers.slices import Pieces, Slices, finish
 from resources.addresses import canonical_address
 from resources.core import Secret
 from resources.core.kinds import SECRET
@@ -41,6 +42,8 @@ PREFERENCE: Final = "spec.localPref"
 """The field of two local preferences for one pool."""
 MAX_COMPARED: Final = 100
 """Objects in conflict with one object that are looked for; more are not counted."""
+PIECES_OF_STEP: Final = 10
+"""Pieces of a slice that one step of a comparison with up to `MAX_COMPARED` objects counts for."""
 MAX_LISTED_OBJECTS: Final = 8
 """Objects that a message names; of the others it has the number."""
 
@@ -87,6 +90,13 @@ def by_name(pools: Iterable[IPAddressPool]) -> dict[str, IPAddressPool]:
 
 
 def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
+    """Return all problems at one go; see `finding_slices`."""
+    return finish(finding_slices(objects, secrets, namespace, Pieces()))
+
+
+def finding_slices(
+    objects: Objects, secrets: Secrets, namespace: str, pieces: Pieces
+) -> Slices[list[Finding]]:
     """Return all problems; an object that is invalid by itself is not compared with others.
 
     What it refers to is checked all the same, so that its problems are found at once.
@@ -97,14 +107,21 @@ def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding
         for error in row.errors
     ]
     sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
-    found += alias_findings(sound)
-    found += _of_sound_fields(objects, _communities(objects, aliases(sound)))
     profiles = {row.metadata.name for row in sound.profiles}
-    found += _of_sound_fields(objects, _references(objects, profiles, secrets, namespace))
-    found += _peers(sound.peers)
-    found += _overlaps(sound.pools)
-    found += _advertised_pools(sound)
-    found += _echo(sound)
+    checks: tuple[Iterable[Finding | None], ...] = (
+        alias_findings(sound),
+        _of_sound_fields(objects, _communities(objects, aliases(sound))),
+        _of_sound_fields(objects, _references(objects, profiles, secrets, namespace)),
+        _peers(sound.peers),
+        _overlaps(sound.pools),
+        _advertised_pools(sound),
+        _echo(sound),
+    )
+    for one in itertools.chain.from_iterable(checks):
+        if one is not None:
+            found.append(one)
+        if pieces.fill_slice(PIECES_OF_STEP):
+            yield
     return found
 
 
@@ -251,8 +268,10 @@ def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
 # Pools and advertisements
 
 
-def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding]:
+def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding | None]:
     """Yield a finding for each pool that has an address of others: the first of them, and their number.
+
+    None is a step of the search.
 
     A sweep over sorted blocks; of the pools that share an address only so many are compared.
     """
@@ -266,6 +285,7 @@ def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding]:
     """By pool, the pools with an address of it: the entries of both."""
     live: list[tuple[int, int, int, int, Block]] = []
     for span in spans:
+        yield None
         version, start, _, i, entry = span
         live = [one for one in live if one[0] == version and one[2] >= start]
         for _, _, _, k, other in live:
@@ -309,7 +329,8 @@ def shortest_length(pool: IPAddressPool, version: int) -> int | None:
     return max(found, default=None)
 
 
-def _advertised_pools(objects: Objects) -> Iterator[Finding]:
+def _advertised_pools(objects: Objects) -> Iterator[Finding | None]:
+    """Yield the findings about pools and the advertisements that select them; None is a step."""
     pools = by_name(objects.pools)
     shortest = {
         name: {version: shortest_length(row, version) for version in (4, 6)}
@@ -318,6 +339,7 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding]:
     of_pool: dict[str, list[BGPAdvertisement]] = defaultdict(list)
     too_short: dict[object, tuple[str, int, int] | None] = {}
     for row in objects.advertisements:
+        yield None
         selected = pools_of(row, pools)
         for name in selected:
             of_pool[name].append(row)
@@ -325,6 +347,7 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding]:
     reported: set[str] = set()
     found: dict[Finding, None] = {}
     for name, rows in of_pool.items():
+        yield None
         versions = [version for version, length in shortest[name].items() if length is not None]
         if all(row.metadata.name in reported for row in rows):
             continue
@@ -334,6 +357,7 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding]:
         for row in rows:
             if row.metadata.name in reported or not for_all_services(row):
                 continue
+            yield None
             if colliding := given.against(row):
                 reported.add(row.metadata.name)
                 found[_two_preferences(row, colliding, name)] = None

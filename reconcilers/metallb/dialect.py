@@ -45,6 +45,7 @@ from reconcilers.metallb.services import service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.metallb.without_effect import other_namespace, without_effect
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
+from reconcilers.slices import Slices, finish
 from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.frrk8s import condition_types
@@ -178,7 +179,12 @@ class MetalLBDialect(Dialect):
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""
-        return self._compiled(snapshot, context, self._view.checked(snapshot, context))
+        return finish(self.compile_slices(snapshot, context))
+
+    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
+        """As `compile`: a thousand objects may be in conflict."""
+        found = yield from self._view.checked(snapshot, context)
+        return self._compiled(snapshot, context, found)
 
     def _compiled(self, snapshot: Snapshot, context: NodeContext, found: NodeObjects) -> NodeIntent:
         mode = fed_options(context).on_conflict
@@ -270,7 +276,7 @@ class MetalLBDialect(Dialect):
         merges: list[NodesMerge] = []
         for names in groups.values():
             of_node = context.of_node(names[0])
-            found = self._view.checked(snapshot, of_node)
+            found = finish(self._view.checked(snapshot, of_node))
             compiled = self._compiled(snapshot, of_node, found)
             merge = None
             if found.usable:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from reconcilers.dialect import Fed
 from reconcilers.frrk8s.isolation import Isolated, Relations
-from reconcilers.metallb.check import Secrets, findings
+from reconcilers.metallb.check import Secrets, finding_slices
 from reconcilers.metallb.isolation import MetalLBRelations
 from reconcilers.metallb.objects import Finding, Objects
 from reconcilers.metallb.rules import (
@@ -25,6 +25,7 @@ from reconcilers.metallb.translation import (
     profile_configuration,
 )
 from reconcilers.model import ObjectRef, Problem, ref_to
+from reconcilers.slices import Pieces, Slices
 from resources.core import Node
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
 
@@ -56,9 +57,11 @@ class NodeObjects(NamedTuple):
     of FRR-k8s leaves them out as well, and reports it."""
 
 
-def checked(objects: Objects, secrets: Secrets, namespace: str) -> NodeObjects:
+def checked(
+    objects: Objects, secrets: Secrets, namespace: str, pieces: Pieces
+) -> Slices[NodeObjects]:
     """Check objects of which none can be used where one has a problem."""
-    found = tuple(findings(objects, secrets, namespace))
+    found = tuple((yield from finding_slices(objects, secrets, namespace, pieces)))
     return NodeObjects(objects, found, usable=not found)
 
 

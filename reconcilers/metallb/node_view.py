@@ -27,6 +27,7 @@ from reconcilers.metallb.rules import PeerRules
 from reconcilers.metallb.selection import ObjectSelections, Selected
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.model import ObjectRef, ref_to
+from reconcilers.slices import Pieces, Slices
 from resources.core import Node, Secret
 from resources.core.kinds import BY_SERVICE
 from resources.frrk8s.frrconfiguration import FRRConfiguration
@@ -63,8 +64,9 @@ class NodeView:
         self._selections = Selections(tables)
         self._frrk8s: Frrk8sDialect | None = None
 
-    def checked(self, snapshot: Snapshot, context: NodeContext) -> NodeObjects:
+    def checked(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeObjects]:
         """Return the objects of a node that count, and the problems of the others."""
+        pieces = Pieces()
         objects = self._of(snapshot, context.node).objects
         namespace = self._namespace
 
@@ -72,7 +74,7 @@ class NodeView:
             return self._tables.secrets.get(snapshot, key)
 
         secrets = secret if self._reads_secrets else None
-        found = checked(objects, secrets, namespace)
+        found = yield from checked(objects, secrets, namespace, pieces)
         options = fed_options(context)
         if options.on_conflict != "isolate":
             return found
@@ -87,10 +89,14 @@ class NodeView:
         def preferences(taken: Objects) -> tuple[Fed, ...]:
             return self.rules(snapshot, context, taken).preferences
 
+        if pieces.slices:
+            yield
         relations = MetalLBRelations(objects, found.findings, secrets, namespace)
         result = isolated(objects, relations, isolate, preferences)
         if not context.for_operator:  # which forgets after all nodes
             frrk8s.forget_unused()
+        if pieces.slices:
+            yield
         return result
 
     def rules(self, snapshot: Snapshot, context: NodeContext, objects: Objects) -> Rules:

@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
+from reconcilers.dialect import NodeContext
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.unit import Unit
-from reconcilers.metallb.check import findings
+from reconcilers.metallb.check import PIECES_OF_STEP, finding_slices, findings
 from reconcilers.metallb.isolation import MetalLBRelations
 from reconcilers.metallb.node import NodeObjects, isolated, peer_rules
 from reconcilers.metallb.rules import node_rules
 from reconcilers.model import ObjectRef, Problem
+from reconcilers.slices import SLICE_PIECES, Pieces, steps
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
+from resources.metallb import kinds
 from tests.reconcilers.frrk8s.build import resolve
+from tests.reconcilers.metallb.build import MetalLBNode
 from tests.reconcilers.metallb.objects import NAMESPACE, advertisement, peer, pool, profile, rows
 
 Objects = list[dict[str, Any]]
@@ -149,6 +153,30 @@ def test_peers_with_the_same_advertisements_share_their_rules() -> None:
     different, many = rules(MANY)
     assert different == 1
     assert many < 10 * max(few, 0.01)
+
+
+@pytest.mark.parametrize("name", ["overlap", "preferences", "too short"])
+def test_many_objects_are_checked_in_slices(name: str) -> None:
+    pieces = Pieces()
+    given = rows(*CONFLICTS[name](MANY))
+    slices = finding_slices(given, lambda _: None, NAMESPACE, pieces)
+    sliced = [one for one in steps(slices) if one is not None]
+    assert sliced == [findings(given, lambda _: None, NAMESPACE)]
+    assert pieces.slices >= 2 * MANY * PIECES_OF_STEP // SLICE_PIECES
+
+
+def test_a_compilation_of_many_objects_is_in_slices_and_one_of_few_is_not() -> None:
+    for count, is_sliced in ((5, False), (FEW, True)):
+        node = MetalLBNode()
+        node.put(*CONFLICTS["overlap"](1))
+        for value in CONFLICTS["overlap"](count):
+            table = node.tables.of(kinds.IP_ADDRESS_POOL)
+            with node.db.write(table) as txn:
+                table.upsert(txn, kinds.IP_ADDRESS_POOL.decode(value))
+        found = list(steps(node.metallb.compile_slices(node.db.snapshot(), NodeContext(node="n1"))))
+        assert (len(found) > 1) is is_sliced
+        assert found[-1] is not None
+        assert len(found[-1].problems) == count
 
 
 def test_a_message_is_bounded_wherever_it_comes_from() -> None:
