@@ -455,7 +455,7 @@ def test_a_kind_that_an_agent_may_not_read_takes_no_peer_of_another_dialect(
 @pytest.mark.parametrize(
     "kind", [kind for kind in read_by_agent() if kind.custom], ids=lambda kind: str(kind.plural)
 )
-def test_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
+def test_f06_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
     kind: Kind[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hurry(monkeypatch, replace(QUICK, failing_grace=0.1))

@@ -83,7 +83,7 @@ def released_after(
     return looptime.run(scenario())
 
 
-def test_a_kind_that_fails_alone_delays_the_others_for_three_minutes() -> None:
+def test_f06_a_kind_that_fails_alone_delays_the_others_for_three_minutes() -> None:
     found = released_after(ADVERTISEMENT, DOWN, others_read=True, limit=300)
     assert found is not None
     assert 180 <= found <= 240
@@ -99,7 +99,7 @@ def test_a_kind_that_fails_alone_delays_the_others_for_three_minutes() -> None:
         pytest.param(ADVERTISEMENT, Unreachable("x", "refused"), True, id="no connection"),
     ],
 )
-def test_an_error_of_the_whole_server_is_waited_for(
+def test_f06_an_error_of_the_whole_server_is_waited_for(
     kind: Kind[Any], error: KubernetesError, *, others_read: bool
 ) -> None:
     assert released_after(kind, error, others_read=others_read, limit=3600) is None
