@@ -79,7 +79,7 @@ def set_ttl(sock: socket.socket, ttl: int) -> None:
 
 
 @both_families
-def test_octets_that_arrive_before_the_connection_is_accepted_are_dropped(version: int) -> None:
+def test_h02_octets_that_arrive_before_the_connection_is_accepted_are_dropped(version: int) -> None:
     async def scenario() -> None:
         received = Received(version, {LOOPBACK[version]: 255})
         port = await received.start()
@@ -101,7 +101,7 @@ def test_octets_that_arrive_before_the_connection_is_accepted_are_dropped(versio
 
 
 @both_families
-def test_a_host_that_is_too_far_away_gets_no_connection(version: int) -> None:
+def test_h02_a_host_that_is_too_far_away_gets_no_connection(version: int) -> None:
     async def scenario() -> None:
         received = Received(version, {LOOPBACK[version]: 255})
         port = await received.start()
