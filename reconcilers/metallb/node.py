@@ -37,6 +37,8 @@ Isolate: TypeAlias = Callable[[Sequence[Fed], Relations], Isolated]
 """Takes translated objects in, in one order with the FRRConfigurations of the node."""
 Preferences: TypeAlias = Callable[[Objects], Sequence[Fed]]
 """The local preferences of objects that FRRConfigurations may contradict; see `preferences`."""
+PIECES_OF_REASON: Final = 25
+"""Pieces of a slice that the reason counts for which one object is left out."""
 MAX_TRIALS: Final = 8
 """Of an isolation where objects that come in have further local preferences."""
 
@@ -66,14 +68,20 @@ def checked(
 
 
 def isolated(
-    objects: Objects, relations: MetalLBRelations, isolate: Isolate, preferences: Preferences
-) -> NodeObjects:
+    objects: Objects,
+    relations: MetalLBRelations,
+    isolate: Isolate,
+    preferences: Preferences,
+    pieces: Pieces,
+) -> Slices[NodeObjects]:
     """Leave out the objects that do not go together with older ones, those of FRR-k8s included."""
     rows = dict(objects.refs())
     translated = fed(objects.only(frozenset(rows) - relations.wrong))
     preferred: list[Fed] = []
     for _ in range(MAX_TRIALS):
         result = isolate((*translated, *preferred), relations)
+        if pieces.fill_slice(len(rows)):
+            yield
         taken = objects.only(result.refs)
         more = [one for one in preferences(taken) if one not in preferred]
         if not more:
@@ -81,7 +89,9 @@ def isolated(
         preferred += more
     found: dict[Finding, None] = {}
     disagreeing: set[ObjectRef] = set()
-    for ref, reasons in relations.reasons(result.refs).items():
+    for ref, reasons in relations.reasons(result.refs):
+        if pieces.fill_slice(PIECES_OF_REASON):
+            yield
         found.update(dict.fromkeys(reasons.findings))
         units = result.left_out[ref]
         foreign = any(one not in rows for p in units.problems for one in p.objects)

@@ -92,7 +92,7 @@ class NodeView:
         if pieces.slices:
             yield
         relations = MetalLBRelations(objects, found.findings, secrets, namespace)
-        result = isolated(objects, relations, isolate, preferences)
+        result = yield from isolated(objects, relations, isolate, preferences, pieces)
         if not context.for_operator:  # which forgets after all nodes
             frrk8s.forget_unused()
         if pieces.slices:

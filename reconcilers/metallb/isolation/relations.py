@@ -63,21 +63,19 @@ class MetalLBRelations:
         """Return an empty set of objects; ``environment`` has the pools that count."""
         return ObjectsBeside(self._facts, environment)
 
-    def reasons(self, taken: AbstractSet[ObjectRef]) -> Mapping[ObjectRef, Reasons]:
-        """Return why objects are left out, as far as MetalLB's objects are the reason."""
+    def reasons(self, taken: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
+        """Yield why objects are left out, as far as MetalLB's objects are the reason."""
         beside = self.beside(taken)
         for ref in taken:
             beside.take(ref)
         providing: dict[Hashable, ObjectRef] = {
             referent: ref for ref in taken for referent in self.referents.get(ref, ())
         }
-        return {
-            ref: Reasons(self._alone[ref])
-            if ref in self.wrong
-            else self._of(ref, beside, providing, taken)
-            for ref in self.ages
-            if ref not in taken
-        }
+        for ref in self.ages:
+            if ref in self.wrong:
+                yield ref, Reasons(self._alone[ref])
+            elif ref not in taken:
+                yield ref, self._of(ref, beside, providing, taken)
 
     def _of(
         self,

@@ -20,6 +20,7 @@ from reconcilers.metallb.isolation import MetalLBRelations
 from reconcilers.metallb.node import NodeObjects, fed, isolated
 from reconcilers.metallb.objects import Finding, Objects
 from reconcilers.model import ObjectRef, ref_to
+from reconcilers.slices import Pieces, finish
 from resources.core import Secret
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, resolve, router
@@ -86,7 +87,7 @@ def isolation(objects: Sequence[Json]) -> tuple[NodeObjects, frozenset[ObjectRef
 
     found = findings(own, no_secrets, NAMESPACE)
     relations = MetalLBRelations(own, found, no_secrets, NAMESPACE)
-    return isolated(own, relations, isolate, lambda _: ()), results[-1].refs
+    return finish(isolated(own, relations, isolate, lambda _: (), Pieces())), results[-1].refs
 
 
 def out(*objects: Json) -> list[str]:

@@ -13,10 +13,10 @@ from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.metallb.check import PIECES_OF_STEP, finding_slices, findings
 from reconcilers.metallb.isolation import MetalLBRelations
-from reconcilers.metallb.node import NodeObjects, isolated, peer_rules
+from reconcilers.metallb.node import PIECES_OF_REASON, NodeObjects, isolated, peer_rules
 from reconcilers.metallb.rules import node_rules
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import SLICE_PIECES, Pieces, steps
+from reconcilers.slices import SLICE_PIECES, Pieces, finish, steps
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.metallb import kinds
 from tests.reconcilers.frrk8s.build import resolve
@@ -101,19 +101,21 @@ def test_the_work_does_not_grow_with_the_pairs(name: str) -> None:
     assert many < 10 * max(few, 0.01)
 
 
-def isolation(objects: Objects) -> tuple[NodeObjects, float]:
+def isolation(objects: Objects, pieces: Pieces | None = None) -> tuple[NodeObjects, float]:
     given = rows(*objects)
     problems = findings(given, lambda _: None, NAMESPACE)
     began = time.process_time()
     relations = MetalLBRelations(given, problems, lambda _: None, NAMESPACE)
-    result = isolated(
+    slices = isolated(
         given,
         relations,
         lambda some, of: Merger().isolated(
             [Unit(one.origin, one.row, one.fields) for one in some], resolve(), of
         ),
         lambda _: (),
+        pieces or Pieces(),
     )
+    result = finish(slices)
     return result, time.process_time() - began
 
 
@@ -153,6 +155,13 @@ def test_peers_with_the_same_advertisements_share_their_rules() -> None:
     different, many = rules(MANY)
     assert different == 1
     assert many < 10 * max(few, 0.01)
+
+
+def test_the_reasons_of_objects_that_are_left_out_are_found_in_slices() -> None:
+    pieces = Pieces()
+    result, _ = isolation(CONFLICTS["overlap"](FEW), pieces)
+    assert len(result.left_out) == FEW - 1
+    assert pieces.slices == (FEW + FEW * PIECES_OF_REASON) // SLICE_PIECES
 
 
 @pytest.mark.parametrize("name", ["overlap", "preferences", "too short"])
