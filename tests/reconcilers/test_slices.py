@@ -85,7 +85,7 @@ def test_all_slices_at_one_go() -> None:
 
 def test_a_small_change_is_one_slice(agent: AgentInMemory) -> None:
     for number in range(40):
-        agent.write([large(40 * (number % 5))])
+        agent.write([large(20 * (number % 5))])
         assert list(agent.compiler.slices()) == []
         assert list(agent.runner.slices(agent.network.now)) == []
 
