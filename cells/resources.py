@@ -6,9 +6,9 @@ reconciled, and the options that several sources have in common.
 
 from __future__ import annotations
 
-from cells.api.watch import watch_stream
 from cells.dialects.wiring import DialectKinds
 from cells.hive import Group, Wiring
+from cells.object_changes import watch_stream
 from cells.options import ResourcesOptions
 from resources.tables import Tables
 from resources.trace_links import TraceLinks

@@ -130,6 +130,13 @@ class ChangeIterator(Generic[T]):
         """Iterate over the changes up to a snapshot, in order of revision."""
         return iter(self._take(txn))
 
+    def skip(self, txn: ReadTxn) -> None:
+        """Treat the changes up to a snapshot as returned, its rows at the first call included."""
+        # An iterator that has returned nothing has seen the revision of its beginning.
+        self._base = None
+        self.seen = max(self.seen, txn.state(self._table).revision)
+        self._log.trim()
+
     def _take(self, txn: ReadTxn) -> list[Change[T]]:
         if self._closed:
             return []

@@ -27,6 +27,20 @@ def test_all_rows_come_first_then_changes() -> None:
     assert _changes(iterator, db) == [("c", False), ("a", True)]
 
 
+def test_rows_that_are_skipped_are_not_returned() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A)
+    iterator = table.changes(db)
+    iterator.skip(db.snapshot())
+    assert _changes(iterator, db) == []
+    put(db, table, B)
+    assert _changes(iterator, db) == [("b", False)]
+    put(db, table, C)
+    iterator.skip(db.snapshot())
+    assert (_changes(iterator, db), len(table.log)) == ([], 0)
+
+
 def test_many_changes_of_a_row_are_returned_once() -> None:
     db = Database()
     table = rows_table(db)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,10 +18,10 @@ from reactivex.subject import Subject
 
 from cells.api.agent_resources import Facts
 from cells.api.client import AgentError, stream
-from cells.api.watch import SLICE, find_kind, watch_stream
 from cells.declarations import API, DATABASE, RESOURCES
 from cells.hive import Cell, Group, Wiring, load, provide, supply
 from cells.hive.hive import Hive
+from cells.object_changes import SLICE, find_kind, watch_stream
 from resources import streams
 from resources.ingest import Ingest
 from resources.kind import Kind
@@ -56,15 +57,17 @@ class ChosenSource:
     def emit(self, kind: Kind[Any], event: Event) -> None:
         self._events[kind.name].on_next(event)
 
-    def subscribers(self, kind: Kind[Any]) -> int:
-        return len(self._events[kind.name].observers)
-
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
         return self._problems
 
     async def run(self) -> None:
         """Its events come from the test."""
+
+
+def followers(hive: Hive) -> int:
+    """Return the number of change iterators of the Nodes: those of watches."""
+    return len(hive.get(Tables).nodes.log._followers)
 
 
 SOURCE = Cell(
@@ -192,12 +195,78 @@ def test_the_first_slice_of_a_watch_reads_no_more_objects_than_it_shows() -> Non
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("present", "changes", "left"),
+    [
+        (False, [Upsert, Upsert], ["ADDED"]),
+        (True, [Upsert, Upsert], ["MODIFIED"]),
+        (True, [Upsert, Delete], ["DELETED"]),
+        (True, [Delete, Upsert], ["MODIFIED"]),
+        (False, [Upsert, Delete, Upsert], ["ADDED"]),
+        (True, [Delete, Upsert, Delete], ["DELETED"]),
+        (False, [Upsert, Delete], []),
+        (True, [Upsert], ["MODIFIED"]),
+    ],
+)
+def test_changes_of_one_object_conflate(
+    present: bool, changes: list[type[Event]], left: list[str]
+) -> None:
+    database = Database()
+    tables = Tables(database)
+    source = ChosenSource(database, tables)
+    if present:
+        source.emit(NODE, Upsert(obj(NODE, "n")))
+
+    async def scenario() -> None:
+        watch = watch_stream(Group([source]), database, tables).read(
+            {"kind": "nodes", "changesOnly": "true"}
+        )
+        first = asyncio.create_task(anext(watch))
+        await asyncio.sleep(0)
+        for number, change in enumerate(changes):
+            row = obj(NODE, "n", spec={"podCIDR": f"10.{number}.0.0/24"})
+            source.emit(NODE, Upsert(row) if change is Upsert else Delete(row.key))
+        source.emit(NODE, Upsert(obj(NODE, "other")))
+        found = [(item.type, item.name) for item in await first]
+        assert found == [*((word, "n") for word in left), ("ADDED", "other")]
+        await watch.aclose()
+
+    asyncio.run(scenario())
+
+
+def test_a_list_of_many_objects_is_shown_in_slices() -> None:
+    database = Database()
+    tables = Tables(database)
+    source = ChosenSource(database, tables)
+    count = 10 * SLICE
+    nodes = [obj(NODE, f"n{number}") for number in range(count)]
+    source.emit(NODE, Replace(tuple(nodes[: count // 2])))
+
+    async def scenario() -> None:
+        watch = watch_stream(Group([source]), database, tables).read(
+            {"kind": "nodes", "changesOnly": "true"}
+        )
+        first = asyncio.create_task(anext(watch))
+        await asyncio.sleep(0)
+        source.emit(NODE, Replace(tuple(nodes[count // 4 :])))
+        items = list(await first)
+        while len(items) < count * 3 // 4:
+            found = await anext(watch)
+            assert len(found) <= SLICE
+            items += found
+        types = Counter(item.type for item in items)
+        assert types == {"DELETED": count // 4, "ADDED": count // 2}
+        await watch.aclose()
+
+    asyncio.run(scenario())
+
+
 def test_an_agent_that_stops_ends_its_watches_at_once(tmp_path: Path) -> None:
     async def scenario(path: Path) -> None:
         loop = asyncio.get_running_loop()
-        async with agent(path) as (hive, source):
+        async with agent(path) as (hive, _):
             client = Client(path, "nodes")
-            await until(lambda: source.subscribers(NODE) == 2)
+            await until(lambda: followers(hive) == 1)
             began = loop.time()
             hive.shutdown()
             await asyncio.to_thread(client.thread.join)
@@ -210,13 +279,12 @@ def test_an_agent_that_stops_ends_its_watches_at_once(tmp_path: Path) -> None:
 
 def test_a_client_that_leaves_is_unsubscribed_though_nothing_changes(tmp_path: Path) -> None:
     async def scenario(path: Path) -> None:
-        async with agent(path) as (_, source):
-            before = source.subscribers(NODE)
+        async with agent(path) as (hive, _):
             _, writer = await asyncio.open_unix_connection(path)
             writer.write(b"GET /v1/watch?kind=nodes HTTP/1.1\r\nHost: x\r\n\r\n")
-            await until(lambda: source.subscribers(NODE) == before + 1)
+            await until(lambda: followers(hive) == 1)
             writer.close()
-            await until(lambda: source.subscribers(NODE) == before)
+            await until(lambda: followers(hive) == 0)
 
     run(scenario, tmp_path)
 
@@ -227,13 +295,12 @@ def test_a_client_that_does_not_read_holds_up_no_other_and_is_sent_the_last_stat
     rounds = 200
 
     async def scenario(path: Path) -> None:
-        async with agent(path) as (_, source):
-            before = source.subscribers(NODE)
+        async with agent(path) as (hive, source):
             reader, writer = await asyncio.open_unix_connection(path, limit=1024)
             writer.write(b"GET /v1/watch?kind=nodes HTTP/1.1\r\nHost: x\r\n\r\n")
-            await until(lambda: source.subscribers(NODE) == before + 1)
+            await until(lambda: followers(hive) == 1)
             quick = Client(path, "nodes")
-            await until(lambda: source.subscribers(NODE) == before + 2)
+            await until(lambda: followers(hive) == 2)
             for number in range(rounds):
                 for index in range(100):
                     cidr = {"podCIDR": f"10.{number}.0.0/24"}
