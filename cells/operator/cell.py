@@ -1,4 +1,4 @@
-"""The jobs of an operator: leader election, writing of the plan, storage versions, rivals.
+"""The jobs of an operator: leader election, writing of the plan, storage versions, its checks.
 
 Every candidate reads, so that a new leader starts with complete tables. Nothing is written before
 every kind was answered once, and nothing for a dialect while a kind of it cannot be read.
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.dialects.cell import DialectCell
 from cells.hive import (
     Group,
     Health,
@@ -25,18 +24,17 @@ from cells.hive import (
     Wiring,
     provide,
 )
-from cells.hive.composition import Composition
 from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
-from cells.operator.abandoned import AbandonedObjectsJob
+from cells.operator.abandoned import AbandonedObjectsCheck
 from cells.operator.cluster_addresses import ClusterAddressesJob
 from cells.operator.companions import CompanionCheck
 from cells.operator.election import Leadership
-from cells.operator.leader_check import MANAGER
+from cells.operator.leader_check import MANAGER, LeaderCheck, LeaderChecks
 from cells.operator.leftovers import LeftoverObjects
 from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
@@ -102,7 +100,6 @@ class Operator:
         readiness: Readiness,
         health: Health,
         leadership: Leadership,
-        composition: Composition,
         owner: Owner,
         jobs: Jobs,
     ) -> None:
@@ -134,30 +131,6 @@ class Operator:
         jobs.add("cluster-addresses", addresses.run)
         if options.migrate_storage_versions:
             jobs.add("storage-versions", self._migrate)
-        rivals = RivalSearch(dialects, kubernetes, self._leadership.gained, health.scope("rivals"))
-        if rivals.needed:
-            jobs.add("rivals", rivals.run)
-        companions = CompanionCheck(
-            dialects, kubernetes, self._leadership.gained, health.scope("companions")
-        )
-        if companions.needed:
-            jobs.add("companions", companions.run)
-        abandoned = AbandonedObjectsJob(
-            database,
-            tables,
-            dialects,
-            kubernetes,
-            self._leadership.gained,
-            health.scope("abandoned-objects"),
-        )
-        if abandoned.needed:
-            jobs.add("abandoned-objects", abandoned.run)
-        off = [c.entry for c in composition.disabled() if isinstance(c, DialectCell)]
-        leftovers = LeftoverObjects(
-            off, kubernetes, self._leadership.gained, health.scope("leftovers")
-        )
-        if leftovers.needed:
-            jobs.add("leftovers", leftovers.run)
 
     async def _elect(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -305,6 +278,12 @@ class Operator:
 
 WIRING = Wiring(
     provides=(Owner, make_leadership),
-    invokes=(Operator,),
-    contributes=(provide(Operator, as_=MetricsCollector),),
+    invokes=(Operator, LeaderChecks),
+    contributes=(
+        provide(Operator, as_=MetricsCollector),
+        provide(RivalSearch, as_=LeaderCheck),
+        provide(CompanionCheck, as_=LeaderCheck),
+        provide(AbandonedObjectsCheck, as_=LeaderCheck),
+        provide(LeftoverObjects, as_=LeaderCheck),
+    ),
 )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
 
-from cells.hive import Health
-from cells.kubernetes import Kubernetes
-from cells.operator.leader_check import repeat_while_leading
+from cells.hive import Group, Health
 from reconcilers.dialect import Dialect
 from reconcilers.operator.companions import Untested, untested_versions
 from resources.kubernetes import Writer
@@ -21,19 +18,13 @@ log = structlog.get_logger("waggle.operator")
 
 
 class CompanionCheck:
-    """Checks while this operator leads."""
+    """A `cells.operator.leader_check.LeaderCheck`."""
 
-    def __init__(
-        self,
-        dialects: Sequence[Dialect],
-        kubernetes: Kubernetes,
-        leads: asyncio.Event,
-        health: Health,
-    ) -> None:
+    name = "companions"
+
+    def __init__(self, dialects: Group[Dialect], health: Health) -> None:
         self._dialects = [dialect for dialect in dialects if dialect.companions]
-        self._kubernetes = kubernetes
-        self._leads = leads
-        self._health = health
+        self._health = health.scope(self.name)
         self._known: frozenset[Untested] = frozenset()
 
     @property
@@ -41,14 +32,10 @@ class CompanionCheck:
         """True if an enabled dialect relies on another program."""
         return bool(self._dialects)
 
-    async def run(self) -> None:
-        """Check again and again, until cancelled."""
-        await repeat_while_leading(
-            self._leads, self._kubernetes, self._check, POLL_INTERVAL_SECONDS
-        )
-
-    async def _check(self, writer: Writer) -> None:
+    async def run(self, writer: Writer) -> float:
+        """Check once. Raises `KubernetesError`."""
         self._report(await untested_versions(writer, self._dialects))
+        return POLL_INTERVAL_SECONDS
 
     def _report(self, found: Sequence[Untested]) -> None:
         for one in found:

@@ -1,36 +1,69 @@
-"""What the leader asks the API server now and then: the check is repeated, and retried if it failed."""
+"""Checks of the leader: requests to the API server now and then, and what health and log say of them.
+
+A check is a value with a name and a pass; what is the same for all of them, that only the leader makes
+passes, the pauses and the retry after an error, is here once.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
-from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
+from cells.hive import Group
+from cells.hive.jobs import Jobs
 from cells.kubernetes import Kubernetes
+from cells.operator.election import Leadership
 from resources.kubernetes import KubernetesError, Writer
 
 MANAGER: Final = "waggle-operator"
 """The field manager of an operator's writes, and the name of the Lease."""
 RETRY_SECONDS: Final = 30.0
-"""After a check that failed."""
+"""After a pass that failed."""
 
 
-async def repeat_while_leading(
-    leads: asyncio.Event,
-    kubernetes: Kubernetes,
-    check: Callable[[Writer], Awaitable[None]],
-    interval: float,
-) -> None:
-    """Check while this operator leads, until cancelled; ``interval`` in seconds, with jitter."""
-    rng = random.SystemRandom()
-    while True:
-        await leads.wait()
-        pause = interval
-        try:
-            async with kubernetes.writer(MANAGER) as writer:
-                await check(writer)
-        except KubernetesError:
-            # The kubernetes cell reports an API server that does not answer.
-            pause = RETRY_SECONDS
-        await asyncio.sleep(pause * rng.uniform(0.75, 1.25))
+class LeaderCheck(Protocol):
+    """A member of the group of checks; each of them is a job of its own."""
+
+    name: str
+    """Of the job."""
+
+    @property
+    def needed(self) -> bool:
+        """False if no dialect has anything to check."""
+
+    async def run(self, writer: Writer) -> float:
+        """Make a pass; returns the seconds until the next one, before jitter.
+
+        Raises `KubernetesError` for an API server that does not answer, which the kubernetes cell
+        reports.
+        """
+
+
+class LeaderChecks:
+    """Makes the passes of all checks while this operator leads."""
+
+    def __init__(
+        self,
+        checks: Group[LeaderCheck],
+        kubernetes: Kubernetes,
+        leadership: Leadership,
+        jobs: Jobs,
+    ) -> None:
+        self._kubernetes = kubernetes
+        self._leadership = leadership
+        for check in checks:
+            if check.needed:
+                jobs.add(check.name, functools.partial(self._repeat, check))
+
+    async def _repeat(self, check: LeaderCheck) -> None:
+        rng = random.SystemRandom()
+        while True:
+            await self._leadership.gained.wait()
+            try:
+                async with self._kubernetes.writer(MANAGER) as writer:
+                    pause = await check.run(writer)
+            except KubernetesError:
+                pause = RETRY_SECONDS
+            await asyncio.sleep(pause * rng.uniform(0.75, 1.25))

@@ -1,17 +1,13 @@
-"""The leader's job that deletes what agents wrote for API dialects that are off."""
+"""The leader's check that deletes what agents wrote for API dialects that are off."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-
 import structlog
 
+from cells.dialects.cell import DialectCell
 from cells.hive import Health
-from cells.kubernetes import Kubernetes
-from cells.operator.leader_check import repeat_while_leading
+from cells.hive.composition import Composition
 from cells.report.cluster_size import MANAGER as AGENTS
-from reconcilers.dialect_entry import DialectEntry
 from reconcilers.operator.leftovers import LeftoverClient, delete_leftovers
 
 POLL_INTERVAL_SECONDS = 120.0
@@ -25,41 +21,24 @@ log = structlog.get_logger("waggle.operator")
 
 
 class LeftoverObjects:
-    """Deletes while this operator leads."""
+    """A `cells.operator.leader_check.LeaderCheck`."""
 
-    def __init__(
-        self,
-        off: Sequence[DialectEntry],
-        kubernetes: Kubernetes,
-        leads: asyncio.Event,
-        health: Health,
-    ) -> None:
-        """``off`` are the dialects that are off in this operator."""
-        self._off = off
-        self._kubernetes = kubernetes
-        self._leads = leads
-        self._health = health
+    name = "leftovers"
+
+    def __init__(self, composition: Composition, health: Health) -> None:
+        self._off = [c.entry for c in composition.disabled() if isinstance(c, DialectCell)]
+        """The dialects that are off in this operator."""
+        self._health = health.scope(self.name)
         self._passes = 0
         """In a row, that deleted something."""
-        self._due = 0.0
-        """The time of the next pass, by the loop's clock."""
 
     @property
     def needed(self) -> bool:
         """True if a dialect is off."""
         return bool(self._off)
 
-    async def run(self) -> None:
-        """Make passes until cancelled."""
-        await repeat_while_leading(
-            self._leads, self._kubernetes, self.delete, POLL_INTERVAL_SECONDS
-        )
-
-    async def delete(self, writer: LeftoverClient) -> None:
-        """Make a pass, if one is due. Raises `KubernetesError`."""
-        now = asyncio.get_running_loop().time()
-        if now < self._due:
-            return
+    async def run(self, writer: LeftoverClient) -> float:
+        """Make a pass. Raises `KubernetesError`."""
         # A dialect that is off is imported by the leader alone.
         kinds = [kind for entry in self._off for kind in entry.load().node_object_kinds]
         deleted = await delete_leftovers(writer, kinds, AGENTS)
@@ -72,7 +51,7 @@ class LeftoverObjects:
         self._passes = self._passes + 1 if deleted else 0
         if self._passes < QUICK_PASSES:
             self._health.ok("objects of dialects that are off are deleted")
-            return
-        self._due = now + LONG_INTERVAL_SECONDS
+            return POLL_INTERVAL_SECONDS
         names = ", ".join(sorted({one.kind for one in deleted}))
         self._health.degraded(f"agents write {names} of a dialect that is off in the operator")
+        return LONG_INTERVAL_SECONDS

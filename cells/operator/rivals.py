@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
 
-from cells.hive import Health
-from cells.kubernetes import Kubernetes
-from cells.operator.leader_check import repeat_while_leading
+from cells.hive import Group, Health
 from reconcilers.dialect import Dialect
 from reconcilers.operator.rivals import RunningRival, running_rivals
 from resources.kubernetes import Writer
@@ -21,20 +18,14 @@ log = structlog.get_logger("waggle.operator")
 
 
 class RivalSearch:
-    """Searches while this operator leads."""
+    """A `cells.operator.leader_check.LeaderCheck`."""
 
-    def __init__(
-        self,
-        dialects: Sequence[Dialect],
-        kubernetes: Kubernetes,
-        leads: asyncio.Event,
-        health: Health,
-    ) -> None:
-        """``health`` gets a scope for each dialect with a rival."""
+    name = "rivals"
+
+    def __init__(self, dialects: Group[Dialect], health: Health) -> None:
         self._dialects = [dialect for dialect in dialects if dialect.rivals]
-        self._kubernetes = kubernetes
-        self._leads = leads
-        self._health = health
+        self._health = health.scope(self.name)
+        """With a scope for each dialect that has a rival."""
         self._known: dict[str, str] = {}
         """By dialect: the message."""
 
@@ -43,14 +34,10 @@ class RivalSearch:
         """True if an enabled dialect has rivals."""
         return bool(self._dialects)
 
-    async def run(self) -> None:
-        """Search again and again, until cancelled."""
-        await repeat_while_leading(
-            self._leads, self._kubernetes, self._check, POLL_INTERVAL_SECONDS
-        )
-
-    async def _check(self, writer: Writer) -> None:
+    async def run(self, writer: Writer) -> float:
+        """Search once. Raises `KubernetesError`."""
         self._report(await running_rivals(writer, self._dialects))
+        return POLL_INTERVAL_SECONDS
 
     def _report(self, running: Sequence[RunningRival]) -> None:
         messages: dict[str, list[str]] = {}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
+from cells.dialects.cell import DialectCell
 from cells.hive import HealthTree
-from cells.operator import leftovers
-from cells.operator.leftovers import LONG_INTERVAL_SECONDS, QUICK_PASSES, LeftoverObjects
+from cells.operator.leftovers import (
+    LONG_INTERVAL_SECONDS,
+    POLL_INTERVAL_SECONDS,
+    QUICK_PASSES,
+    LeftoverObjects,
+)
 from tests.reconcilers.operator.test_leftovers import AGENT, metadata
 from tests.reconcilers.operator.test_leftovers import Api as Objects
 from tests.reconcilers.report.node_objects.build import SESSIONS
-from tests.support import looptime
 
 
 def test_agents_that_write_again_are_named_and_not_fought() -> None:
@@ -20,21 +24,20 @@ def test_agents_that_write_again_are_named_and_not_fought() -> None:
     api = Objects(metadata("a", AGENT))
     dialect: Any = SimpleNamespace(node_object_kinds=(SESSIONS,))
     entry: Any = SimpleNamespace(load=lambda: dialect)
-    job = LeftoverObjects([entry], cast("Any", None), asyncio.Event(), tree.scope("leftovers"))
+    cell = DialectCell(name="toy", description="A dialect.", entry=entry, in_operator=True)
+    composition: Any = SimpleNamespace(disabled=lambda: [cell])
+    job = LeftoverObjects(composition, tree.scope("operator"))
     assert job.needed
 
     async def scenario() -> None:
         # The object is there again at each pass.
-        for _ in range(3 * QUICK_PASSES):
-            await job.delete(api)
-            await asyncio.sleep(leftovers.POLL_INTERVAL_SECONDS)
-        assert len(api.deleted) == QUICK_PASSES
+        pauses = [await job.run(api) for _ in range(QUICK_PASSES + 1)]
+        assert pauses == [POLL_INTERVAL_SECONDS] * (QUICK_PASSES - 1) + [LONG_INTERVAL_SECONDS] * 2
         (report,) = [s for s in tree.report() if s.message]
         assert report.message == "agents write Session of a dialect that is off in the operator"
-        await asyncio.sleep(LONG_INTERVAL_SECONDS)
         api.objects.clear()
-        await job.delete(api)
+        assert await job.run(api) == POLL_INTERVAL_SECONDS
         (report,) = [s for s in tree.report() if s.message]
         assert report.message == "objects of dialects that are off are deleted"
 
-    looptime.run(scenario())
+    asyncio.run(scenario())
