@@ -1,7 +1,7 @@
 """Writes of a large cluster to its API server while Services change all the time.
 
-Simulated agents, each with the writer of statuses of `waggle-agent` and a status whose number of routes
-changes every second, in virtual time. Counted: the requests of each second.
+Simulated agents, each with the reconciler of statuses of `waggle-agent` and a status whose number of
+routes changes every second, in virtual time. Counted: the requests of each second.
 
 ``python -m bench.bench_status_writes [--agents N] [--seconds N]``
 """
@@ -15,12 +15,16 @@ import statistics
 import sys
 from typing import Any
 
+from cells.hive.rounds import in_slices
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
-from reconcilers.report.status_writer import StatusWriter
+from reconcilers.report.statuses import WRITE_INTERVAL_SECONDS, Statuses
+from reconcilers.report.write_spread import WriteSpread
+from reconcilers.target import Outcome, Runner
 from resources.cilium.kinds import NODE_CONFIG
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
 from resources.kind import Kinds
+from statedb import Database, Index, Table
 
 GOAL = 50
 SETTLE_SECONDS = 300
@@ -33,13 +37,15 @@ class Server:
     def __init__(self) -> None:
         self.now = 0.0
         self.writes: dict[int, int] = {}
+        self._statuses: dict[str, Any] = {}
 
     async def get(self, path: str) -> dict[str, Any]:
-        """Return an object without a status."""
-        return {"metadata": {"name": path}}
+        """Return an object with the status that was written last."""
+        return {"metadata": {"name": path}, "status": self._statuses.get(f"{path}/status")}
 
     async def merge(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
         """Count a write."""
+        self._statuses[path] = content["status"]
         self.writes[int(self.now)] = self.writes.get(int(self.now), 0) + 1
         return {"metadata": {"name": path}, **content}
 
@@ -59,25 +65,50 @@ def status(name: str, routes: int) -> ObjectStatus:
     )
 
 
+class Agent:
+    """One agent: its table of statuses, and the runner that writes them."""
+
+    def __init__(self, server: Server, spread: WriteSpread, rng: random.Random) -> None:
+        self._server = server
+        self._db = Database()
+        self._table: Table[ObjectStatus] = self._db.table(
+            "object-statuses", Index("key", lambda row: str(row.object))
+        )
+        kinds = Kinds((NODE_CONFIG,))
+        statuses = Statuses(
+            self._db, self._table, server, kinds, spread, enabled=True, now=self._now
+        )
+        self._outcomes: list[Outcome] = []
+        self._runner = Runner(self._db, None, [statuses], rng, report=self._outcomes.append)
+
+    def _now(self) -> float:
+        return self._server.now
+
+    async def step(self, row: ObjectStatus) -> float:
+        """Do a round with this status; the seconds until one in which anything may be written."""
+        self._outcomes.clear()
+        with self._db.write(self._table) as txn:
+            self._table.upsert(txn, row)
+        summary = await in_slices(self._runner.slices(self._now))
+        if self._outcomes:
+            # Another second, another number: it is noticed when the status may be written again.
+            return WRITE_INTERVAL_SECONDS
+        return (summary.retry_at or 0.0) - self._now()
+
+
 async def simulate(agents: int, seconds: int) -> list[int]:
     """Return the writes of each second after the start."""
     server = Server()
     rng = random.Random(1)  # noqa: S311  jitter
-    kinds = Kinds((NODE_CONFIG,))
-    writers = [
-        StatusWriter(
-            server, kinds, rng, enabled=True, report=lambda _: None, now=lambda: server.now,
-            nodes=lambda: agents,
-        )
-        for _ in range(agents)
-    ]  # fmt: skip
-    due = [rng.random() * SETTLE_SECONDS / 2 for _ in writers]
+    spread = WriteSpread(rng.random, lambda: agents)
+    running = [Agent(server, spread, rng) for _ in range(agents)]
+    due = [rng.random() * SETTLE_SECONDS / 2 for _ in running]
     for second in range(SETTLE_SECONDS + seconds):
         server.now = float(second)
-        for number, writer in enumerate(writers):
+        for number, agent in enumerate(running):
             if due[number] <= second:
-                pause = await writer.step([status(f"node-{number}", second + 1)])
-                due[number] = second + max(1.0, pause or 0.0)
+                pause = await agent.step(status(f"node-{number}", second + 1))
+                due[number] = second + max(1.0, pause)
     return [server.writes.get(second, 0) for second in range(SETTLE_SECONDS, second + 1)]
 
 

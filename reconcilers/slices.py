@@ -2,12 +2,13 @@
 
 Work in slices is a generator that yields after each slice and returns the result. A slice is a number
 of pieces (prefixes, mostly) and not a time: a run is the same on every machine, and small work is one
-slice, which takes one turn of the loop.
+slice, which takes one turn of the loop. Work that waits for a coroutine (`settled`) yields what the
+coroutine waits for: it is awaited as a whole (`cells.hive.rounds.in_slices`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Awaitable, Generator, Iterable, Iterator
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
@@ -59,16 +60,19 @@ def quick(items: Iterable[T], pieces: Pieces) -> Iterator[list[T] | None]:
             yield None
 
 
-def steps(slices: Slices[T]) -> Iterator[T | None]:
-    """Iterate over work in slices: None after each slice, then the result."""
-    yield (yield from slices)
+def settled(answer: T | Awaitable[T]) -> Slices[T]:
+    """Return an answer; one that is a coroutine is waited for."""
+    if isinstance(answer, Awaitable):
+        return (yield from answer.__await__())
+    return answer
 
 
 def finish(slices: Slices[T]) -> T:
-    """Do all slices at one go."""
+    """Do all slices at one go; nothing in them can wait for the event loop."""
     while True:
         try:
-            next(slices)
+            if next(slices) is not None:
+                raise TypeError("work that waits is done at one go")
         except StopIteration as end:
             result: T = end.value
             return result

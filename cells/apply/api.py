@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from cells.api.model import DriftItem, ReconcilerItem
 from cells.api.resource import ApiAction, ApiResource, UnavailableError
 from cells.apply.verification import NotReadyError, VerificationLoop
-from reconcilers.apply import Drift, ReconcilerReport, Runner
+from reconcilers.target import Drift, ReconcilerReport, Runner
 
 
 def reconciler_resource(runner: Runner) -> ApiResource:

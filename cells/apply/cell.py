@@ -13,13 +13,13 @@ from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
 from cells.metrics import MetricsCollector
 from cells.options import ApplyOptions
-from reconcilers.apply import Reconciler, Runner
 from reconcilers.apply.convert import ReceivedRoutes
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
 from reconcilers.apply.route_sets import RouteSets
 from reconcilers.tables import IntentTables
+from reconcilers.target import Reconciler, Runner
 from resources.tables import Tables
 from speaker.api import SpeakerPort
 from statedb import Database

@@ -1,7 +1,9 @@
-"""The job that runs apply rounds: one after each of intent, and one when a retry is due.
+"""The job that runs apply rounds: when a table of a reconciler has changed, and when a retry is due.
 
-A round is level-triggered: it compares, so a lost wake-up or a restart costs nothing but time. The
-first round after all sources have been read opens readiness.
+A round is level-triggered: it compares, so a lost wake-up or a restart costs nothing but time. Objects
+of the cluster that reconcilers read, such as Secrets, wake it after the next round of intent, which
+may keep a password whose Secret is missing. The first round after all sources have been read opens
+readiness.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import asyncio
 import time
 
 import structlog
+from reactivex import operators
 
 from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
@@ -18,9 +21,10 @@ from cells.hive.signal import Signal
 from cells.intent import IntentLoop, IntentTraceLinks
 from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
-from reconcilers.apply import Runner
 from reconcilers.tables import IntentTables
+from reconcilers.target import Runner
 from resources.enumeration import first_of
+from resources.tables import Tables
 from statedb import Database
 
 log = structlog.get_logger("waggle.apply")
@@ -36,6 +40,7 @@ class ApplyLoop:
     def __init__(
         self,
         database: Database,
+        tables: Tables,
         intent_tables: IntentTables,
         intent: IntentLoop,
         trace_links: IntentTraceLinks,
@@ -60,8 +65,9 @@ class ApplyLoop:
         self._runner = runner
         self._statuses = intent_tables.reconcile_statuses.changes(database)
         self._failing: dict[tuple[str, str], str] = {}
-        # Not the Secrets: the intent follows them, and may keep a password that is missing.
-        self._signal = Signal(intent.done)
+        compiled = frozenset(table.name for table in tables.resources)
+        outdated = intent.done.pipe(operators.filter(lambda _: runner.is_outdated()))
+        self._signal = Signal(*runner.wakes(compiled), outdated)
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:
@@ -75,7 +81,7 @@ class ApplyLoop:
         contexts, since = self._trace_links.take()
         began = time.perf_counter()
         parent = contexts[-1] if contexts else None
-        summary = await in_slices(self._runner.slices(loop.time(), parent))
+        summary = await in_slices(self._runner.slices(loop.time, parent))
         if summary.changed:
             self._duration.observe(time.perf_counter() - began)
             self._sessions.poke()

@@ -13,8 +13,8 @@ from cells.apply.loop import ApplyLoop, FirstPass
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.options import ApplyOptions
-from reconcilers.apply import Drift, Runner, Verification
-from reconcilers.apply.verification import SLICE_SECONDS
+from reconcilers.target import Drift, Runner, Verification
+from reconcilers.target.verification import SLICE_SECONDS
 from resources.enumeration import first_of
 
 MAX_LOGGED = 100

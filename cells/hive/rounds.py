@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Generator
-from typing import Final, TypeVar
+from types import coroutine
+from typing import Any, Final, TypeVar
 
 from cells.hive.signal import Signal
 
@@ -26,13 +27,13 @@ round without a change), returns the seconds until the next round if nothing cha
 async def in_slices(slices: Generator[None, None, T]) -> T:
     """Do work in slices, each in a turn of the loop; return the result."""
     with contextlib.closing(slices):
-        while True:
-            try:
-                next(slices)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            await asyncio.sleep(0)
+        return await _in_turns(slices)
+
+
+@coroutine
+def _in_turns(slices: Generator[None, None, T]) -> Generator[Any, Any, T]:
+    # A bare yield is a turn of the loop (as in `asyncio.sleep(0)`); coroutines in it are awaited.
+    return (yield from slices)
 
 
 async def run_rounds(

@@ -19,18 +19,21 @@ from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.options import ReportOptions
+from cells.reconcile import reconcile
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.report.node_objects import NodeObjectReport
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from cells.watch import Watch
 from reconcilers.dialect import Dialect, ObjectStatus
+from reconcilers.model import ObjectRef
 from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
-from reconcilers.report.status_writer import StatusOutcome, StatusWriter
+from reconcilers.report.statuses import Statuses
 from reconcilers.report.write_spread import WriteSpread
 from reconcilers.tables import IntentTables
+from reconcilers.target import Outcome, Runner
 from resources.streams import guarded
 from resources.tables import Tables
 from speaker.api import Event, ListenChanged, SpeakerPort
@@ -110,26 +113,26 @@ class Report:
     async def _write_status(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
             health = self._health.scope("status")
-            status_writer = StatusWriter(
+            statuses = Statuses(
+                self._database,
+                self._table,
                 writer,
                 self._kinds,
-                self._rng,
+                WriteSpread(self._rng.random, self._count_nodes),
                 enabled=self._options.status,
-                report=self._report_status,
                 now=asyncio.get_running_loop().time,
-                nodes=self._count_nodes,
             )
+            runner = Runner(self._database, None, [statuses], self._rng, report=self._report_status)
 
-            async def write(_: float | None) -> float | None:
-                rows = list(self._table.all(self._database.snapshot()))
-                pause = await status_writer.step(rows)
-                if status_writer.failing:
-                    health.degraded(status_writer.message)
+            def report() -> None:
+                (state,) = runner.reports()
+                if state.failure is not None:
+                    key, error = state.failure
+                    health.degraded(f"{ObjectRef(*key)}: {error}; it is retried")
                 else:
-                    health.ok(status_writer.message)
-                return pause
+                    health.ok(statuses.message)
 
-            await run_rounds(Signal(self._table.observable), write)
+            await reconcile(runner, report)
 
     def _count_nodes(self) -> int:
         return self._cluster.nodes
@@ -170,7 +173,7 @@ class Report:
         self._events.record(occurrence, asyncio.get_running_loop().time(), time.time())
         self._recorded.set()
 
-    def _report_status(self, outcome: StatusOutcome) -> None:
+    def _report_status(self, outcome: Outcome) -> None:
         self._writes["status"] += outcome.written
         self._failures["status"] += bool(outcome.error)
         if outcome.recovered:
@@ -179,8 +182,8 @@ class Report:
             log.warning(
                 "status is not written",
                 event_name="report.failed",
-                object=str(outcome.object),
-                reason=outcome.error,
+                object=str(ObjectRef(*outcome.key)),
+                reason=outcome.text,
             )
 
     def _report_event(self, outcome: EventOutcome) -> None:

@@ -20,7 +20,7 @@ from cells.hive import Cell, Settings
 from cells.hive.hive import Hive
 from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
-from reconcilers.apply import Runner
+from reconcilers.target import Runner
 from speaker.server import bound_collections, settle_memory
 from waggle_agent.reload import Reload
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 import msgspec
 
 from reconcilers.apply.convert import import_policy
-from reconcilers.apply.reconciler import Description, ObjectKey, Parts
-from reconcilers.apply.single_value import SingleValue
 from reconcilers.slices import Slices, at_once
 from reconcilers.tables import IntentTables
+from reconcilers.target.reconciler import Description, ObjectKey, Parts
+from reconcilers.target.single_value import SingleValue
 from speaker.api import Import, PeerConfig, SpeakerPort
 from statedb import Database, Snapshot
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from reconcilers.apply.convert import instance_config
-from reconcilers.apply.reconciler import Description, ObjectKey, Parts
-from reconcilers.apply.single_value import SingleValue
 from reconcilers.slices import Slices, at_once
 from reconcilers.tables import IntentTables
+from reconcilers.target.reconciler import Description, ObjectKey, Parts
+from reconcilers.target.single_value import SingleValue
 from speaker.api import InstanceConfig, SpeakerPort
 from statedb import Database, Snapshot
 
@@ -44,11 +44,6 @@ class Instances(SingleValue):
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
         """See `Reconciler`."""
         return self._instances.get(snapshot, key) is not None
-
-    def possible(self, key: ObjectKey) -> bool:
-        """An instance needs no other object."""
-        del key
-        return True
 
     def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
         """An instance is deleted after its peers and its route sets."""

@@ -32,6 +32,12 @@ class Passwords:
         if kind is not None and kind.name not in self._changes:
             self._changes[kind.name] = self._resources.of(kind).changes(self._db)
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of these kinds."""
+        kinds = self._resources.kinds
+        return tuple(kind.table for name in self._changes if (kind := kinds.named(name)))
+
     def changed(self, snapshot: Snapshot) -> Iterator[Peer]:
         """Iterate over the peers whose password is in an object that has changed since then."""
         for kind, changes in self._changes.items():

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from reconcilers.apply.convert import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
 from reconcilers.apply.passwords import Passwords
-from reconcilers.apply.reconciler import Description, ObjectKey, Parts
-from reconcilers.apply.single_value import SingleValue
 from reconcilers.slices import Slices, at_once
 from reconcilers.tables import KEY, IntentTables
+from reconcilers.target.reconciler import Description, ObjectKey, Parts
+from reconcilers.target.single_value import SingleValue
 from resources.tables import Tables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
 from statedb import Database, Snapshot
@@ -18,13 +18,17 @@ from statedb import Database, Snapshot
 class Peers(SingleValue):
     """Objects are ``(instance, peer)``, values `PeerConfig`."""
 
-    description = Description(
-        name="peer",
-        order=40,
-        tables=("instances", "peers", "secrets"),
-        target="speaker",
-        summary="peers: session settings, password, families, the route set that they get",
-    )
+    @property
+    def description(self) -> Description:
+        """See `Reconciler`; the tables are those of the objects with passwords, too."""
+        tables = dict.fromkeys(("instances", "peers", "secrets", *self._passwords.tables))
+        return Description(
+            name="peer",
+            order=40,
+            tables=tuple(tables),
+            target="speaker",
+            summary="peers: session settings, password, families, the route set that they get",
+        )
 
     def __init__(
         self,

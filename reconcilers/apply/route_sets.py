@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TypeAlias
 
 from reconcilers.apply.convert import route_attributes
-from reconcilers.apply.reconciler import Description, ObjectKey, Parts, State
 from reconcilers.slices import Pieces, Slices, quick
 from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
+from reconcilers.target.reconciler import Description, ObjectKey, Parts, State
 from speaker.api import RouteAttributes, SpeakerPort
 from speaker.nlri import Family, prefix_to_text
 from statedb import Database, Snapshot

@@ -17,15 +17,16 @@ from cells.apply.verification import NotReadyError, VerificationLoop
 from cells.declarations import APPLY, SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
+from cells.intent import IntentLoop
 from cells.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
-from reconcilers.apply import Description, Reconciler
 from reconcilers.apply.instances import Instances
-from reconcilers.apply.reconciler import ObjectKey, Parts
 from reconcilers.model import SessionAddress
 from reconcilers.slices import Slices
 from reconcilers.tables import IntentTables
+from reconcilers.target import Description, Reconciler, RoundSummary, Runner
+from reconcilers.target.reconciler import ObjectKey, Parts
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort, StateChanged
 from statedb import Database, Snapshot
 from tests.cells.stand_in_speaker import StandInSpeaker
@@ -352,6 +353,39 @@ class Forwarding(Instances):
 
     def delete(self, key: ObjectKey) -> None:
         del self.entries[key]
+
+
+def test_only_a_change_of_the_intent_makes_a_round(tmp_path: Path) -> None:
+    hive = agent(tmp_path, verify_interval="0")
+    runner, intent = hive.get(Runner), hive.get(IntentLoop)
+    rounds: list[str] = []
+    compiled: list[None] = []
+    intent.done.subscribe(compiled.append)
+    slices = runner.slices
+
+    def counted(*arguments: Any) -> Slices[RoundSummary]:  # noqa: ANN401
+        rounds.append("round")
+        return slices(*arguments)
+
+    runner.slices = counted  # type: ignore[method-assign,assignment]
+
+    def save(name: str, address: str, **labels: str) -> None:
+        value = service(name, address)
+        value["metadata"]["labels"] = labels
+        partial = tmp_path / "partial"
+        partial.write_text(json.dumps(value))
+        partial.rename(tmp_path / "manifests" / f"Service-{name}.json")
+
+    async def scenario() -> None:
+        rounds.clear()
+        compiled.clear()
+        save("other", "198.51.100.11")
+        await until(lambda: bool(compiled))
+        save("web", "198.51.100.12", expose="true")
+        await until(lambda: bool(rounds))
+        assert rounds == ["round"]
+
+    running(hive, scenario)
 
 
 def test_another_cell_contributes_a_reconciler_with_another_target(

@@ -125,7 +125,7 @@ def test_an_agent_imports_no_cell_that_is_off() -> None:
         *OF_OPERATOR_CELLS,
         *("cells.manifests", "resources.manifests", "asyncinotify"),
         *("cells.kubernetes", "cells.node_source", "resources.kubernetes", "kubernetes_asyncio"),
-        *("reconcilers.operator", "reconcilers.report.status_writer"),
+        *("reconcilers.operator", "reconcilers.report.statuses"),
         *("opentelemetry.sdk", "opentelemetry.exporter", "pyroute2", "resources.host.netlink"),
     ]
     assert below(found, *off) == []

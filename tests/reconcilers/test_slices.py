@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from reconcilers.apply.runner import SLICE_PARTS
 from reconcilers.frrk8s import exports
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
@@ -14,6 +13,7 @@ from reconcilers.frrk8s.single import routers
 from reconcilers.intent.route_rows import RouteRows
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.slices import SLICE_PIECES, Pieces, Slices, finish
+from reconcilers.target.runner import SLICE_PARTS
 from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 
@@ -87,7 +87,7 @@ def test_a_small_change_is_one_slice(agent: AgentInMemory) -> None:
     for number in range(40):
         agent.write([large(20 * (number % 5))])
         assert list(agent.compiler.slices()) == []
-        assert list(agent.runner.slices(agent.network.now)) == []
+        assert list(agent.runner.slices(lambda: agent.network.now)) == []
 
 
 def test_an_object_with_many_prefixes_is_compiled_in_slices(
@@ -120,7 +120,7 @@ def test_the_slices_of_many_routes_are_calls_of_the_speaker(agent: AgentInMemory
     agent.compiler.run()
     agent.speaker.take()
     largest = 0
-    for _ in agent.runner.slices(agent.network.now):
+    for _ in agent.runner.slices(lambda: agent.network.now):
         calls = [call for call in agent.speaker.take() if call[0] == "update_routes"]
         largest = max([largest, *(len(changed) for _, _, changed in calls)])
         assert sum(len(changed) for _, _, changed in calls) <= SLICE_PARTS
@@ -144,14 +144,14 @@ def test_a_peer_is_moved_to_a_new_set_once_it_is_complete(agent: AgentInMemory) 
     # The neighbours part: one of them gets another set, with the small object's route alone.
     agent.write([large(COUNT)])
     agent.compiler.run()
-    for _ in agent.runner.slices(agent.network.now):
+    for _ in agent.runner.slices(lambda: agent.network.now):
         assert min(routes()) >= 1
     assert sorted(routes()) == [1, COUNT + 1]
     agent.network.run(1)
     # They are advertised the same again: one of them is moved to the set of the other one.
     agent.remove(large(0))
     agent.compiler.run()
-    for _ in agent.runner.slices(agent.network.now):
+    for _ in agent.runner.slices(lambda: agent.network.now):
         assert min(routes()) >= 1
     assert routes() == [1, 1]
 
@@ -163,7 +163,7 @@ def test_an_object_with_many_prefixes_goes_in_slices(agent: AgentInMemory) -> No
     agent.compiler.run()
     agent.speaker.take()
     turns = []
-    slices = agent.runner.slices(agent.network.now)
+    slices = agent.runner.slices(lambda: agent.network.now)
     for _ in slices:
         turns.append([name for name, *_ in agent.speaker.take()])
         assert agent.runner.applied is None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from reconcilers.apply import Runner
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
-from reconcilers.apply.reconciler import Reconciler
 from reconcilers.apply.route_sets import RouteSets
 from reconcilers.tables import IntentTables
+from reconcilers.target import Runner
+from reconcilers.target.reconciler import Reconciler
 from resources.tables import Tables
 from speaker.api import SpeakerPort
 from statedb import Database

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reconcilers.apply import Reconciler, RoundSummary, Runner
 from reconcilers.dialect import Dialect
+from reconcilers.target import Reconciler, RoundSummary, Runner
 from speaker.api import PeerConfig
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_text
 from tests.reconcilers.build import service, usual

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,7 +16,7 @@ from reconcilers.metallb.isolation import MetalLBRelations
 from reconcilers.metallb.node import PIECES_OF_REASON, NodeObjects, isolated, peer_rules
 from reconcilers.metallb.rules import node_rules
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import SLICE_PIECES, Pieces, finish, steps
+from reconcilers.slices import SLICE_PIECES, Pieces, Slices, finish
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.metallb import kinds
 from tests.reconcilers.frrk8s.build import resolve
@@ -24,7 +24,13 @@ from tests.reconcilers.metallb.build import MetalLBNode
 from tests.reconcilers.metallb.objects import NAMESPACE, advertisement, peer, pool, profile, rows
 
 Objects = list[dict[str, Any]]
+T = TypeVar("T")
 FEW, MANY = 200, 800
+
+
+def steps(slices: Slices[T]) -> Iterator[T | None]:
+    """Iterate over work in slices: None after each slice, then the result."""
+    yield (yield from slices)
 
 
 def pools(count: int) -> Objects:

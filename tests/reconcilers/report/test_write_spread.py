@@ -11,11 +11,9 @@ import pytest
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import EventCorrelator, Occurrence, Regarding
-from reconcilers.report.status_writer import StatusWriter
 from reconcilers.report.write_spread import WriteSpread
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
-from tests.reconcilers.report.test_status_writer import Api, run
-from tests.support.kinds import KINDS
+from tests.reconcilers.report.test_statuses import Api, Run, run
 
 NODES = 5000
 
@@ -32,46 +30,38 @@ def status(routes: int, state: str = "established") -> ObjectStatus:
     )
 
 
-class Agent:
-    """A status writer, and a status that changes when the test wants it to."""
+class Agent(Run):
+    """The reconciler of statuses, and a status that changes when the test wants it to."""
 
     def __init__(self, *, nodes: int = 1, seed: int = 1) -> None:
-        self.api = Api()
+        super().__init__(Api(), nodes=nodes, seed=seed)
         self.row = status(0)
-        self.writer = StatusWriter(
-            self.api,
-            KINDS,
-            random.Random(seed),  # noqa: S311
-            enabled=True,
-            report=lambda _: None,
-            now=lambda: asyncio.get_running_loop().time(),
-            nodes=lambda: nodes,
-        )
 
-    async def until(self, end: float, *, churn: bool = False) -> None:
+    async def pass_until(self, end: float, *, churn: bool = False) -> None:
         """Step each second; with ``churn`` the number of routes changes each time."""
         loop = asyncio.get_running_loop()
         while loop.time() < end:
             if churn:
                 self.row = status(int(loop.time()) + 1)
-            await self.writer.step([self.row])
+            await self.step()
             await asyncio.sleep(1)
 
     @property
     def writes(self) -> list[float]:
         """The times of the writes."""
-        return self.api.times("patch")
+        times: list[float] = self.api.times("patch")
+        return times
 
 
 def test_a_state_is_written_at_once_and_numbers_alone_at_most_every_minute() -> None:
     async def scenario() -> None:
         agent = Agent()
-        await agent.until(300, churn=True)
+        await agent.pass_until(300, churn=True)
         assert 4 <= len(agent.writes) <= 6
         assert all(after - before >= 60 for before, after in pairwise(agent.writes[1:]))
         agent.row = status(1000, "idle")
         began = asyncio.get_running_loop().time()
-        await agent.until(began + 6)
+        await agent.pass_until(began + 6)
         assert agent.writes[-1] - began <= 5
 
     run(scenario)
@@ -80,13 +70,13 @@ def test_a_state_is_written_at_once_and_numbers_alone_at_most_every_minute() -> 
 def test_a_number_that_becomes_or_was_zero_is_written_after_a_moment() -> None:
     async def scenario() -> None:
         agent = Agent(nodes=20)
-        await agent.until(10)
+        await agent.pass_until(10)
         agent.row = status(7)
-        await agent.until(200)
+        await agent.pass_until(200)
         assert len(agent.writes) == 2
         assert agent.writes[1] <= 12
         agent.row = status(0)
-        await agent.until(220)
+        await agent.pass_until(220)
         assert len(agent.writes) == 3
 
     run(scenario)
@@ -96,13 +86,13 @@ def test_the_numbers_after_a_change_of_state_are_written_within_a_minute_or_so()
     async def scenario() -> None:
         agent = Agent(nodes=NODES)
         agent.row = status(3)
-        await agent.until(1000)
+        await agent.pass_until(1000)
         assert len(agent.writes) == 1
         agent.row = status(200)
-        await agent.until(1400)
+        await agent.pass_until(1400)
         assert len(agent.writes) == 2
         agent.row = status(201)
-        await agent.until(2600)
+        await agent.pass_until(2600)
         assert len(agent.writes) == 2
 
     run(scenario)
@@ -115,16 +105,16 @@ def test_the_changes_of_many_services_are_one_write_of_a_node(
     async def scenario() -> None:
         agent = Agent(nodes=nodes)
         agent.row = status(100)
-        await agent.until(400)  # the numbers after the first state
+        await agent.pass_until(400)  # the numbers after the first state
         agent.row = status(101)
-        await agent.until(1000)
+        await agent.pass_until(1000)
         known = len(agent.writes)
         for number in range(20):
             agent.row = status(102 + number)
-            await agent.until(1001.0 + number)
-        await agent.until(1000.0 + least - 1)
+            await agent.pass_until(1001.0 + number)
+        await agent.pass_until(1000.0 + least - 1)
         assert len(agent.writes) - known <= 1
-        await agent.until(1021.0 + most)
+        await agent.pass_until(1021.0 + most)
         assert len(agent.writes) - known == 1
 
     run(scenario)

@@ -8,19 +8,24 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from cells.hive.rounds import in_slices
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
-from reconcilers.report.status_writer import (
+from reconcilers.report.statuses import (
     LONGEST_RETRY_SECONDS,
     READ_INTERVAL_SECONDS,
     WRITE_INTERVAL_SECONDS,
-    StatusOutcome,
-    StatusWriter,
+    StatusClient,
+    Statuses,
 )
+from reconcilers.report.write_spread import WriteSpread
+from reconcilers.target import Outcome, Runner
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from resources.metav1 import Condition
+from resources.row_updates import replace_all
+from statedb import Database, Index, Table
 from tests.support import looptime
 from tests.support.kinds import KINDS
 
@@ -87,24 +92,46 @@ def row(asn: int = 65001, *, uid: str = "u", error: bool = False, at: str = "t1"
 
 
 class Run:
-    """A status writer over some virtual time; the row is changed by the test."""
+    """The reconciler of statuses over some virtual time; the row is changed by the test."""
 
-    def __init__(self, api: Api, *, enabled: bool = True) -> None:
-        self.api = api
-        self.outcomes: list[StatusOutcome] = []
+    def __init__(
+        self, api: StatusClient, *, enabled: bool = True, nodes: int = 1, seed: int = 1
+    ) -> None:
+        rng = random.Random(seed)  # noqa: S311
+        self.api: Any = api
+        self.outcomes: list[Outcome] = []
         self.row: ObjectStatus | None = row()
-        self.writer = StatusWriter(
+        self._db = Database()
+        self._table: Table[ObjectStatus] = self._db.table(
+            "object-statuses", Index("key", lambda row: str(row.object))
+        )
+        self.statuses = Statuses(
+            self._db,
+            self._table,
             api,
             KINDS,
-            random.Random(1),  # noqa: S311
+            WriteSpread(rng.random, lambda: nodes),
             enabled=enabled,
-            report=self.outcomes.append,
             now=lambda: asyncio.get_running_loop().time(),
         )
+        self.runner = Runner(self._db, None, [self.statuses], rng, report=self.outcomes.append)
 
     @property
-    def failures(self) -> list[StatusOutcome]:
+    def failures(self) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.error]
+
+    @property
+    def failure(self) -> str:
+        (report,) = self.runner.reports()
+        return "" if report.failure is None else report.failure[1]
+
+    async def step(self) -> float | None:
+        """Do a round; returns the seconds until the next one."""
+        with self._db.write(self._table) as txn:
+            replace_all(txn, self._table, [] if self.row is None else [self.row])
+        now = asyncio.get_running_loop().time
+        summary = await in_slices(self.runner.slices(now))
+        return None if summary.retry_at is None else summary.retry_at - now()
 
     async def until(self, end: float, change: Callable[[float], None] | None = None) -> None:
         """Step when the job requests it, or each 0.1 s where the status changes all the time."""
@@ -112,7 +139,7 @@ class Run:
         while loop.time() < end:
             if change is not None:
                 change(loop.time())
-            pause = await self.writer.step([] if self.row is None else [self.row])
+            pause = await self.step()
             wait = end - loop.time() if pause is None else pause
             await asyncio.sleep(min(wait, 0.1) if change is not None else min(wait, end))
 
@@ -182,16 +209,15 @@ def test_f01_an_api_server_down_for_a_day_gets_few_requests_and_then_the_status(
         requests = len(job.api.calls) - before
         longest = LONGEST_RETRY_SECONDS
         assert 86400 / (longest + WRITE_INTERVAL_SECONDS) < requests < 86400 / (longest / 2) + 10
-        assert job.writer.failing
-        assert "CiliumBGPNodeConfig/n1: cannot reach https://x: refused" in job.writer.message
+        assert job.failure == "cannot reach https://x: refused"
         assert len(job.failures) == requests
         assert [outcome.repeated for outcome in job.failures[:3]] == [False, True, True]
         job.api.fails = None
         job.row = row(65099)
         await job.until(86400 + 2 * LONGEST_RETRY_SECONDS)
         assert job.api.status["bgpInstances"][0]["localASN"] == 65099
-        assert [outcome.recovered for outcome in job.outcomes[-2:]] == [True, False]
-        assert not job.writer.failing
+        assert [(o.written, o.recovered) for o in job.outcomes[-1:]] == [(True, True)]
+        assert not job.failure
 
     run(scenario)
 
@@ -201,7 +227,7 @@ def test_a_forbidden_request_names_verb_and_resource() -> None:
         job = Run(Api())
         job.api.fails = StatusError(403, "User cannot")
         await job.until(1)
-        assert "may not get ciliumbgpnodeconfigs: User cannot" in job.writer.message
+        assert job.failure == "may not get ciliumbgpnodeconfigs: User cannot"
 
     run(scenario)
 
@@ -223,8 +249,8 @@ def test_without_a_node_config_in_the_api_server_no_request_is_sent() -> None:
         for nothing, text in texts.items():
             job.row = nothing
             await job.until(asyncio.get_running_loop().time() + 100)
-            assert job.writer.message.endswith(text)
-            assert not job.writer.failing
+            assert job.statuses.message.endswith(text)
+            assert not job.failure
         assert job.api.calls == []
 
     run(scenario)
@@ -241,7 +267,7 @@ def test_the_status_of_a_recreated_node_config_is_written_again() -> None:
         job.api.object = None
         job.row = row(65002, uid="u2")
         await job.until(60)
-        assert job.writer.failing or job.api.status is None
+        assert job.failure or job.api.status is None
 
     run(scenario)
 
@@ -270,7 +296,7 @@ def test_c51_with_the_status_report_off_the_status_is_cleared_once() -> None:
         assert on.api.bodies[-1] == {"status": None}
         assert on.api.status is None
         assert len(on.api.times("patch")) == 2
-        assert "switched off" in off.writer.message
+        assert "switched off" in off.statuses.message
         # Where there is none, nothing is written at all.
         again = Run(on.api, enabled=False)
         await again.until(200)

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.apply.queue import FIRST_RETRY_SECONDS
-from reconcilers.apply.runner import SLICE_PARTS
 from reconcilers.model import ReconcileStatus
+from reconcilers.target.reconciler import Pace
+from reconcilers.target.runner import SLICE_PARTS
 from speaker.api import PeerConfig
 from speaker.engine.inputs import SetPeer, UpdateRoutes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
@@ -246,7 +246,7 @@ def test_the_pause_before_a_retry_doubles_up_to_half_a_minute() -> None:
         pauses.append(summary.retry_at - now)
         now = summary.retry_at
     for number, pause in enumerate(pauses):
-        expected = min(30.0, FIRST_RETRY_SECONDS * 2**number)
+        expected = min(30.0, Pace().first_retry * 2**number)
         assert 0.75 * expected <= pause <= 1.25 * expected
 
 
@@ -350,7 +350,7 @@ def test_the_pause_before_a_failed_listing_is_retried_doubles(
         pauses.append(summary.retry_at - now)
         now = summary.retry_at
     for number, pause in enumerate(pauses):
-        assert 0.75 * 2**number <= pause / FIRST_RETRY_SECONDS <= 1.25 * 2**number
+        assert 0.75 * 2**number <= pause / Pace().first_retry <= 1.25 * 2**number
 
 
 def unreadable(applied: Applied, reconciler: str, method: str, name: str) -> None:

@@ -1,7 +1,9 @@
 """Runs reconcilers in their order: one snapshot per round, one status per object, retries.
 
 A round is level-triggered: it compares the desired state with what the targets hold, so a lost wake-up
-costs nothing but time. It costs what has changed: only changed objects and parts are compared.
+costs nothing but time. It costs what has changed: only changed objects and parts are compared. A round
+on asynchronous targets is awaited, one request after the other; each object is written at the time
+that the pace of its reconciler permits.
 
 1. Objects that shall not exist are deleted, in the opposite order: peers before their route sets, route
    sets before their instance. One that another object of the target still uses is kept.
@@ -28,11 +30,12 @@ import msgspec
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import SpanContext
+from reactivex import Observable
 
-from reconcilers.apply.queue import Queue
-from reconcilers.apply.reconciler import Description, ObjectKey, Part, Reconciler, State
 from reconcilers.model import ReconcileStatus
-from reconcilers.slices import Pieces, Slices, finish, steps
+from reconcilers.slices import Pieces, Slices, finish, settled
+from reconcilers.target.queue import Outcome, Queue
+from reconcilers.target.reconciler import Description, ObjectKey, Part, Reconciler, State
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
@@ -54,7 +57,7 @@ class RoundSummary(msgspec.Struct, frozen=True):
     errors: int
     """Objects that fail at present, and listings."""
     retry_at: float | None
-    """When a failed object is due again, on the clock of `Runner.run`."""
+    """When an object is due that failed or that waits, on the clock of the round."""
 
 
 class ReconcilerReport(msgspec.Struct, frozen=True):
@@ -72,6 +75,8 @@ class ReconcilerReport(msgspec.Struct, frozen=True):
     """Duration of that work."""
     drifted: int
     """Parts that verifications have found to differ, since the start."""
+    failure: tuple[ObjectKey, str] | None = None
+    """The first object that fails, with its error."""
 
 
 class _Run(msgspec.Struct):
@@ -85,7 +90,9 @@ class _Run(msgspec.Struct):
 class _Work:
     """The objects of one reconciler that a round has to reconcile."""
 
-    def __init__(self, queue: Queue, snapshot: Snapshot, keys: list[ObjectKey], now: float) -> None:
+    def __init__(
+        self, queue: Queue, snapshot: Snapshot, keys: list[ObjectKey], now: Callable[[], float]
+    ) -> None:
         self.queue = queue
         self.wanted: list[ObjectKey] = []
         self.unwanted: list[ObjectKey] = []
@@ -110,17 +117,19 @@ class Runner:
     def __init__(
         self,
         db: Database,
-        statuses: Table[ReconcileStatus],
+        statuses: Table[ReconcileStatus] | None,
         reconcilers: Iterable[Reconciler],
         rng: random.Random | None = None,
         wall_clock: Callable[[], float] = time.time,
+        report: Callable[[Outcome], None] = lambda _: None,
     ) -> None:
+        """``statuses`` is None where no other part reads them; ``report`` receives outcomes."""
         rng = rng or random.Random()  # noqa: S311  jitter, no secret
         self._db = db
         self._table = statuses
         self._wall_clock = wall_clock
         self.queues = [
-            Queue(reconciler, rng)
+            Queue(reconciler, rng, report)
             for reconciler in sorted(reconcilers, key=lambda one: one.description.order)
         ]
         """One per reconciler, in their order."""
@@ -128,36 +137,55 @@ class Runner:
         """The snapshot of the last complete round; the targets hold it, except for owed objects."""
         self._pieces = Pieces(SLICE_PARTS)
         self._runs = {queue.name: _Run() for queue in self.queues}
+        self._tables = {table.name: table for table in db.tables}
+        self._revisions: dict[str, int] = {}
+        """Of the declared tables, as of the last round."""
+
+    def wakes(self, but: Collection[str] = ()) -> tuple[Observable[Any], ...]:
+        """Return what makes a round due: the tables and streams of the reconcilers, ``but`` some."""
+        streams = [queue.reconciler.description.stream for queue in self.queues]
+        of_tables = [table.observable for table in self._declared() if table.name not in but]
+        return (*of_tables, *(stream for stream in streams if stream is not None))
+
+    def is_outdated(self) -> bool:
+        """True if a declared table has changed since the last round."""
+        return self._revisions != self._revisions_of(self._db.snapshot())
+
+    def _declared(self) -> list[Table[Any]]:
+        queues = self.queues
+        names = {name: None for q in queues for name in q.reconciler.description.tables}
+        return [self._tables[name] for name in names if name in self._tables]
+
+    def _revisions_of(self, snapshot: Snapshot) -> dict[str, int]:
+        return {table.name: table.revision(snapshot) for table in self._declared()}
 
     def run(self, now: float, parent: SpanContext | None = None) -> RoundSummary:
         """Do one round at one go; ``now``: monotonic seconds, ``parent``: the span that caused it."""
-        return finish(self.slices(now, parent))
+        return finish(self.slices(lambda: now, parent))
 
-    def slices(self, now: float, parent: SpanContext | None = None) -> Slices[RoundSummary]:
+    def slices(
+        self, now: Callable[[], float], parent: SpanContext | None = None
+    ) -> Slices[RoundSummary]:
         """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
+        self._revisions = self._revisions_of(snapshot)
+        self.applied = None
         changed = False
         for queue in self.queues:
-            for done in steps(queue.take(snapshot, now)):
-                if done is None:
-                    self.applied = None
-                    yield
-                else:
-                    changed |= done
+            changed |= yield from queue.take(snapshot, now)
         self._pieces.begin()
         long = self._pieces.fill_slice(sum(queue.changed_parts for queue in self.queues))
         if long:
-            self.applied = None
             yield
-        due = [(queue, queue.due(now)) for queue in self._ready_queues()]
+        began = now()
+        due = [(queue, queue.due(began)) for queue in self._ready_queues()]
         if any(keys for _, keys in due):
-            self.applied = None
             with _span("apply.round", parent):
                 changed |= yield from self._reconcile(snapshot, due, now, long=long)
         self.applied = snapshot
         self.write_statuses()
         complete = all(queue.listed for queue in self.queues)
-        return RoundSummary(changed, complete, self._error_count(), self._next_retry())
+        return RoundSummary(changed, complete, self._error_count(), self._next_due())
 
     def _ready_queues(self) -> list[Queue]:
         """Return the queues up to the first one of each target that was never listed."""
@@ -181,6 +209,7 @@ class Runner:
                 last_run=self._runs[queue.name].at,
                 seconds=self._runs[queue.name].seconds,
                 drifted=self._runs[queue.name].drifted,
+                failure=queue.failure,
             )
             for queue in self.queues
         ]
@@ -189,28 +218,18 @@ class Runner:
         """Add to the drift of a reconciler."""
         self._runs[name].drifted += parts
 
-    def _attempt(self, queue: Queue, key: ObjectKey, now: float, work: Callable[[], None]) -> bool:
-        """Do something for an object and record its status; returns whether it succeeded."""
-        # Whatever interrupts the work, the object is compared whole the next time.
-        queue.owe_whole(key)
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001  an error is the status of its object
-            queue.failed(key, error, now)
-            return False
-        return True
-
     def write_statuses(self) -> None:
         """Write the statuses that changed, in one transaction."""
         if not any(queue.written for queue in self.queues):
             return
-        with self._db.write(self._table) as txn:
-            for queue in self.queues:
-                for key, status in queue.written.items():
-                    if status is None:
-                        self._table.delete(txn, (queue.name, "/".join(key)))
-                    else:
-                        self._table.upsert(txn, status)
+        if self._table is not None:
+            with self._db.write(self._table) as txn:
+                for queue in self.queues:
+                    for key, status in queue.written.items():
+                        if status is None:
+                            self._table.delete(txn, (queue.name, "/".join(key)))
+                        else:
+                            self._table.upsert(txn, status)
         for queue in self.queues:
             queue.written = {}
 
@@ -220,7 +239,7 @@ class Runner:
         self,
         snapshot: Snapshot,
         due: list[tuple[Queue, list[ObjectKey]]],
-        now: float,
+        now: Callable[[], float],
         *,
         long: bool,
     ) -> Slices[bool]:
@@ -248,38 +267,52 @@ class Runner:
         return left < sum(len(keys) for _, keys in due)
 
     def _delete(
-        self, queue: Queue, keys: list[ObjectKey], now: float, *, long: bool
+        self, queue: Queue, keys: list[ObjectKey], now: Callable[[], float], *, long: bool
     ) -> Slices[list[ObjectKey]]:
         """Delete objects, each in a slice of a long round; returns those that are still used."""
         reconciler = queue.reconciler
         present = set()
         for key in keys:
-            exists = _check(queue, key, now, lambda key: reconciler.actual(key, ()) is not None)
+            if queue.is_paused(now()):
+                return []
+            try:
+                exists = (yield from settled(reconciler.actual(key, ()))) is not None
+            except Exception as error:  # noqa: BLE001  an error is the status of its object
+                queue.failed(key, error, now())
+                continue
             if exists:
                 present.add(key)
-            elif exists is not None:
+            else:
                 queue.gone(key)
         used = _still_used(queue, present, now)
         for key in sorted(present):
-            if (is_used := used.get(key)) is None:
+            if (is_used := used.get(key)) is None or queue.is_paused(now()):
                 continue
             if is_used:
                 # Its parts are not followed meanwhile.
                 queue.forget(key)
                 continue
-            if self._attempt(queue, key, now, functools.partial(reconciler.delete, key)):
-                queue.gone(key)
+            # Whatever interrupts the work, the object is compared whole the next time.
+            queue.owe_whole(key)
+            try:
+                yield from settled(reconciler.delete(key))
+            except Exception as error:  # noqa: BLE001  an error is the status of its object
+                queue.failed(key, error, now())
+            else:
+                queue.gone(key, written=True)
             if long:
                 yield
         return sorted(key for key, is_used in used.items() if is_used)
 
     def _update(
-        self, snapshot: Snapshot, queue: Queue, keys: list[ObjectKey], now: float
+        self, snapshot: Snapshot, queue: Queue, keys: list[ObjectKey], now: Callable[[], float]
     ) -> Slices[list[ObjectKey]]:
         """Create and change objects; returns those that another object is missing for."""
         reconciler = queue.reconciler
         waiting = []
         for key in keys:
+            if queue.is_paused(now()):
+                break
             possible = _check(queue, key, now, reconciler.possible)
             if not possible:
                 if possible is not None:
@@ -289,17 +322,17 @@ class Runner:
             # Whatever interrupts the work, the object is compared whole the next time.
             queue.owe_whole(key)
             try:
-                yield from _make_equal(reconciler, snapshot, key, parts, self._pieces)
+                written = yield from _make_equal(reconciler, snapshot, key, parts, self._pieces)
             except Exception as error:  # noqa: BLE001  an error is the status of its object
-                queue.failed(key, error, now)
+                queue.failed(key, error, now())
             else:
-                queue.done(key)
+                queue.done(key, now(), written=written)
             if self._pieces.fill_slice(OBJECT_PARTS):
                 yield
         return waiting
 
-    def _next_retry(self) -> float | None:
-        times = [queue.next_retry() for queue in self.queues]
+    def _next_due(self) -> float | None:
+        times = [queue.next_due() for queue in self.queues]
         return min((time for time in times if time is not None), default=None)
 
     def _error_count(self) -> int:
@@ -314,17 +347,19 @@ def difference(desired: State, actual: State) -> dict[Part, Any]:
 
 
 def _check(
-    queue: Queue, key: ObjectKey, now: float, check: Callable[[ObjectKey], bool]
+    queue: Queue, key: ObjectKey, now: Callable[[], float], check: Callable[[ObjectKey], bool]
 ) -> bool | None:
     """Read a fact about an object; None if the read failed, which is the object's status then."""
     try:
         return check(key)
     except Exception as error:  # noqa: BLE001  an error is the status of its object
-        queue.failed(key, error, now)
+        queue.failed(key, error, now())
         return None
 
 
-def _still_used(queue: Queue, keys: Collection[ObjectKey], now: float) -> dict[ObjectKey, bool]:
+def _still_used(
+    queue: Queue, keys: Collection[ObjectKey], now: Callable[[], float]
+) -> dict[ObjectKey, bool]:
     """Return whether objects are still used, without those whose check failed."""
     if not keys:
         return {}
@@ -345,8 +380,8 @@ def _make_equal(
     key: ObjectKey,
     parts: Collection[Part] | None,
     pieces: Pieces,
-) -> Slices[None]:
-    """Update some parts of an object, or create it with all of them.
+) -> Slices[bool]:
+    """Update some parts of an object, or create it with all of them; True if anything differed.
 
     One call of the target makes up to `SLICE_PARTS` changes.
     """
@@ -355,18 +390,19 @@ def _make_equal(
         found = yield from _all_parts(reconciler, snapshot, key, pieces)
     rest = iter(found)
     some = list(islice(rest, SLICE_PARTS))
+    written = False
     while True:
-        actual = reconciler.actual(key, some)
+        actual = yield from settled(reconciler.actual(key, some))
         if actual is None and parts is not None:
-            yield from _make_equal(reconciler, snapshot, key, None, pieces)
-            return
+            return (yield from _make_equal(reconciler, snapshot, key, None, pieces))
         changes = difference(reconciler.desired(snapshot, key, some), actual or {})
         if changes or actual is None:
-            reconciler.update(key, changes)
+            written = True
+            yield from settled(reconciler.update(key, changes))
         full = pieces.fill_slice(len(some))
         some = list(islice(rest, SLICE_PARTS))
         if not some:
-            return
+            return written
         if full:
             yield
 

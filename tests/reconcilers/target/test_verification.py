@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.apply import Drift, Verification
-from reconcilers.apply.verification import PIECE_PARTS
 from reconcilers.model import Attributes, Route
+from reconcilers.target import Drift, Verification
+from reconcilers.target.verification import PIECE_PARTS
 from speaker.api import InstanceConfig, PeerConfig, RouteAttributes
 from speaker.engine.inputs import (
     Input,

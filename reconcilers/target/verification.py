@@ -3,7 +3,8 @@
 Rounds compare what has changed. This compares the rest, in slices of a few milliseconds between which
 rounds go on: each comparison reads the snapshot that the last round has applied, so that a change
 between two slices is not a difference. Objects that are owed (failed, or waiting for another object)
-are left to the rounds, and so are those of a reconciler that cannot list them.
+are left to the rounds, and so are those of a reconciler that cannot list them. Rounds compare the whole
+of a target that answers with coroutines, at the pace of its reconciler (`Pace.compare`, `list_again`).
 
 What differs is *drift*: it is repaired at once, in the order of the reconcilers, and reported once per
 object. Objects that should not exist are deleted at the end, in the opposite order.
@@ -13,14 +14,14 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from reconcilers.apply.queue import LISTING, Queue
-from reconcilers.apply.reconciler import WHOLE, ObjectKey, Part, Reconciler, State
-from reconcilers.apply.runner import Runner, difference
+from reconcilers.target.queue import LISTING, Queue
+from reconcilers.target.reconciler import WHOLE, Answer, ObjectKey, Part, Reconciler, State
+from reconcilers.target.runner import Runner, difference
 from statedb import Snapshot
 
 SLICE_SECONDS: Final = 0.005
@@ -53,7 +54,8 @@ class Drift(msgspec.Struct, frozen=True):
         return self.missing + self.unexpected + self.different
 
 
-Listing: TypeAlias = Callable[[], Iterable[ObjectKey]]
+T = TypeVar("T")
+Listing: TypeAlias = Callable[[], Answer[Iterable[ObjectKey]]]
 Work: TypeAlias = Callable[[Queue, ObjectKey, Snapshot], Iterator[Drift | None]]
 
 
@@ -110,7 +112,7 @@ class Verification:
         if not queue.current:
             return
         try:
-            keys = list(listing())
+            keys = list(_given(listing()))
         except Exception as error:  # noqa: BLE001  an error is the status of the listing
             queue.listing_failed(error, self._now())
             yield Drift(queue.name, "/".join(LISTING), error=queue.failing[LISTING].error)
@@ -144,7 +146,7 @@ class Verification:
             or not reconciler.possible(key)
         ):
             return
-        actual = reconciler.actual(key, piece)
+        actual = _given(reconciler.actual(key, piece))
         desired = reconciler.desired(snapshot, key, piece)
         changes = difference(desired, actual or {})
         if actual is not None and not changes:
@@ -153,7 +155,7 @@ class Verification:
         # Whatever interrupts the repair, rounds compare the object whole.
         queue.owe_whole(key)
         reconciler.update(key, changes)
-        queue.done(key)
+        queue.done(key, self._now())
 
     def _prune(self, queue: Queue, key: ObjectKey, snapshot: Snapshot) -> Iterator[Drift | None]:
         """Delete an object that should not exist, after its parts, piece by piece."""
@@ -164,7 +166,7 @@ class Verification:
                 return
             unexpected, removed = 1, 0
             for piece in reconciler.pieces(snapshot, key, PIECE_PARTS):
-                held = reconciler.actual(key, piece) or {}
+                held = _given(reconciler.actual(key, piece)) or {}
                 if held and WHOLE not in held:
                     removed += len(held)
                     unexpected = removed
@@ -190,7 +192,7 @@ class Verification:
             and queue.current
             and key not in queue.owed
             and not reconciler.wanted(snapshot, key)
-            and reconciler.actual(key, ()) is not None
+            and _given(reconciler.actual(key, ())) is not None
             and not reconciler.still_used((key,))
         )
 
@@ -198,6 +200,12 @@ class Verification:
         """Record the error of an object for the rounds; returns its text."""
         queue.failed(key, error, self._now())
         return queue.failing[key].error
+
+
+def _given(answer: Answer[T]) -> T:
+    if isinstance(answer, Awaitable):
+        raise TypeError("a target that answers with coroutines is verified")
+    return answer
 
 
 class _Comparison:

@@ -1,0 +1,28 @@
+"""Reconcilers for any target: what one is, and the runner that is the same for all of them.
+
+* `reconciler`: desired state, actual state, operations, pace; `single_value` for objects of one value
+* `queue`, `runner`: objects that are due, retries, statuses; one round over all reconcilers
+* `verification`: the full comparison with what a target holds
+
+It knows no target. `reconcilers.apply` has the reconcilers of the speaker, `reconcilers.report` and
+`reconcilers.operator` those of the API server.
+"""
+
+from reconcilers.target.queue import Outcome
+from reconcilers.target.reconciler import Description, NotNow, Pace, ReconcileError, Reconciler
+from reconcilers.target.runner import ReconcilerReport, RoundSummary, Runner
+from reconcilers.target.verification import Drift, Verification
+
+__all__ = [
+    "Description",
+    "Drift",
+    "NotNow",
+    "Outcome",
+    "Pace",
+    "ReconcileError",
+    "Reconciler",
+    "ReconcilerReport",
+    "RoundSummary",
+    "Runner",
+    "Verification",
+]

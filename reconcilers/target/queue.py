@@ -1,0 +1,267 @@
+"""The objects of one reconciler that are due, that wait, or that failed and are retried later."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from reconcilers.model import ReconcileStatus
+from reconcilers.slices import Slices, settled
+from reconcilers.target.reconciler import NotNow, ObjectKey, Part, Parts, ReconcileError, Reconciler
+from statedb import Snapshot
+
+LISTING: Final[ObjectKey] = ("*",)
+"""Stands for all objects in the status of a listing that failed."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A write, a failure of an object or of the listing, or the first success after a failure."""
+
+    reconciler: str
+    key: ObjectKey
+    written: bool = False
+    recovered: bool = False
+    """True if the attempt before failed, and this one did not."""
+    error: Exception | None = None
+    text: str = ""
+    """The error for people; empty for a success."""
+    repeated: bool = False
+    """True if the attempt before failed with the same text."""
+    attempts: int = 0
+    """Failures since the last success, this one included."""
+    retry_in: float = 0.0
+    """Seconds until the next attempt."""
+
+
+class Queue:
+    """One reconciler's objects: what is owed, and the status of each.
+
+    An object stays in `owed` until it has been reconciled, whatever interrupts that.
+    """
+
+    def __init__(
+        self, reconciler: Reconciler, rng: random.Random, report: Callable[[Outcome], None]
+    ) -> None:
+        """``report`` receives each write, each failure, and each end of one."""
+        description = reconciler.description
+        self.reconciler = reconciler
+        self.name = description.name
+        self._ordered = description.ordered
+        self._pace = description.pace
+        self._rng = rng
+        self._report = report
+        self.owed: dict[ObjectKey, set[Part] | None] = {}
+        """Objects to reconcile with the parts that changed; None is all of them."""
+        self.statuses: dict[ObjectKey, ReconcileStatus] = {}
+        self.failing: dict[ObjectKey, ReconcileStatus] = {}
+        """Those of `statuses` with an error."""
+        self.written: dict[ObjectKey, ReconcileStatus | None] = {}
+        """Changes of statuses that have not been written to the table; None is a deletion."""
+        self.changed_parts = 0
+        """The number of parts of the last changes, where it is known."""
+        self.listed = False
+        """Whether the objects have ever been listed."""
+        self.current = False
+        """Whether the changes since the last `take` are known: not before the first."""
+        self._listing_due = math.inf
+        """When all objects are listed again: after a failure, or in the pace of the reconciler."""
+        self._paused_until = -math.inf
+        """Nothing is taken or reconciled before."""
+        self._due: dict[ObjectKey, float] = {}
+        """Owed objects that wait -> when they are due."""
+        self._attempted: dict[ObjectKey, float] = {}
+        """Objects -> their last writes, in a reconciler with an interval between two."""
+        self._compared: dict[ObjectKey, float] = {}
+        """Objects that are compared again without a change -> when."""
+
+    def take(self, snapshot: Snapshot, now: Callable[[], float]) -> Slices[bool]:
+        """Add what has changed up to a snapshot; everything the first time and after an error.
+
+        An error is the status of the listing; what is owed already stays. Returns whether the listing
+        has failed, or has succeeded again.
+        """
+        began = now()
+        self.changed_parts = 0
+        if began < self._paused_until:
+            return False
+        known, self.current = self.current and began < self._listing_due, False
+        try:
+            changes = yield from self.reconciler.changes(snapshot)
+            if not known:
+                present = yield from settled(self.reconciler.actual_objects())
+                changes = dict.fromkeys(chain(self.reconciler.objects(snapshot), present))
+        except Exception as error:  # noqa: BLE001  an error is the status of the listing
+            self.listing_failed(error, now())
+            return True
+        self.add(changes, now(), settle=self._pace.settle if known else 0.0)
+        self.changed_parts = sum(len(parts) for parts in changes.values() if parts is not None)
+        self.listed = self.current = True
+        if not known:
+            self._listing_due = now() + self._pace.list_again()
+        if self.failing.pop(LISTING, None) is None:
+            return False
+        self.written[LISTING] = None
+        self._report(Outcome(self.name, LISTING, recovered=True))
+        return True
+
+    def listing_failed(self, error: Exception, now: float) -> None:
+        """Record that the objects cannot be listed; the next `take` lists all of them."""
+        self.current = False
+        status = self._failure(LISTING, error, self.failing.get(LISTING), now)
+        self.failing[LISTING] = self.written[LISTING] = status
+        self._listing_due = status.retry_at or now
+        if isinstance(error, ReconcileError):
+            self._paused_until = self._listing_due
+
+    def add(self, changes: Mapping[ObjectKey, Parts], now: float, *, settle: float = 0.0) -> None:
+        """Add changed objects; where the pace permits it, one that failed is due at once then."""
+        for key, parts in changes.items():
+            self._advance(key, now + settle, now)
+            if key not in self.statuses or key in self.failing:
+                # Parts that changed before are not known: all of them are compared.
+                parts = None
+            if parts is None:
+                self.owed[key] = None
+            elif key not in self.owed:
+                self.owed[key] = set(parts)
+            elif (known := self.owed[key]) is not None:
+                known.update(parts)
+
+    def _advance(self, key: ObjectKey, due: float, now: float) -> None:
+        """Make an object that changed due, unless it waits for something earlier."""
+        self._compared.pop(key, None)
+        if key in self.failing and not self._pace.retry_changed:
+            return
+        if self._attempted:
+            due = max(due, self._attempted.get(key, -math.inf) + self._pace.interval)
+        due = min(due, self._due.get(key, due))
+        if due > now:
+            self._due[key] = due
+        else:
+            self._due.pop(key, None)
+
+    def owe_whole(self, key: ObjectKey) -> None:
+        """Owe all parts of an object until it is `done`."""
+        self.owed[key] = None
+
+    def is_paused(self, now: float) -> bool:
+        """True if no object can be reconciled now."""
+        return now < self._paused_until
+
+    def due(self, now: float) -> list[ObjectKey]:
+        """Return the objects to reconcile at this time, in a steady order."""
+        if self.is_paused(now):
+            return []
+        for key in [key for key, due in self._compared.items() if due <= now]:
+            del self._compared[key]
+            self.owed.setdefault(key)
+        if not self.owed:
+            return []
+        since = now - self._pace.interval
+        self._attempted = {key: at for key, at in self._attempted.items() if at > since}
+        due = self._due
+        if not due:
+            return list(self.owed) if self._ordered else sorted(self.owed)
+        keys = [key for key in self.owed if due.get(key, now) <= now]
+        return keys if self._ordered else sorted(keys, key=lambda key: (due.get(key, 0.0), key))
+
+    @property
+    def failure(self) -> tuple[ObjectKey, str] | None:
+        """The first object that fails, with its error."""
+        first = min(self.failing.items(), default=None)
+        return None if first is None else (first[0], first[1].error or "")
+
+    def next_due(self) -> float | None:
+        """Return when the first object that waits, or the listing, is due."""
+        waits = chain(self._due.values(), self._compared.values(), (self._listing_due,))
+        due = max(min(waits), self._paused_until)
+        return None if due == math.inf else due
+
+    def done(self, key: ObjectKey, now: float, *, written: bool = False) -> None:
+        """Record that an object is as desired; ``written``: it was not."""
+        self._settle(key, written=written)
+        if written and self._pace.interval:
+            self._attempted[key] = now
+        if self._pace.compare is not None:
+            self._compared[key] = now + self._pace.compare
+        self._write(key, ReconcileStatus(self.name, "/".join(key)))
+
+    def gone(self, key: ObjectKey, *, written: bool = False) -> None:
+        """Record that an object is neither desired nor in the target; ``written``: it is deleted."""
+        self._settle(key, written=written)
+        self.forget(key)
+
+    def forget(self, key: ObjectKey) -> None:
+        """Drop the status of an object that is no longer followed."""
+        self.failing.pop(key, None)
+        self._compared.pop(key, None)
+        if self.statuses.pop(key, None) is not None:
+            self.written[key] = None
+
+    def failed(self, key: ObjectKey, error: Exception, now: float) -> None:
+        """Record an error, or that an object waits; the pause doubles with each error."""
+        self.owed[key] = None
+        if isinstance(error, NotNow):
+            self._wait(key, error, now)
+            return
+        if isinstance(error, ReconcileError):
+            if error.all_objects:
+                self.listing_failed(error, now)
+                return
+            if error.outdated:
+                self._listing_due = min(self._listing_due, now + self._pace.first_retry)
+        status = self._failure(key, error, self.statuses.get(key), now)
+        self._due[key] = status.retry_at or now
+        self.failing[key] = status
+        self._write(key, status)
+
+    def _wait(self, key: ObjectKey, reason: NotNow, now: float) -> None:
+        self._due[key] = now + reason.seconds
+        if reason.all_objects:
+            self._paused_until = self._due[key]
+            return
+        self._succeeded(key)
+        self._write(key, ReconcileStatus(self.name, "/".join(key)))
+
+    def _failure(
+        self, key: ObjectKey, error: Exception, before: ReconcileStatus | None, now: float
+    ) -> ReconcileStatus:
+        pace = self._pace
+        attempts = 1 + (before.attempts if before is not None else 0)
+        pause = min(pace.last_retry, pace.first_retry * 2 ** min(attempts - 1, 32))
+        pause *= self._rng.uniform(*pace.jitter)
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, ReconcileError):
+            pause += error.retry_after
+            text = str(error)
+        pause = max(pause, pace.interval)
+        outcome = Outcome(
+            self.name,
+            key,
+            error=error,
+            text=text,
+            repeated=before is not None and before.error == text,
+            attempts=attempts,
+            retry_in=pause,
+        )
+        self._report(outcome)
+        return ReconcileStatus(self.name, "/".join(key), text, attempts, now + pause)
+
+    def _settle(self, key: ObjectKey, *, written: bool) -> None:
+        self.owed.pop(key, None)
+        self._due.pop(key, None)
+        self._succeeded(key, written=written)
+
+    def _succeeded(self, key: ObjectKey, *, written: bool = False) -> None:
+        recovered = self.failing.pop(key, None) is not None
+        if recovered or written:
+            self._report(Outcome(self.name, key, written, recovered))
+
+    def _write(self, key: ObjectKey, status: ReconcileStatus) -> None:
+        if self.statuses.get(key) != status:
+            self.statuses[key] = self.written[key] = status

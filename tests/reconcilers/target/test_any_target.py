@@ -1,0 +1,91 @@
+"""A target that no module of the program knows: the runner gives it order, retries and verification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconcilers.target import Runner, Verification
+from statedb import Database
+from tests.reconcilers.target.file_target import Files, Line
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Database, Files, Runner]:
+    db = Database()
+    target = Files(db, tmp_path)
+    return db, target, Runner(db, None, [target])
+
+
+def put(db: Database, files: Files, *rows: Line) -> None:
+    with db.write(files.lines) as txn:
+        for row in rows:
+            files.lines.upsert(txn, row)
+
+
+def content(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+def test_the_directory_gets_the_files_of_the_table_and_loses_all_others(
+    files: tuple[Database, Files, Runner], tmp_path: Path
+) -> None:
+    db, target, runner = files
+    (tmp_path / "stray").write_text("of an earlier process")
+    put(db, target, Line("a", "1"), Line("b", "2"))
+    assert runner.run(0.0).changed
+    assert content(tmp_path) == {"a": "1", "b": "2"}
+    with db.write(target.lines) as txn:
+        target.lines.delete(txn, "a")
+    runner.run(1.0)
+    assert content(tmp_path) == {"b": "2"}
+
+
+def test_a_declared_table_wakes_the_runner_and_a_round_brings_it_up_to_date(
+    files: tuple[Database, Files, Runner],
+) -> None:
+    db, target, runner = files
+    woken: list[int] = []
+    (wake,) = runner.wakes()
+    wake.subscribe(woken.append)
+    runner.run(0.0)
+    assert not runner.is_outdated()
+    put(db, target, Line("a", "1"))
+    assert len(woken) == 1
+    assert runner.is_outdated()
+    runner.run(1.0)
+    assert not runner.is_outdated()
+
+
+def test_a_file_that_cannot_be_written_is_retried_and_no_other_one_waits(
+    files: tuple[Database, Files, Runner], tmp_path: Path
+) -> None:
+    db, target, runner = files
+    put(db, target, Line("a/b", "1"), Line("c", "2"))
+    summary = runner.run(0.0)
+    assert (summary.errors, content(tmp_path)) == (1, {"c": "2"})
+    (report,) = runner.reports()
+    assert report.failure is not None
+    assert report.failure[1].startswith("FileNotFoundError: ")
+    (tmp_path / "a").mkdir()
+    assert summary.retry_at is not None
+    assert runner.run(summary.retry_at).errors == 0
+    assert (tmp_path / "a" / "b").read_text() == "1"
+
+
+def test_verification_repairs_a_file_and_counts_the_drift(
+    files: tuple[Database, Files, Runner], tmp_path: Path
+) -> None:
+    db, target, runner = files
+    put(db, target, Line("a", "1"), Line("b", "2"))
+    runner.run(0.0)
+    (tmp_path / "a").write_text("changed by hand")
+    (tmp_path / "b").unlink()
+    drifts = [drift for found in Verification(runner).slices() for drift in found]
+    assert [(drift.object, drift.different, drift.missing) for drift in drifts] == [
+        ("a", 1, 0),
+        ("b", 0, 1),
+    ]
+    assert content(tmp_path) == {"a": "1", "b": "2"}
+    assert runner.reports()[0].drifted == 2
