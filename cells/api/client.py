@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cells.api.model import MAX_PATH, default_path
+from cells.api.model import default_path
 from cells.api.streamed_list import StreamedList
+from cells.unix_socket import MAX_PATH
 
 TIMEOUT = 10.0
 ACTION_TIMEOUT = 120.0

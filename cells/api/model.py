@@ -22,10 +22,6 @@ ESTABLISHED = "Established"
 T = TypeVar("T")
 
 
-MAX_PATH = 107
-"""Bytes that Linux has for the path of a socket."""
-
-
 def default_path() -> Path:
     """Return the default path of the socket of this user's agent."""
     user = os.geteuid()
@@ -34,7 +30,7 @@ def default_path() -> Path:
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
     if os.access(runtime, os.W_OK | os.X_OK):
         return runtime / "waggle" / "agent.sock"
-    # A user without a session (su, cron, a container). `cells.api.sockets` and `cells.api.client`
+    # A user without a session (su, cron, a container). `cells.unix_socket` and `cells.api.client`
     # refuse a directory of that name that is another user's.
     return Path(f"/tmp/waggle-{user}/agent.sock")  # noqa: S108
 

@@ -14,10 +14,10 @@ import structlog
 
 from cells.api.model import default_path
 from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
-from cells.api.sockets import Bound, bind
-from cells.hive import Group, Health
+from cells.hive import Group, Health, StartError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ApiOptions
+from cells.unix_socket import Bound, UnixSocketError, bind
 
 if TYPE_CHECKING:
     from cells.api.handlers import Listener
@@ -54,7 +54,10 @@ class ApiServer:
 
     async def reserve(self) -> None:
         """Bind the socket, which does not listen yet; raises `StartError` if another agent has it."""
-        self._bound = bind(self.path)
+        try:
+            self._bound = bind(self.path, "agent")
+        except UnixSocketError as error:
+            raise StartError(f"--api-socket: {error}") from None
 
     async def start(self) -> None:
         """Listen."""

@@ -32,8 +32,6 @@ def make_speaker(
         restarting=True,
         record=None if options.record_file is None else Path(options.record_file),
         record_limit=options.record_limit * 1024 * 1024,
-        # Of a second agent with this node's objects no session may reach the peers of the first one.
-        wait_for_port=True,
     )
 
     async def reserve() -> None:

@@ -47,12 +47,8 @@ class InputLoop:
         clock: Callable[[], float] | None,
         wall_clock: Callable[[], float],
         on_event: Callable[[Event], None],
-        wait_for_port: bool = False,
     ) -> None:
-        """``clock`` is monotonic (None: the loop's), ``wall_clock`` Unix time; both in seconds.
-
-        ``wait_for_port``: see `speaker.server.Speaker`.
-        """
+        """``clock`` is monotonic (None: the loop's), ``wall_clock`` Unix time; both in seconds."""
         self._engine = engine
         self._clock = clock
         self._wall_clock = wall_clock
@@ -62,7 +58,7 @@ class InputLoop:
         self.loop: asyncio.AbstractEventLoop | None = None
         """None before `start` and after `stop`: inputs are queued then."""
         self.transports = Transports(self.feed, self.feed_at_once)
-        self.listeners = InstanceListeners(self.transports, on_event, wait_for_port=wait_for_port)
+        self.listeners = InstanceListeners(self.transports, on_event)
         self.neighbors = Neighbors(self.feed)
         self.trace_links = TraceLinks()
         self.monitored = False

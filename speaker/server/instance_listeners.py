@@ -43,15 +43,7 @@ class _Instance:
 class InstanceListeners:
     """All instances."""
 
-    def __init__(
-        self,
-        transports: Transports,
-        on_event: Callable[[Event], None],
-        *,
-        wait_for_port: bool = False,
-    ) -> None:
-        """``wait_for_port``: see `speaker.server.Speaker`."""
-        self._wait_for_port = wait_for_port
+    def __init__(self, transports: Transports, on_event: Callable[[Event], None]) -> None:
         self._transports = transports
         self._on_event = on_event
         self._instances: dict[str, _Instance] = {}
@@ -158,7 +150,7 @@ class InstanceListeners:
         A second process with the configuration of a first one would end the sessions of that one.
         """
         instance = None if name is None else self._instances.get(name)
-        if instance is None or instance.may_connect or not self._wait_for_port:
+        if instance is None or instance.may_connect:
             return ""
         for listener in instance.listeners:
             if listener.waits_for_address:

@@ -17,6 +17,7 @@ import termios
 from typing import Final, Protocol
 
 from speaker.api import Secret
+from speaker.server.listening_ports import is_listened_on
 
 BACKLOG: Final = 1024
 """Of listening sockets: after a power failure, the routers of a rack connect at the same time."""
@@ -135,6 +136,9 @@ def listening(address: str, port: int, device: str | None = None) -> socket.sock
         try:
             sock.bind(sockaddr(address, port))
         except OSError as error:
+            if error.errno == errno.EACCES and is_listened_on(address, port):
+                # Of the two reasons this one matters more: the other process may have the sessions.
+                error = OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
             raise SocketError(f"listen on {address} port {port}", error) from error
     except BaseException:
         sock.close()

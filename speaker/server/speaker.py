@@ -63,9 +63,8 @@ class Speaker(ConfigurationReads):
     status and BMP, ``rng`` the source of jitter. ``on_event`` is called from the loop, must be quick
     and must not raise. ``restarting``: the previous process ended without a Cease, so that peers keep
     its routes (RFC 4724). ``record`` is a file in which every input of the core is recorded, up to
-    ``record_limit`` octets (`speaker.recording`). ``wait_for_port``: the sessions of an instance wait
-    until its listening addresses are no longer another process's; otherwise those that it opens itself
-    do not. Before `start`, commands are queued.
+    ``record_limit`` octets (`speaker.recording`). The sessions of an instance wait until its
+    listening addresses are no longer another process's. Before `start`, commands are queued.
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class Speaker(ConfigurationReads):
         restarting: bool = False,
         record: Path | None = None,
         record_limit: int = DEFAULT_LIMIT,
-        wait_for_port: bool = False,
     ) -> None:
         self._wall_clock = wall_clock
         self._rng = rng or random.Random()  # noqa: S311  jitter, no secret
@@ -89,7 +87,6 @@ class Speaker(ConfigurationReads):
             clock=clock,
             wall_clock=wall_clock,
             on_event=on_event or _ignore,
-            wait_for_port=wait_for_port,
         )
         self._record = record
         self._reservation: Reservation | None = None

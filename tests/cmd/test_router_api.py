@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from cells.unix_socket import bind
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
-from waggle.router.api import Api, connection, items, server
+from waggle.router.api import Api, ApiError, connection, items, server
 from waggle.router.config import INSTANCE
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -39,6 +40,22 @@ async def closed(reader: asyncio.StreamReader) -> bool:
         return await asyncio.wait_for(reader.read(), 5) == b""
     except ConnectionResetError:
         return True
+
+
+def test_a_socket_that_another_router_has_bound_is_not_taken_before_it_listens(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "api"
+    starting = bind(path, "router")
+
+    async def main() -> None:
+        with pytest.raises(ApiError, match=r"apiSocket: another router listens on .*api; stop it"):
+            await Api(Speaker()).start(path)
+
+    asyncio.run(main())
+    assert path.exists()
+    starting.sock.close()
+    starting.unlink()
 
 
 def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:

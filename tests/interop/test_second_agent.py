@@ -1,4 +1,4 @@
-"""Agents that are started by mistake beside one that runs: the router sees none of them.
+"""Agents and routers that are started by mistake beside one that runs: its peer sees none of them.
 
 They have the first one's node, addresses and port, and fewer objects. A session of theirs would end the
 first one's at a router with graceful restart, and flush its routes.
@@ -19,6 +19,8 @@ from tests.interop.lab import ASN, HERE, OURS, PORT, give_addresses
 from tests.support.agent import Agent
 from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
+from tests.support.routers.base import Originated
+from tests.support.routers.waggle import Waggle
 from tests.support.wait import eventually
 
 pytestmark = [
@@ -40,7 +42,7 @@ REFUSED = {
 class Node:
     """The first agent, with what others may be given."""
 
-    def __init__(self, link: Link, directory: Path) -> None:
+    def __init__(self, link: Link, directory: Path, port: int) -> None:
         self.link = link
         self.directory = directory
         self.taken = {
@@ -59,7 +61,7 @@ class Node:
         for manifest in HERE.iterdir():
             shutil.copy(manifest, self.agent.manifests)
         text = (HERE / "bgp.yaml").read_text()
-        text = text.replace(f"localASN: {ASN}", f"localASN: {ASN}\n      localPort: {PORT}")
+        text = text.replace(f"localASN: {ASN}", f"localASN: {ASN}\n      localPort: {port}")
         self.configuration = text.replace(
             "  timers:", "  gracefulRestart: {enabled: true, restartTimeSeconds: 60}\n  timers:"
         )
@@ -74,11 +76,11 @@ class Node:
 
 
 @contextlib.contextmanager
-def running(kind: str, directory: Path) -> Iterator[tuple[Node, Router]]:
+def running(kind: str, directory: Path, port: int = PORT) -> Iterator[tuple[Node, Router]]:
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
-        node = Node(link, directory)
-        peer = PeerSettings(OURS[0], ASN, port=PORT, passive=False, restart_time=60)
+        node = Node(link, directory, port)
+        peer = PeerSettings(OURS[0], ASN, port=port, passive=False, restart_time=60)
         addresses = ("10.99.0.11", "fd00:99::11")
         settings = RouterSettings(65101, addresses[0], addresses, (peer,), PORT)
         router = KINDS[kind](settings, link.right, directory / kind)
@@ -133,3 +135,92 @@ def test_ten_mistaken_starts_send_the_router_nothing(
         node.agent.daemon.wait(10)
         node.agent.start()
         eventually(complete, within=30, context=node.agent.daemon.tail)
+
+
+def test_an_agent_that_may_not_bind_the_port_of_the_first_one_sends_nothing(
+    need_router: NeedRouter, tmp_path: Path
+) -> None:
+    """The kernel refuses it the port before it looks who listens there."""
+    need_router("bird")
+    with running("bird", tmp_path, port=179) as (node, router):
+
+        def complete() -> None:
+            (session,) = router.peers().values()
+            assert session.established
+
+        eventually(complete, within=30, context=node.agent.daemon.tail)
+        before = (router.peers(), router.message_counts(OURS[0]).updates)
+        plain = node.mistaken(1, None)
+        no_port = "-net_bind_service"
+        plain.daemon.command[:0] = ["setpriv", "--inh-caps", no_port, "--bounding-set", no_port]
+        plain.start()
+        try:
+
+            def waits() -> None:
+                item = plain.peers()["ebgp-ipv4"]
+                assert "another process listens there" in item.get("reason", ""), item
+
+            eventually(waits, within=60, context=plain.daemon.tail)
+            assert node.agent.peers()["ebgp-ipv4"]["flaps"] == 0
+            assert (router.peers(), router.message_counts(OURS[0]).updates) == before
+            # Without the first one the port is free: nobody's sessions are in danger.
+            node.agent.stop()
+            eventually(complete, within=60, context=plain.daemon.tail)
+        finally:
+            plain.stop()
+
+
+@pytest.mark.parametrize("kind", ["bird", "frr"])
+def test_ten_mistaken_starts_of_waggle_router_send_its_neighbor_nothing(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+        give_addresses(link)
+        theirs = "10.99.0.11"
+        ours = PeerSettings(OURS[0], ASN, port=PORT, passive=True, restart_time=60)
+        router = KINDS[kind](
+            RouterSettings(65101, theirs, (theirs,), (ours,), PORT), link.right, tmp_path / kind
+        )
+        neighbor = PeerSettings(theirs, 65101, port=PORT, passive=False, restart_time=60)
+        settings = RouterSettings(ASN, OURS[0], (OURS[0],), (neighbor,), PORT)
+
+        def waggle(name: str) -> Waggle:
+            return Waggle(settings, link.left, tmp_path / name)
+
+        first = waggle("first")
+        first.announced = {"198.51.100.0/24": Originated()}
+        for part in (router, first):
+            part.start()
+            stack.callback(part.stop)
+
+        def complete() -> None:
+            (session,) = router.peers().values()
+            assert session.established
+            assert "198.51.100.0/24" in router.routes("ipv4-unicast", OURS[0])
+
+        eventually(complete, within=30, context=first.daemon.tail)
+        before = (router.peers(), router.message_counts(OURS[0]).updates)
+        others = [waggle(f"second-{number}") for number in range(10)]
+        for other in others:
+            other.start()
+            stack.callback(other.stop)
+        for other in others:
+
+            def waits(other: Waggle = other) -> None:
+                (session,) = other.ask("peers")["peers"]
+                assert "another process listens there" in session["reason"], session
+
+            eventually(waits, within=60, context=other.daemon.tail)
+        same = waggle("first")
+        same.daemon.start()
+        assert same.daemon.wait(60) == 1
+        assert "another router listens on" in same.daemon.tail()
+        assert (router.peers(), router.message_counts(OURS[0]).updates) == before
+        assert router.routes("ipv4-unicast", OURS[0])
+        # An agent that has another port works beside all of them.
+        agent = Agent(link.left, tmp_path / "agent")
+        agent.start()
+        stack.callback(agent.stop)
+        agent.wait_ready()
+        complete()

@@ -1,6 +1,6 @@
 """``waggle router``: the speaker alone as a small BGP router, for labs, demos, tests and benchmarks.
 
-Uses `speaker` and no other room of this project. This module declares the command; the other modules
+Uses `speaker` and nothing of Kubernetes. This module declares the command; the other modules
 of the package are imported on use. docs/router.md describes the configuration file.
 """
 

@@ -149,7 +149,7 @@ def test_f28_sessions_wait_for_a_port_that_another_process_has(
             other.bind((A, 0))
             other.listen()
             port = other.getsockname()[1]
-            async with Speaker(wait_for_port=True) as speaker:
+            async with Speaker() as speaker:
                 first = InstanceConfig(
                     name=NAME, local_asn=65001, router_id="192.0.2.1", listen=((A, port),)
                 )

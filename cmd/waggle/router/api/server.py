@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import ipaddress
-import socket
-import stat
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from cells.unix_socket import Bound, UnixSocketError, bind
 from speaker.api import Limited, RouteAttributes, Routes, UnknownName, parse_prefix
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.server import SlicedReader, Speaker
@@ -41,7 +40,7 @@ class Api:
         self._server: asyncio.Server | None = None
         self._clients: dict[Connection, None] = {}
         """By their last request, the oldest first."""
-        self._path: Path | None = None
+        self._bound: Bound | None = None
         self._reader = SlicedReader()
 
     @property
@@ -72,19 +71,24 @@ class Api:
 
     async def start(self, path: Path) -> None:
         """Open the socket. Raises `ApiError`."""
-        sock = _bind(path)
-        self._path = path
+        try:
+            self._bound = bind(path, "router")
+        except UnixSocketError as error:
+            raise ApiError(f"apiSocket: {error}") from None
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(lambda: Connection(self), sock=sock)
+        self._server = await loop.create_unix_server(
+            lambda: Connection(self), sock=self._bound.sock
+        )
 
     async def stop(self) -> None:
         """Close and remove the socket."""
+        bound, self._bound = self._bound, None
+        if bound is not None:
+            bound.unlink()
         if self._server is not None:
             self._server.close()
         for client in list(self._clients):
             client.close()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
 
     def answer(self, line: bytes) -> dict[str, Any] | Limited[dict[str, Any]]:
         """Answer one line; routes are still to be read."""
@@ -197,30 +201,3 @@ class Api:
                 return speaker.routes_received(INSTANCE, peer, family, prefixes)
             case "advertised":
                 return speaker.routes_advertised(INSTANCE, peer, family, prefixes)
-
-
-def _bind(path: Path) -> socket.socket:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        pass
-    else:
-        if not stat.S_ISSOCK(mode):
-            raise ApiError(f"apiSocket {path}: exists and is not a socket")
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(path))
-            except OSError:
-                path.unlink()
-            else:
-                raise ApiError(f"apiSocket {path}: another router uses it")
-    sock = socket.socket(socket.AF_UNIX)
-    try:
-        sock.setblocking(False)
-        sock.bind(str(path))
-        # Before it listens, so that no other user can connect.
-        path.chmod(0o600)
-    except OSError as error:
-        sock.close()
-        raise ApiError(f"apiSocket {path}: {error.strerror or error}") from None
-    return sock

@@ -11,11 +11,16 @@ import os
 import socket
 import stat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from cells.api.model import MAX_PATH
-from cells.hive import StartError
 from cells.lock_file import lock, unlock
+
+MAX_PATH: Final = 107
+"""Bytes that Linux has for the path of a socket."""
+
+
+class UnixSocketError(Exception):
+    """A socket that this process cannot have; the text names its path and the reason."""
 
 
 class Bound(NamedTuple):
@@ -37,17 +42,20 @@ class Bound(NamedTuple):
         unlock(_lock_path(self.path), self.lock)
 
 
-def bind(path: Path) -> Bound:
-    """Return a bound, non-blocking socket with mode 0600; raises `StartError`."""
+def bind(path: Path, program: str) -> Bound:
+    """Return a bound, non-blocking socket with mode 0600. Raises `UnixSocketError`.
+
+    ``program`` is the name of what listens there, such as ``agent``.
+    """
     if len(os.fsencode(path)) > MAX_PATH:
-        raise StartError(f"--api-socket: {path} is longer than {MAX_PATH} bytes")
+        raise UnixSocketError(f"{path} is longer than {MAX_PATH} bytes")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.parent.parent == Path("/tmp"):  # noqa: S108
             _check_owner(path.parent)
-        descriptor = _lock(path)
+        descriptor = _lock(path, program)
         try:
-            _clear(path)
+            _clear(path, program)
             sock = _bound(path)
             return Bound(sock, path, _identity(path), descriptor)
         except BaseException:
@@ -55,18 +63,18 @@ def bind(path: Path) -> Bound:
             raise
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise StartError(f"--api-socket: cannot listen on {path}: {why}") from error
+        raise UnixSocketError(f"cannot listen on {path}: {why}") from error
 
 
 def _check_owner(directory: Path) -> None:
-    """Raise `StartError` for a directory in /tmp that another user may write to, or has."""
+    """Raise `UnixSocketError` for a directory in /tmp that another user may write to, or has."""
     found = directory.lstat()
     if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
-        raise StartError(f"--api-socket: {directory} is not a directory of this user alone")
+        raise UnixSocketError(f"{directory} is not a directory of this user alone")
 
 
-def _lock(path: Path) -> int:
-    """Lock the path for this process, and return the descriptor. Raises `StartError`, OSError.
+def _lock(path: Path, program: str) -> int:
+    """Lock the path for this process, and return the descriptor. Raises `UnixSocketError`, OSError.
 
     Without it, two processes that start at once would each take the other's socket, which does not
     listen yet, for that of a dead one.
@@ -74,26 +82,24 @@ def _lock(path: Path) -> int:
     try:
         return lock(_lock_path(path))
     except BlockingIOError:
-        raise _in_use(path) from None
+        raise _in_use(path, program) from None
 
 
 def _lock_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
-def _in_use(path: Path) -> StartError:
-    return StartError(
-        f"--api-socket: another agent listens on {path}; stop it, or choose another path"
-    )
+def _in_use(path: Path, program: str) -> UnixSocketError:
+    return UnixSocketError(f"another {program} listens on {path}; stop it, or choose another path")
 
 
-def _clear(path: Path) -> None:
+def _clear(path: Path, program: str) -> None:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise StartError(f"--api-socket: {path} exists and is not a socket")
+        raise UnixSocketError(f"{path} exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
         try:
@@ -103,7 +109,7 @@ def _clear(path: Path) -> None:
             return
         except FileNotFoundError:
             return
-    raise _in_use(path)
+    raise _in_use(path, program)
 
 
 def _bound(path: Path) -> socket.socket:
