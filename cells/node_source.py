@@ -19,6 +19,7 @@ from cells.referenced_secrets import ReferencedSecrets, SecretReaders
 from cells.unused_objects import UnusedObjectsLog
 from reconcilers.dialect import Dialect
 from reconcilers.intent.service_addresses import published
+from reconcilers.unused_objects import ObjectCounts
 from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE, SECRET
 from resources.kind import Kinds
 from resources.kubernetes import (
@@ -79,11 +80,13 @@ class UnusedObjectsCount:
         if not kinds:
             return
         rng = random.SystemRandom()
+        counts: ObjectCounts = {}
         while True:
             pause = POLL_INTERVAL_SECONDS
             try:
                 async with self._kubernetes.writer(MANAGER) as writer:
-                    self._unused.put(await count_objects(writer, kinds))
+                    counts = await count_objects(writer, kinds, counts)
+                self._unused.put(counts)
             except KubernetesError:
                 # The kubernetes cell reports an API server that does not answer.
                 pause = RETRY_SECONDS

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from reconcilers.metallb.objects import Finding, Objects, finding
 from reconcilers.model import ObjectRef, ref_to
@@ -46,6 +46,8 @@ PIECES_OF_STEP: Final = 10
 """Pieces of a slice that one step of a comparison with up to `MAX_COMPARED` objects counts for."""
 MAX_LISTED_OBJECTS: Final = 8
 """Objects that a message names; of the others it has the number."""
+
+T = TypeVar("T")
 
 Secrets = Callable[[ObjectKey], Secret | None] | None
 """Namespace and name to a Secret, or None; None in a program that reads no Secret: the operator."""
@@ -300,12 +302,20 @@ def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding | None]:
     found: dict[Finding, None] = {}
     for i, of_pool in enumerate(others):
         if of_pool:
-            k = min(of_pool)
+            k = _next(sorted(of_pool), i.__lt__)
             entry, other = of_pool[k]
             texts = _listed({refs[i]: entry.text[:64], refs[k]: other.text[:64]})
             text = f"pools overlap: {texts}{_more(refs[i], len(of_pool) - 1)}"
             found[finding((refs[i], refs[k]), "spec.addresses", text, "conflict")] = None
     yield from found
+
+
+def _next(others: Sequence[T], is_later: Callable[[T], bool]) -> T:
+    """Return the first that comes later, else the first of all.
+
+    Of objects that are all in conflict, each then names another one.
+    """
+    return next(filter(is_later, others), others[0])
 
 
 def _more(ref: ObjectRef, number: int) -> str:
@@ -337,13 +347,14 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding | None]:
         for name, row in pools.items()
     }
     of_pool: dict[str, list[BGPAdvertisement]] = defaultdict(list)
-    too_short: dict[object, tuple[str, int, int] | None] = {}
+    too_short: dict[object, tuple[str, ...]] = {}
+    named: set[tuple[str, str]] = set()
     for row in objects.advertisements:
         yield None
         selected = pools_of(row, pools)
         for name in selected:
             of_pool[name].append(row)
-        yield from _too_short(row, selected, pools, shortest, too_short)
+        yield from _too_short(row, selected, pools, shortest, too_short, named)
     reported: set[str] = set()
     found: dict[Finding, None] = {}
     for name, rows in of_pool.items():
@@ -410,11 +421,13 @@ def _too_short(
     selected: tuple[str, ...],
     pools: Mapping[str, IPAddressPool],
     shortest: Mapping[str, Mapping[int, int | None]],
-    known: dict[object, tuple[str, int, int] | None],
+    known: dict[object, tuple[str, ...]],
+    named: set[tuple[str, str]],
 ) -> Iterator[Finding]:
-    """Yield a finding for a length that is too short for pools: the first of them, and their number.
+    """Yield the findings about a length that is too short: one for the row, one for each further pool.
 
-    ``known`` keeps the first pool, its length and the number for equal selections.
+    ``known`` keeps the pools for which a length is too short, for equal selections. ``named`` has the
+    field and the name of each pool that is in a finding.
     """
     spec = row.spec
     lengths = (
@@ -423,18 +436,19 @@ def _too_short(
     )
     for name, version, length in lengths:
         key = (selected, version, length)
-        if key not in known:
+        is_new = key not in known
+        if is_new:
             limits = ((pool, shortest[pool][version]) for pool in selected)
-            wrong = [(pool, n) for pool, n in limits if n is not None and length < n]
-            known[key] = (*wrong[0], len(wrong)) if wrong else None
-        first = known[key]
-        if first is not None:
-            pool, limit, number = first
+            known[key] = tuple(pool for pool, n in limits if n is not None and length < n)
+        wrong = known[key]
+        further = [pool for pool in wrong[1:] if (name, pool) not in named] if is_new else []
+        for pool in (*wrong[:1], *further):
+            named.add((name, pool))
             text = (
                 f"an aggregate of length {length} is wider than the addresses of pool "
-                f"{pool}, which allow {limit} and longer"
+                f"{pool}, which allow {shortest[pool][version]} and longer"
             )
-            more = f", and than those of {number - 1} more" if number > 1 else ""
+            more = f", and than those of {len(wrong) - 1} more" if len(wrong) > 1 else ""
             refs = (ref_to(BGP_ADVERTISEMENT, row), ref_to(IP_ADDRESS_POOL, pools[pool]))
             yield finding(refs, f"spec.{name}", text + more, "conflict")
 
@@ -462,7 +476,8 @@ def preferences_collide(
 def _two_preferences(
     row: BGPAdvertisement, others: Sequence[BGPAdvertisement], pool: str
 ) -> Finding:
-    values = {ref_to(BGP_ADVERTISEMENT, one): one.spec.local_pref for one in (row, others[0])}
+    other = _next(others, lambda one: one.metadata.name > row.metadata.name)
+    values = {ref_to(BGP_ADVERTISEMENT, one): one.spec.local_pref for one in (row, other)}
     more = _more(ref_to(BGP_ADVERTISEMENT, row), len(others) - 1)
     text = f"localPref differs for pool {pool}: {_listed(values)}{more}"
     return finding(values, PREFERENCE, text, "conflict")

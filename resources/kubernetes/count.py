@@ -5,42 +5,46 @@ Source: the Kubernetes API conventions: discovery (``/apis``), ``limit`` and ``r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from resources.kind import Kind
 from resources.kubernetes.errors import StatusError
 from resources.kubernetes.writer import Writer
 
-UNLISTED = (403, 404, 500)
-"""HTTP statuses of a kind that may not be listed, does not exist, or cannot be converted."""
+UNLISTED: Final = (403, 404)
+"""HTTP statuses of a kind that may not be listed, or does not exist."""
+FAILING: Final = 500
+"""HTTP status of a kind whose stored objects cannot be read or converted."""
+
+Counts = Mapping[tuple[str, str], int]
+"""Objects by group and kind."""
 
 
-async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]]) -> dict[tuple[str, str], int]:
-    """Return the number of objects by group and kind.
+async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]], known: Counts) -> Counts:
+    """Return the number of objects of each kind.
 
-    Kinds that the API server does not have, or that cannot be listed, are left out. Raises
-    `KubernetesError` for every other failure.
+    Kinds that the API server does not have, or that may not be listed, are left out. A kind that the
+    API server cannot read keeps its number of ``known``. Raises `KubernetesError` for every other
+    failure.
     """
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     try:
         served = await writer.served_versions()
-        for kind in kinds:
-            version = next((v for v in kind.versions if f"{kind.group}/{v}" in served), None)
-            if version is not None:
-                number = await _count(writer, kind.path(version))
-                if number is not None:
-                    found[kind.group, kind.name] = number
     except StatusError as error:
         if error.status not in UNLISTED:
             raise
-    return found
-
-
-async def _count(writer: Writer, path: str) -> int | None:
-    try:
-        return await writer.count(path)
-    except StatusError as error:
-        if error.status in UNLISTED:
-            return None
-        raise
+        return counts
+    for kind in kinds:
+        version = next((v for v in kind.versions if f"{kind.group}/{v}" in served), None)
+        if version is None:
+            continue
+        key = (kind.group, kind.name)
+        try:
+            counts[key] = await writer.count(kind.path(version))
+        except StatusError as error:
+            if error.status == FAILING and key in known:
+                counts[key] = known[key]
+            elif error.status not in (*UNLISTED, FAILING):
+                raise
+    return counts

@@ -98,7 +98,7 @@ CONFIGURED = ("--config", "waggle.yaml")
     [
         ((), []),
         (BEACON_ON, ["router"]),
-        (("--enable-cell", "lighthouse", *BEACON_ON), ["router"]),
+        (("--enable-cell", "lighthouse"), ["router"]),
         (CONFIGURED, ["router"]),
         ((*CONFIGURED, "--disable-cell", "beacon"), []),
     ],
@@ -122,13 +122,14 @@ def test_the_flag_of_a_dialect_switches_it_on_and_off(
         it.stop()
 
 
-def test_a_dialect_that_feeds_one_that_is_off_ends_the_agent_with_the_flag_to_use(
-    tmp_path: Path,
-) -> None:
-    it = agent(tmp_path, "--enable-cell", "lighthouse")
+def test_a_dialect_that_feeds_one_that_is_off_by_name_ends_the_agent(tmp_path: Path) -> None:
+    it = agent(tmp_path, "--enable-cell", "lighthouse", "--disable-cell", "beacon")
     it.start()
-    eventually(lambda: _check_ended(it))
-    assert "--enable-cell beacon" in it.daemon.tail()
+    try:
+        eventually(lambda: _check_ended(it))
+    finally:
+        it.stop()
+    assert "cell lighthouse: needs cell beacon, which is switched off" in it.daemon.tail()
 
 
 def _check_ended(it: Agent) -> None:

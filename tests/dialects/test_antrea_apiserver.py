@@ -31,6 +31,7 @@ from tests.support.kubernetes.accounts import (
     grant,
     put,
     rules,
+    rules_without_dialects,
     undefine,
 )
 from tests.support.kubernetes.server import ApiServer
@@ -109,9 +110,8 @@ ONE_SECRET = {
 def account(server: ApiServer, part: str, path: Path) -> Path:
     """Make an account with what the chart grants a part for BGPPolicies; return its kubeconfig."""
     name = f"antrea-{part}"
-    shared = [r for r in rules(part, "Cluster") if r["resources"] in (["nodes"], ["events"])]
     counting = of_others() if part == "agent" else []
-    grant(server, name, "Cluster", [*shared, *of_dialect(part), *counting])
+    grant(server, name, "Cluster", [*rules_without_dialects(part), *of_dialect(part), *counting])
     leases = [r for r in rules(part, "") if r["resources"] != ["secrets"]]
     grant(server, name, "", [*leases, *([ONE_SECRET] if part == "agent" else [])])
     return access(server, name, path)
@@ -133,7 +133,9 @@ def check_permissions(server: ApiServer, part: str, since: int) -> None:
     }
     assert not granted - used
     written = {(r.verb, r.resource): n for r, n in requests.items() if r.verb not in READS}
-    of_nodes = {key: n for key, n in written.items() if key[1] not in ("events", "leases")}
+    # The operator's own: its Lease, the Events, the addresses of the cluster.
+    own = ("events", "leases", "configmaps")
+    of_nodes = {key: n for key, n in written.items() if key[1] not in own}
     assert of_nodes == ({("patch", "nodes"): 1} if part == "operator" else {})
 
 

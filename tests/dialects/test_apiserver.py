@@ -18,7 +18,15 @@ from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import NODE, beacon, node, service
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
-from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
+from tests.support.kubernetes.accounts import (
+    access,
+    define,
+    grant,
+    put,
+    rules,
+    rules_without_dialects,
+    undefine,
+)
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
@@ -57,8 +65,7 @@ def account(server: ApiServer, part: str, path: Path) -> Path:
         "operator": (rbac.operator_rules,),
     }[part]
     of_dialect: list[dict[str, Any]] = yaml.safe_load("".join("".join(of(cell)) for of in made))
-    shared = [r for r in rules(part, "Cluster") if r["resources"] in (["nodes"], ["events"])]
-    grant(server, name, "Cluster", [*shared, *of_dialect])
+    grant(server, name, "Cluster", [*rules_without_dialects(part), *of_dialect])
     grant(server, name, "", rules(part, ""))
     return access(server, name, path)
 

@@ -211,14 +211,14 @@ _CHANGES: Final = (
     (
         "metallb",
         _RELATIONS,
-        "                if pool in self._environment and",
+        "                if one in self._environment and",
         "                if",
     ),
     (
         "metallb",
         _RELATIONS,
-        "                if for_all_services(row):\n",
-        "                if False:\n",
+        "        if not for_all_services(row):\n",
+        "        if False:\n",
     ),
     (
         "metallb",

@@ -43,8 +43,8 @@ def _node(name: str, **labels: str) -> Any:  # noqa: ANN401
 
 def _started() -> tuple[Database, Tables, Source, list[BaseException]]:
     db, source, errors = Database(), Source(), list[BaseException]()
-    tables = Tables(db)
-    Ingest(db, tables, source, TraceLinks(), errors.append, tables.kinds).subscribe()
+    tables = Tables(db, KINDS)
+    Ingest(db, tables, source, TraceLinks(), errors.append, KINDS).subscribe()
     return db, tables, source, errors
 
 

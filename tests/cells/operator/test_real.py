@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -394,10 +394,10 @@ def test_objects_that_are_not_read_are_counted_by_one_object_of_each_list(
 ) -> None:
     kinds = cilium.DIALECT.kinds()
 
-    async def count(kubeconfig: Path) -> dict[tuple[str, str], int]:
+    async def count(kubeconfig: Path) -> Mapping[tuple[str, str], int]:
         connection = Connection(Access(str(kubeconfig)))
         try:
-            return await count_objects(Writer(connection, "test"), kinds)
+            return await count_objects(Writer(connection, "test"), kinds, {})
         finally:
             await connection.close()
 

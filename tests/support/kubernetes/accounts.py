@@ -49,6 +49,19 @@ def rules(part: str, scope: str) -> Rules:
     ]
 
 
+def rules_without_dialects(part: str) -> Rules:
+    """Return the cluster-wide rules of a part that it has with any API dialects.
+
+    They include the reports of dialects that are off, which an operator deletes.
+    """
+    shared = {"nodes", "namespaces", "events", "servicecidrs", "daemonsets"}
+    return [
+        rule
+        for rule in rules(part, "Cluster")
+        if shared.issuperset(rule["resources"]) or rule["verbs"] == ["list", "delete"]
+    ]
+
+
 def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
     """Apply an object as a person does."""
     answer = server.request(
