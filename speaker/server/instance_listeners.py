@@ -30,6 +30,14 @@ class _Instance:
         """Peer name -> the address or prefix that its password is for."""
         self.least_ttl: dict[str, tuple[str, int]] = {}
         """Peer name -> its address or prefix, and the least TTL of its packets (0: any)."""
+        self.filters_are_due = False
+
+    def set_filters(self) -> None:
+        """Give all listeners the least TTL of each peer."""
+        self.filters_are_due = False
+        least = self.least_ttl_of_addresses
+        for listener in self.listeners:
+            listener.set_least_ttl(least)
 
     @property
     def least_ttl_of_addresses(self) -> dict[str, int]:
@@ -132,9 +140,10 @@ class InstanceListeners:
         were_any = before is not None and before[1]
         if before == after or not (were_any or any(least for _, least in known.least_ttl.values())):
             return
-        least = known.least_ttl_of_addresses
-        for listener in known.listeners:
-            listener.set_least_ttl(least)
+        if not known.filters_are_due:
+            # Once for all peers of a reload: a filter has instructions for each of them.
+            known.filters_are_due = True
+            asyncio.get_running_loop().call_soon(known.set_filters)
 
     def _set_password(self, instance: _Instance, address: str, password: Secret | None) -> None:
         if password is None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import errno
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from speaker.api import ListenChanged, Secret
@@ -147,6 +147,18 @@ class Listener:
             self._least_ttl = dict(least)
             if self._socket is not None:
                 self._filter()
+                self._refuse_waiting()
+
+    def _refuse_waiting(self) -> None:
+        """Close connections that were made before the filter: they may have octets from too far away.
+
+        A peer comes again.
+        """
+        assert self._socket is not None  # noqa: S101  checked by the caller
+        with contextlib.suppress(OSError):
+            while True:
+                waiting, _ = self._socket.accept()
+                waiting.close()
 
     def _filter(self) -> None:
         assert self._socket is not None  # noqa: S101  checked by the callers
@@ -155,16 +167,20 @@ class Listener:
             peer: ttl for peer, ttl in self._least_ttl.items() if (":" in peer) == (version == 6)
         }
         self.unfiltered = {peer for peer, ttl in least.items() if ttl}
-        # The kernel has room for some hundred peers (net.core.optmem_max), and for one common rule.
-        for rules in (least, ttl_filter.common(least)) if self.unfiltered else ({},):
-            try:
-                ttl_filter.attach(self._socket, ttl_filter.program(version, rules))
-            except (OSError, ValueError):
-                continue
-            if rules:
-                self.unfiltered = set()
-                break
+        # The kernel has room for some thousand peers (net.core.optmem_max); in place of more, for those
+        # that have another least TTL than most.
+        shorter = ttl_filter.with_default
+        if self._attach(version, least) or self._attach(version, shorter(version, least)):
+            self.unfiltered = set()
         # Connections of peers in `unfiltered` are refused, and the status has it.
+
+    def _attach(self, version: int, least: Mapping[str, int]) -> bool:
+        assert self._socket is not None  # noqa: S101  checked by the callers
+        try:
+            ttl_filter.attach(self._socket, ttl_filter.program(version, least))
+        except (OSError, ValueError):
+            return False
+        return True
 
     def _protect(self, peer: str, password: Secret | None) -> None:
         assert self._socket is not None  # noqa: S101  checked by the callers

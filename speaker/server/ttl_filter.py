@@ -13,7 +13,8 @@ import functools
 import ipaddress
 import socket
 import struct
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 _SO_ATTACH_FILTER: Final = 26
@@ -22,17 +23,24 @@ _NETWORK_HEADER: Final = 0xFFF0_0000
 """SKF_NET_OFF: an offset into the network header; that of a TCP socket begins behind it."""
 _LOAD_WORD: Final = 0x20
 _LOAD_OCTET: Final = 0x30
+_LOAD_KEPT: Final = 0x60
+_KEEP: Final = 0x02
+"""A word of the scratch memory: a load from the packet costs the kernel ten times its room."""
 _AND: Final = 0x54
+_JUMP: Final = 0x05
 _IF_EQUAL: Final = 0x15
 _IF_AT_LEAST: Final = 0x35
 _RETURN: Final = 0x06
 _ACCEPT: Final = 0xFFFF_FFFF
+_FURTHEST_BRANCH: Final = 255
 _MAX_INSTRUCTIONS: Final = 4096
 _INSTRUCTION: Final = struct.Struct("=HBBI")
-_END: Final = _INSTRUCTION.pack(_RETURN, 0, 0, _ACCEPT)
-_CACHED_RULES: Final = 4096
+_TTL: Final = 4
+"""The scratch word of the TTL, behind those of the source."""
+_CACHED_NETWORKS: Final = 8192
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+Instruction: TypeAlias = tuple[int, int, int, int]
 
 
 class _Header(NamedTuple):
@@ -43,15 +51,24 @@ class _Header(NamedTuple):
     words: int
 
 
+class Rule(NamedTuple):
+    """The words of a network, and the least TTL of packets from there."""
+
+    words: tuple[int, ...]
+    ttl: int
+
+
 _HEADERS: Final[Mapping[int, _Header]] = {4: _Header(12, 8, 1), 6: _Header(8, 7, 4)}
+_EVERYWHERE: Final[Mapping[int, str]] = {4: "0.0.0.0/0", 6: "::/0"}
 
 
 def program(version: int, least: Mapping[str, int]) -> bytes | None:
     """Return the filter for peers with a least TTL, by address or prefix; None without any.
 
     The longest prefix of a source decides; 0 accepts any TTL, and so do sources without an entry.
-    Entries that accept any TTL take room only within a prefix that does not. Raises ValueError for
-    more peers than a filter has room for.
+    Entries that accept any TTL take room only within a prefix that does not: an address takes one
+    instruction, of IPv6 where the peers differ in one word. Raises ValueError for more peers than a
+    filter has room for.
     """
     secured = [text for text, ttl in least.items() if ttl]
     # Only these can have a source of another peer, too.
@@ -67,78 +84,136 @@ def program(version: int, least: Mapping[str, int]) -> bytes | None:
         for network, ttl in networks.items()
         if ttl and network.prefixlen < network.max_prefixlen
     ]
-    rules = sorted(
-        (-network.prefixlen, int(network.network_address), _rule(network, ttl))
-        for network, ttl in networks.items()
-        if ttl or any(_is_within(network, prefix) for prefix in prefixes)
-    )
+    rules: dict[int, list[Rule]] = {}
+    for network, ttl in networks.items():
+        if ttl or any(_is_within(network, prefix) for prefix in prefixes):
+            rules.setdefault(network.prefixlen, []).append(Rule(_words(network), ttl))
     if not rules:
         return None
-    code = b"".join(rule for _, _, rule in rules) + _END
-    if len(code) > _MAX_INSTRUCTIONS * _INSTRUCTION.size:
-        raise ValueError(f"a packet filter has no room for {len(rules)} peers")
-    return code
+    code = _keep_header(_HEADERS[version])
+    for length in sorted(rules, reverse=True):
+        code += _decide(sorted(rules[length]), _parts(rules[length], length))
+    code.append((_RETURN, 0, 0, _ACCEPT))
+    if len(code) > _MAX_INSTRUCTIONS:
+        raise ValueError(f"a packet filter has no room for {sum(map(len, rules.values()))} peers")
+    return b"".join(_INSTRUCTION.pack(*one) for one in code)
 
 
-@functools.lru_cache(_CACHED_RULES)
+def with_default(version: int, least: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the least TTL that most peers of a family have as that of all sources, and the exceptions.
+
+    For more peers than a filter has room for: it applies to sources without an entry, too.
+    """
+    of_family = {text: ttl for text, ttl in least.items() if (":" in text) == (version == 6)}
+    if not of_family:
+        return {}
+    (common, _), *_ = Counter(of_family.values()).most_common(1)
+    exceptions = {text: ttl for text, ttl in of_family.items() if ttl != common}
+    wide = [_network(text) for text in exceptions if "/" in text]
+    if wide:
+        exceptions |= {
+            text: ttl
+            for text, ttl in of_family.items()
+            if any(_is_within(_network(text), prefix) for prefix in wide)
+        }
+    # Equal link-local addresses of several interfaces have the least of their values.
+    exceptions |= {
+        text: ttl for text, ttl in of_family.items() if "%" in text and text not in exceptions
+    }
+    return {_EVERYWHERE[version]: common, **exceptions}
+
+
+@functools.lru_cache(_CACHED_NETWORKS)
 def _network(text: str) -> Network:
     return ipaddress.ip_network(text.partition("%")[0])
+
+
+@functools.lru_cache(_CACHED_NETWORKS)
+def _words(network: Network) -> tuple[int, ...]:
+    address = network.network_address.packed
+    return struct.unpack(f">{len(address) // 4}I", address)
 
 
 def _is_within(network: Network, prefix: Network) -> bool:
     return network.prefixlen > prefix.prefixlen and network.network_address in prefix
 
 
-@functools.lru_cache(_CACHED_RULES)
-def _rule(network: Network, ttl: int) -> bytes:
-    """Return the instructions of one peer."""
-    header = _HEADERS[network.version]
-    body = _verdict(header, ttl)
-    return b"".join(_INSTRUCTION.pack(*one) for one in _tests(header, network, len(body)) + body)
+def _keep_header(header: _Header) -> list[Instruction]:
+    """Return the instructions that load each word of the source, and the TTL, once."""
+    code: list[Instruction] = []
+    for word in range(header.words):
+        code += [
+            (_LOAD_WORD, 0, 0, _NETWORK_HEADER + header.source + 4 * word),
+            (_KEEP, 0, 0, word),
+        ]
+    return [*code, (_LOAD_OCTET, 0, 0, _NETWORK_HEADER + header.ttl), (_KEEP, 0, 0, _TTL)]
 
 
-def _verdict(header: _Header, ttl: int) -> list[tuple[int, int, int, int]]:
+def _parts(rules: Sequence[Rule], length: int) -> list[tuple[int, int]]:
+    """Return the words that networks of a length compare, with their masks.
+
+    The word that differs most comes last: each of its values takes one instruction.
+    """
+    masks = [(word, min(length - 32 * word, 32)) for word in range((length + 31) // 32)]
+    masks.sort(key=lambda part: len({words[part[0]] for words, _ in rules}))
+    return [(word, 0xFFFF_FFFF << (32 - bits) & 0xFFFF_FFFF) for word, bits in masks]
+
+
+def _decide(rules: Sequence[Rule], parts: Sequence[tuple[int, int]]) -> list[Instruction]:
+    """Return the instructions for networks of one length that differ in these words.
+
+    A source of none of them goes on behind them.
+    """
+    if not parts:
+        return _verdict(rules[0].ttl)
+    (word, mask), *rest = parts
+    load: list[Instruction] = [(_LOAD_KEPT, 0, 0, word)]
+    if mask != 0xFFFF_FFFF:
+        load.append((_AND, 0, 0, mask))
+    code: list[Instruction] = []
+    if not rest:
+        # The addresses of each TTL, and what happens to them.
+        values: dict[int, list[int]] = {}
+        for words, ttl in rules:
+            values.setdefault(ttl, []).append(words[word])
+        for ttl, ours in values.items():
+            for start in range(0, len(ours), _FURTHEST_BRANCH):
+                code += _any_of(ours[start : start + _FURTHEST_BRANCH], _verdict(ttl))
+        return load + code
+    groups: dict[int, list[Rule]] = {}
+    for rule in rules:
+        groups.setdefault(rule.words[word], []).append(rule)
+    for value, group in groups.items():
+        body = _decide(group, rest)
+        if len(body) <= _FURTHEST_BRANCH:
+            code += [*load, (_IF_EQUAL, 0, len(body), value), *body]
+        else:
+            code += [*load, (_IF_EQUAL, 1, 0, value), (_JUMP, 0, 0, len(body)), *body]
+    return code
+
+
+def _any_of(values: Sequence[int], body: list[Instruction]) -> list[Instruction]:
+    """Return the comparisons of the accumulator with values, any of which goes to the body."""
+    *others, last = values
+    jumps = [(_IF_EQUAL, len(others) - place, 0, value) for place, value in enumerate(others)]
+    return [*jumps, (_IF_EQUAL, 0, len(body), last), *body]
+
+
+def _verdict(ttl: int) -> list[Instruction]:
     if not ttl:
         return [(_RETURN, 0, 0, _ACCEPT)]
     return [
-        (_LOAD_OCTET, 0, 0, _NETWORK_HEADER + header.ttl),
+        (_LOAD_KEPT, 0, 0, _TTL),
         (_IF_AT_LEAST, 0, 1, ttl),
         (_RETURN, 0, 0, _ACCEPT),
         (_RETURN, 0, 0, 0),
     ]
 
 
-def _tests(header: _Header, network: Network, body: int) -> list[tuple[int, int, int, int]]:
-    """Return the comparisons of the source with a network; a difference jumps behind the body."""
-    address = network.network_address.packed
-    mask = network.netmask.packed
-    parts: list[list[tuple[int, int]]] = []
-    for word in range(header.words):
-        bits = int.from_bytes(mask[4 * word : 4 * word + 4], "big")
-        if bits:
-            part = [(_LOAD_WORD, _NETWORK_HEADER + header.source + 4 * word)]
-            if bits != 0xFFFF_FFFF:
-                part.append((_AND, bits))
-            part.append((_IF_EQUAL, int.from_bytes(address[4 * word : 4 * word + 4], "big")))
-            parts.append(part)
-    left = sum(map(len, parts))
-    found = []
-    for code, value in (one for part in parts for one in part):
-        left -= 1
-        found.append((code, 0, left + body if code == _IF_EQUAL else 0, value))
-    return found
-
-
 class _HasOptions(Protocol):
     """A socket, or asyncio's view of one."""
 
     def setsockopt(self, level: int, name: int, value: int | bytes, /) -> None: ...
-
-
-def common(least: Mapping[str, int]) -> Mapping[str, int]:
-    """Return one rule for all sources of each family, where the peers agree; nothing where not."""
-    values = set(least.values())
-    return {} if len(values) != 1 else dict.fromkeys(("0.0.0.0/0", "::/0"), *values)
 
 
 def attach(sock: _HasOptions, code: bytes | None) -> None:

@@ -1,0 +1,97 @@
+"""TTL security (RFC 5082) two hops away: namespaces in a row, and peers that disagree about the TTL."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import Daemon
+from tests.support.netns import Link, linked_namespaces, router_between
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+
+PORT = 1790
+HERE = "10.98.0.1"
+OPEN = "ff" * 16 + "001d01" + "04fdf3005a0a62000b00"
+"""Of AS 65011, without capabilities; `SENT` octets come back if the connection is accepted."""
+WITHIN, BEYOND = "10.98.0.11", "10.98.0.12"
+"""Both two hops away: the first may be, of the other only one hop is permitted."""
+ATTEMPTS = 20
+
+CONNECT = f"""
+import socket, sys
+source, attempts = sys.argv[1], int(sys.argv[2])
+answered = 0
+for _ in range(attempts):
+    with socket.socket() as sock:
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 255)
+        sock.settimeout(0.2)
+        sock.bind((source, 0))
+        try:
+            sock.connect(({HERE!r}, {PORT}))
+            sock.send(bytes.fromhex({OPEN!r}))
+            sock.settimeout(5)
+            answered += len(sock.recv(100)) > 0
+        except OSError:
+            pass
+print(answered)
+"""
+
+
+def answers(link: Link, source: str, attempts: int) -> int:
+    """Return how many connections from an address of the far namespace received an answer."""
+    done = subprocess.run(
+        [*link.right.command(), sys.executable, "-c", CONNECT, source, str(attempts)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return int(done.stdout)
+
+
+def test_h02_a_host_two_hops_away_gets_in_only_where_two_are_permitted(tmp_path: Path) -> None:
+    others = [
+        {"address": f"10.{200 + n // 250}.{n % 250}.1", "passive": True, "ttlSecurity": 1 + n % 2}
+        for n in range(1000)
+    ]
+    document = {
+        "asn": 65001,
+        "routerID": HERE,
+        "listen": [{"address": "0.0.0.0", "port": PORT}],
+        "apiSocket": str(tmp_path / "api"),
+        "neighbors": [
+            {"address": WITHIN, "passive": True, "ttlSecurity": 2},
+            {"address": BEYOND, "passive": True, "ttlSecurity": 1},
+            *others,
+        ],
+    }
+    path = tmp_path / "router.yaml"
+    path.write_text(json.dumps(document))
+    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+        stack.enter_context(router_between(link, (HERE, WITHIN), ("10.98.0.2", BEYOND)))
+        # The second pair is there for its far address alone.
+        link.right.batch(f"route replace {HERE}/32 via 169.254.2.2")
+        link.left.batch(f"route replace {BEYOND}/32 via 169.254.1.2 src {HERE}")
+        router = Daemon(
+            "waggle router",
+            [sys.executable, "-m", "waggle", "router", "-c", path],
+            log=tmp_path / "log",
+            namespace=link.left,
+        )
+        router.start()
+        stack.callback(router.stop)
+
+        def listens() -> None:
+            assert "listens on" in router.tail()
+
+        eventually(listens, within=30, context=router.tail)
+        assert answers(link, WITHIN, 1) == 1
+        assert answers(link, BEYOND, ATTEMPTS) == 0
+        assert "could not be set" not in router.tail()
