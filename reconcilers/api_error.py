@@ -11,14 +11,25 @@ LONGEST_RETRY_AFTER_SECONDS: Final = 300.0
 """The longest Retry-After of a server that is respected."""
 
 
+class RequestError(ReconcileError):
+    """A request that failed."""
+
+    def __init__(self, what: str, reason: str, retry_after: float) -> None:
+        """``what`` may be empty; ``str()`` is both."""
+        super().__init__(f"{what}: {reason}" if what else reason, retry_after=retry_after)
+        self.reason = reason
+
+
 def reconcile_error(
-    error: KubernetesError, text: str = "", *, all_objects: bool = False, outdated: bool = False
-) -> ReconcileError:
-    """Return the error of an object whose request failed; ``text`` replaces that of the request."""
+    error: KubernetesError,
+    what: str = "",
+    reason: str = "",
+    *,
+    all_objects: bool = False,
+    outdated: bool = False,
+) -> RequestError:
+    """Return the error of an object whose request failed; ``reason`` replaces that of the request."""
     retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
-    return ReconcileError(
-        text or str(error),
-        retry_after=min(retry_after, LONGEST_RETRY_AFTER_SECONDS),
-        all_objects=all_objects,
-        outdated=outdated,
-    )
+    found = RequestError(what, reason or str(error), min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
+    found.all_objects, found.outdated = all_objects, outdated
+    return found

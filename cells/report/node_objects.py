@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
 from collections import Counter
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
+from reactivex.subject import Subject
 
 from cells.dialect_failures import DialectFailures
 from cells.hive import Group, Health
@@ -20,14 +20,17 @@ from cells.intent import IntentLoop
 from cells.kubernetes import Kubernetes
 from cells.node import ThisNode
 from cells.options import ReportOptions
+from cells.reconcile import reconcile
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.speaker.sessions import Sessions
+from reconcilers.api_error import RequestError
 from reconcilers.dialect import Dialect, NodeObjectKind
-from reconcilers.report.node_objects.changes import JsonObject
+from reconcilers.report.node_objects.objects import NodeObjects
 from reconcilers.report.node_objects.place import Place, owners
 from reconcilers.report.node_objects.rows import NodeObjectRows
-from reconcilers.report.node_objects.writer import KindWriter, NodeObjectOutcome
+from reconcilers.report.node_objects.stored import JsonObject
 from reconcilers.tables import IntentTables
+from reconcilers.target import Outcome, ReconcilerReport, Runner
 from resources.kubernetes import Writer
 from resources.tables import Tables
 from speaker.api import SpeakerPort
@@ -72,7 +75,9 @@ class NodeObjectReport:
         self._rng = random.SystemRandom()
         self._writes: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
-        self._writers: dict[str, KindWriter] = {}
+        self._objects: dict[str, NodeObjects] = {}
+        self._changed: Subject[None] = Subject()
+        self._computed = asyncio.Event()
         self._failing = DialectFailures(
             self._health,
             log,
@@ -85,7 +90,6 @@ class NodeObjectReport:
         self._signal = Signal(
             *(table.observable for table in (*self._rows.followed, sessions.table)), intent.done
         )
-        self._changed = asyncio.Event()
         jobs.add("objects", self._compute)
         jobs.add("object-writes", self._write)
 
@@ -105,73 +109,80 @@ class NodeObjectReport:
             self._rows.failures, "objects cannot be computed", "computed from sessions and routes"
         )
         for key, row in self._rows.take().items():
-            writer = self._writers.get(key.kind)
-            if writer is not None:
-                writer.want(key, row)
-        self._changed.set()
+            if key.kind in self._objects:
+                self._objects[key.kind].want(key.labels, row)
+        self._computed.set()
+        self._changed.on_next(None)
 
     async def _write(self) -> None:
         # What is not computed yet is not to be deleted.
-        await self._changed.wait()
+        await self._computed.wait()
         async with self._kubernetes.writer(MANAGER) as client:
-            self._writers = {
-                kind.kind.name: self._new_writer(client, dialect, kind)
+            self._objects = {
+                kind.kind.name: self._new_objects(client, dialect, kind)
                 for dialect in self._dialects
                 for kind in dialect.node_object_kinds
             }
             for key, row in self._rows.present.items():
-                self._writers[key.kind].want(key, row)
-            while True:
-                self._changed.clear()
-                pauses = [await writer.step() for writer in self._writers.values()]
-                for writer in self._writers.values():
-                    self._report_state(writer)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(min(pauses)):
-                        await self._changed.wait()
+                self._objects[key.kind].want(key.labels, row)
+            objects = list(self._objects.values())
+            runner = Runner(self._database, None, objects, self._rng, report=self._report)
 
-    def _new_writer(self, client: Writer, dialect: Dialect, kind: NodeObjectKind) -> KindWriter:
+            def report() -> None:
+                for state in runner.reports():
+                    self._report_state(state)
+
+            await reconcile(runner, report)
+
+    def _new_objects(self, client: Writer, dialect: Dialect, kind: NodeObjectKind) -> NodeObjects:
         namespace = "" if kind.option is None else str(getattr(dialect.options, kind.option))
 
         def present_owners() -> tuple[JsonObject, ...]:
             row = self._tables.nodes.get(self._database.snapshot(), ("", self._node.name))
             return owners(kind, namespace, row, self._node.pod)
 
-        return KindWriter(
+        def count_write() -> None:
+            self._writes[kind.kind.name] += 1
+
+        return NodeObjects(
             client,
             Place(kind, self._node.name, namespace, present_owners),
             self._rng,
+            self._changed,
             enabled=self._enabled,
-            report=self._report,
+            on_write=count_write,
             now=asyncio.get_running_loop().time,
             wall=time.time,
             nodes=lambda: self._cluster.nodes,
         )
 
-    def _report_state(self, writer: KindWriter) -> None:
-        scope = self._health.scope(writer.kind)
-        if writer.failure:
-            scope.degraded(writer.failure)
-        elif writer.missing:
+    def _report_state(self, state: ReconcilerReport) -> None:
+        kind = state.description.name
+        scope = self._health.scope(kind)
+        objects = self._objects[kind]
+        if state.failure is not None:
+            scope.degraded(f"{state.failure[1]}; it is retried")
+        elif objects.missing:
             scope.stopped(
-                f"the API server does not have it (waggle crds {writer.kind} | kubectl create -f -)"
+                f"the API server does not have it (waggle crds {kind} | kubectl create -f -)"
             )
         elif not self._enabled:
             scope.ok("switched off (--status-report=false); there is none")
         else:
-            scope.ok(f"{writer.count} of this node")
+            scope.ok(f"{objects.count} of this node")
 
-    def _report(self, outcome: NodeObjectOutcome) -> None:
-        if not outcome.error:
-            self._writes[outcome.kind] += 1
+    def _report(self, outcome: Outcome) -> None:
+        if outcome.error is None:
             return
-        self._failures[outcome.kind] += 1
+        kind, error = outcome.reconciler, outcome.error
+        self._failures[kind] += 1
         if not outcome.repeated:
+            name = self._objects[kind].name_of(outcome.key)
             log.warning(
                 "object is not written",
                 event_name="report.object_failed",
-                object="/".join(part for part in (outcome.kind, outcome.name) if part),
-                reason=outcome.error,
+                object=f"{kind}/{name}".rstrip("/"),
+                reason=error.reason if isinstance(error, RequestError) else outcome.text,
             )
 
     def collect(self) -> list[Metric]:

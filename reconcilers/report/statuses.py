@@ -223,11 +223,11 @@ class Statuses(SingleValue):
         known.writes += 1
 
     def _failure(self, verb: str, key: ObjectKey, error: KubernetesError) -> ReconcileError:
-        text = ""
+        reason = ""
         if isinstance(error, StatusError) and error.status == 403:
             resource = self._kind(key).plural + ("/status" if verb == "patch" else "")
-            text = f"may not {verb} {resource}: {error.message}"
-        return reconcile_error(error, text)
+            reason = f"may not {verb} {resource}: {error.message}"
+        return reconcile_error(error, reason=reason)
 
     def _path(self, key: ObjectKey) -> str:
         _, namespace, name = key

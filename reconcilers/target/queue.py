@@ -72,6 +72,8 @@ class Queue:
         """When all objects are listed again: after a failure, or in the pace of the reconciler."""
         self._paused_until = -math.inf
         """Nothing is taken or reconciled before."""
+        self._unproven = False
+        """True after an error of an object that concerned all, until a round ends without one."""
         self._due: dict[ObjectKey, float] = {}
         """Owed objects that wait -> when they are due."""
         self._attempted: dict[ObjectKey, float] = {}
@@ -103,11 +105,20 @@ class Queue:
         self.listed = self.current = True
         if not known:
             self._listing_due = now() + self._pace.list_again()
+        return not self._unproven and self._listing_succeeded()
+
+    def _listing_succeeded(self) -> bool:
         if self.failing.pop(LISTING, None) is None:
             return False
         self.written[LISTING] = None
         self._report(Outcome(self.name, LISTING, recovered=True))
         return True
+
+    def end_round(self, now: float) -> None:
+        """Note the end of a round; without another error, one that concerned all objects is over."""
+        if self._unproven and self.current and not self.is_paused(now):
+            self._unproven = False
+            self._listing_succeeded()
 
     def listing_failed(self, error: Exception, now: float) -> None:
         """Record that the objects cannot be listed; the next `take` lists all of them."""
@@ -211,6 +222,7 @@ class Queue:
             return
         if isinstance(error, ReconcileError):
             if error.all_objects:
+                self._unproven = True
                 self.listing_failed(error, now)
                 return
             if error.outdated:

@@ -182,6 +182,8 @@ class Runner:
         if any(keys for _, keys in due):
             with _span("apply.round", parent):
                 changed |= yield from self._reconcile(snapshot, due, now, long=long)
+        for queue in self.queues:
+            queue.end_round(now())
         self.applied = snapshot
         self.write_statuses()
         complete = all(queue.listed for queue in self.queues)

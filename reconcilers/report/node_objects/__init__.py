@@ -1,5 +1,4 @@
 """The objects that an agent writes whole about its own node: computed, compared, written.
 
-``rows`` computes them from the dialects, ``changes`` is the comparison with the API server, ``writer``
-decides when a request is sent.
+``rows`` computes them from the dialects, ``objects`` reconciles those of one kind with the API server.
 """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from reconcilers.dialect import NodeObjectKind
-from reconcilers.report.node_objects.changes import JsonObject, Wanted
+from reconcilers.report.node_objects.stored import JsonObject
 from resources.core.node import Node
 from resources.labels import label_value
 
@@ -63,18 +63,18 @@ class Place(msgspec.Struct, frozen=True):
         """The value of the label with the node's name."""
         return label_value(self.node)
 
-    def content(self, wanted: Wanted) -> JsonObject:
+    def content(self, labels: Mapping[str, str], owners: Sequence[JsonObject]) -> JsonObject:
         """Return a new object, without its status."""
         kind = self.kind
-        metadata: JsonObject = {"labels": dict(wanted.labels)} if wanted.labels else {}
+        metadata: JsonObject = {"labels": dict(labels)} if labels else {}
         if kind.name:
             metadata["name"] = kind.name_for(self.node)
         else:
             metadata["generateName"] = kind.generated_name(self.node)
         if self.namespace:
             metadata["namespace"] = self.namespace
-        if wanted.owners:
-            metadata["ownerReferences"] = list(wanted.owners)
+        if owners:
+            metadata["ownerReferences"] = list(owners)
         return {
             "apiVersion": kind.kind.api_versions[0],
             "kind": kind.kind.name,

@@ -19,7 +19,7 @@ from cells.speaker.sessions import Sessions
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.report import write_spread
-from reconcilers.report.node_objects import writer
+from reconcilers.report.node_objects import objects
 from resources.core import kinds as core
 from resources.kind import Kinds
 from speaker.api import SpeakerPort
@@ -47,11 +47,11 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes within the time of a test."""
     hurry(monkeypatch)
     monkeypatch.setattr(node_objects, "INTERVAL_SECONDS", 0.02)
-    monkeypatch.setattr(writer, "SETTLE_SECONDS", 0.02)
-    monkeypatch.setattr(writer, "INTERVAL_SECONDS", 0.05)
-    monkeypatch.setattr(writer, "LIST_SECONDS", 0.5)
+    monkeypatch.setattr(objects, "SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr(objects, "INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(objects, "LIST_SECONDS", 0.5)
     monkeypatch.setattr(node_objects, "POLL_SECONDS", 0.1)
-    for module in (writer, write_spread):
+    for module in (objects, write_spread):
         monkeypatch.setattr(module, "COUNT_INTERVAL_SECONDS", 0.05)
 
 
@@ -246,7 +246,7 @@ def test_what_others_left_behind_is_adopted_or_deleted_and_other_nodes_are_left(
 def test_kinds_that_the_api_server_does_not_have_are_named_and_cost_few_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "LIST_SECONDS", 0.1)
+    monkeypatch.setattr(objects, "LIST_SECONDS", 0.1)
 
     def prepare(server: ApiServer) -> None:
         server.served["bgpsessionstates"] = ()

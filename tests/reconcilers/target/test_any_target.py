@@ -83,9 +83,7 @@ def test_verification_repairs_a_file_and_counts_the_drift(
     (tmp_path / "a").write_text("changed by hand")
     (tmp_path / "b").unlink()
     drifts = [drift for found in Verification(runner).slices() for drift in found]
-    assert [(drift.object, drift.different, drift.missing) for drift in drifts] == [
-        ("a", 1, 0),
-        ("b", 0, 1),
-    ]
+    found = {(drift.object, drift.different, drift.missing) for drift in drifts}
+    assert found == {("a", 1, 0), ("b", 0, 1)}
     assert content(tmp_path) == {"a": "1", "b": "2"}
     assert runner.reports()[0].drifted == 2

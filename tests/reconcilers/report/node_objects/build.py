@@ -7,13 +7,18 @@ import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from reactivex.subject import Subject
+
+from cells.hive.rounds import in_slices
 from reconcilers.dialect import NodeObject, NodeObjectKey, NodeObjectKind
+from reconcilers.report.node_objects.objects import NodeObjects
 from reconcilers.report.node_objects.place import Place
-from reconcilers.report.node_objects.writer import KindWriter, NodeObjectOutcome
+from reconcilers.target import Outcome, Runner
 from resources.crds.schema_markers import Definition
 from resources.kind import Kind
 from resources.kubernetes import KubernetesError, StatusError
 from resources.meta import Resource, Struct
+from statedb import Database
 
 NODE_LABEL, PEER_LABEL = "test/node", "test/peer"
 PATH = "/apis/test.waggle.dev/v1/namespaces/here/sessions"
@@ -169,7 +174,7 @@ def merged(value: dict[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Run:
-    """A writer over some virtual time."""
+    """The reconciler of a kind over some virtual time."""
 
     def __init__(
         self,
@@ -180,26 +185,35 @@ class Run:
         nodes: int = 1,
     ) -> None:
         self.api = api
-        self.outcomes: list[NodeObjectOutcome] = []
-        self.writer = KindWriter(
+        self.outcomes: list[Outcome] = []
+        rng = random.Random(1)  # noqa: S311
+        self.objects = NodeObjects(
             api,
             Place(kind, "n1", "here", lambda: (OWNER,)),
-            random.Random(1),  # noqa: S311
+            rng,
+            Subject(),
             enabled=enabled,
-            report=self.outcomes.append,
+            on_write=lambda: None,
             now=lambda: asyncio.get_running_loop().time(),
             wall=lambda: 1_800_000_000.0,
             nodes=lambda: nodes,
         )
+        self.runner = Runner(Database(), None, [self.objects], rng, report=self.outcomes.append)
+
+    @property
+    def failure(self) -> str:
+        """The first failure, as health shows it."""
+        (report,) = self.runner.reports()
+        return "" if report.failure is None else f"{report.failure[1]}; it is retried"
 
     def want(self, *rows: NodeObject) -> None:
         """Want sessions."""
         for row in rows:
-            self.writer.want(key(row.labels[PEER_LABEL]), row)
+            self.objects.want(key(row.labels[PEER_LABEL]).labels, row)
 
     async def until(self, end: float) -> None:
-        """Step when the job requests it."""
+        """Do a round whenever an object is due."""
         loop = asyncio.get_running_loop()
         while loop.time() < end:
-            pause = await self.writer.step()
-            await asyncio.sleep(min(max(pause, 0.0), end - loop.time()))
+            due = (await in_slices(self.runner.slices(loop.time))).retry_at
+            await asyncio.sleep(max(0.0, min(end if due is None else due, end) - loop.time()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from reconcilers.report.node_objects.writer import (
+from reconcilers.report.node_objects.objects import (
     INTERVAL_SECONDS,
     LIST_SECONDS,
     SETTLE_SECONDS,
@@ -131,7 +132,7 @@ def test_objects_that_shall_not_be_and_duplicates_are_deleted_and_nothing_else()
         assert sorted(api.objects) == ["foreign", "kept", "unlabelled"]
         # Its owner was none, or that of an earlier program.
         assert api.objects["kept"]["metadata"]["ownerReferences"] == [OWNER]
-        job.writer.want(key("a"), None)
+        job.objects.want(key("a").labels, None)
         await job.until(20)
         assert sorted(api.objects) == ["foreign", "unlabelled"]
 
@@ -145,7 +146,7 @@ def test_an_object_of_a_fixed_name_is_found_by_it() -> None:
         api.put("state-n2", {})
         job = Run(api, ONE_OF_A_NODE)
         row = session("")
-        job.writer.want(key("")._replace(labels=()), row)
+        job.objects.want((), row)
         await job.until(1)
         assert api.objects["state-n1"]["status"] == {"state": "Idle"}
         assert api.objects["state-n1"]["metadata"]["labels"]["mine"] == "yes"
@@ -166,7 +167,7 @@ def test_switched_off_all_objects_of_the_node_are_deleted() -> None:
         job.want(session("a"), session("b"))
         await job.until(1)
         assert api.verbs() == ["delete"]
-        assert job.writer.count == 0
+        assert job.objects.count == 0
 
     run(scenario)
 
@@ -177,7 +178,7 @@ def test_many_changes_keep_to_the_rate_and_the_share_of_a_large_cluster() -> Non
             job = Run(Api(), nodes=nodes)
             job.want(*(session(str(number)) for number in range(400)))
             loop_start = len(job.api.verbs())
-            await job.until(job.writer._now() + 20)
+            await job.until(asyncio.get_running_loop().time() + 20)
             assert len(job.api.verbs()) - loop_start <= most
             assert len(job.api.verbs()) - loop_start >= most - 4
 
@@ -190,14 +191,14 @@ def test_a_kind_that_is_not_installed_is_looked_for_seldom_and_then_written() ->
         job.api.fails["list"] = StatusError(404, "404 page not found")
         job.want(session("a"))
         await job.until(10 * LIST_SECONDS)
-        assert job.writer.missing
-        assert job.writer.failure == ""
+        assert job.objects.missing
+        assert job.failure == ""
         assert job.api.verbs() == []
         assert 7 <= len(job.api.calls) <= 14
         job.want(session("a", "Established"))
         del job.api.fails["list"]
         await job.until(12 * LIST_SECONDS)
-        assert not job.writer.missing
+        assert not job.objects.missing
         assert job.api.states() == {"a": "Established"}
 
     run(scenario)
@@ -217,13 +218,29 @@ def test_a_failure_of_the_kind_is_retried_with_growing_pauses(error: KubernetesE
         before = len(job.api.calls)
         await job.until(3600)
         assert 10 < len(job.api.calls) - before < 40
-        assert job.writer.failure == f"Session: {error}; it is retried"
+        assert job.failure == f"Session: {error}; it is retried"
         failures = [outcome.repeated for outcome in job.outcomes if outcome.error]
         assert failures[:3] == [False, True, True]
         job.api.fails.clear()
         await job.until(3600 + 400)
         assert job.api.states() == {"a": "Established", "b": "Established"}
-        assert job.writer.failure == ""
+        assert job.failure == ""
+
+    run(scenario)
+
+
+def test_pauses_grow_while_lists_succeed_and_writes_do_not() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        job.api.fails["create"] = StatusError(403, "forbidden")
+        job.want(session("a"))
+        await job.until(3600)
+        assert 10 < len(job.api.times("create")) < 40
+        assert job.failure == "Session: 403: forbidden; it is retried"
+        job.api.fails.clear()
+        await job.until(3600 + 400)
+        assert job.api.states() == {"a": "Idle"}
+        assert job.failure == ""
 
     run(scenario)
 
@@ -237,7 +254,7 @@ def test_an_object_that_is_rejected_delays_no_other_one() -> None:
         job.api.fails["patch status"] = StatusError(422, "invalid")
         job.want(session("a", "Established"))
         await job.until(20)
-        assert f"Session {name}: 422: invalid" in job.writer.failure
+        assert f"Session {name}: 422: invalid" in job.failure
         job.api.fails.clear()
         job.api.fails["create"] = StatusError(422, "invalid")
         job.want(session("b"))
@@ -246,7 +263,7 @@ def test_an_object_that_is_rejected_delays_no_other_one() -> None:
         job.api.fails.clear()
         await job.until(1000)
         assert job.api.states() == {"a": "Established", "b": "Idle"}
-        assert job.writer.failure == ""
+        assert job.failure == ""
 
     run(scenario)
 

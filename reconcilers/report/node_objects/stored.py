@@ -1,0 +1,65 @@
+"""Objects of a node as the API server has them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from reconcilers.dialect import NodeObjectKind
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+class Stored(NamedTuple):
+    """What is compared of an object in the API server."""
+
+    name: str
+    uid: str
+    created: str
+    labels: Mapping[str, str]
+    owners: tuple[JsonObject, ...]
+    status: bytes
+    """As canonical JSON: a tenth of the memory of the decoded object."""
+
+
+class Accepted(NamedTuple):
+    """What the API server made of a status: a definition without some fields drops them."""
+
+    wanted: bytes
+    answered: bytes
+
+
+def canonical(value: object) -> bytes:
+    """Encode a JSON value; equal values have equal octets."""
+    return msgspec.json.encode(value, order="sorted")
+
+
+def stored(content: Mapping[str, Any]) -> Stored:
+    """Return what is compared of an object as the API server sends it."""
+    metadata = content.get("metadata") or {}
+    return Stored(
+        name=metadata.get("name", ""),
+        uid=metadata.get("uid", ""),
+        created=metadata.get("creationTimestamp") or "",
+        labels=metadata.get("labels") or {},
+        owners=tuple(metadata.get("ownerReferences") or ()),
+        status=canonical(content.get("status") or {}),
+    )
+
+
+def labels_of(kind: NodeObjectKind, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the labels that tell the objects of a node apart."""
+    return tuple(labels.get(name, "") for name in kind.identity)
+
+
+def kept(present: Sequence[Stored]) -> Stored:
+    """Return the object that is kept of some with the same labels: the oldest."""
+    return min(present, key=lambda one: (one.created, one.name))
+
+
+def replaced(present: Sequence[Stored], name: str, by: Stored | None) -> list[Stored]:
+    """Return the stored objects with another one, or none, in place of the one with a name."""
+    rest = [one for one in present if one.name != name]
+    return rest if by is None else [*rest, by]
