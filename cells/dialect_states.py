@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import zlib
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -17,7 +18,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.node import ThisNode
 from cells.state_files import KeptValue, LogLines, StateDirectory
-from reconcilers.dialect import Dialect, Memory
+from reconcilers.dialect import Dialect
 from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-dialect-state/1"
@@ -51,6 +52,8 @@ class DialectStates:
         jobs: Jobs,
     ) -> None:
         self._node = node.name
+        self.states: Mapping[str, Any] = {}
+        """What each dialect remembers, by its name (`reconcilers.dialect.NodeContext.state`)."""
         self._kept = [
             self._keep(dialect, directory, health, lifecycle, jobs)
             for dialect in dialects
@@ -64,11 +67,11 @@ class DialectStates:
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
-    ) -> KeptValue[Memory]:
+    ) -> KeptValue[Any]:
         return KeptValue(
             f"{dialect.name}-state",
             directory.file(f"{dialect.name}.state", LINES),
-            value=lambda: dialect.memory,
+            value=functools.partial(self._memory, dialect),
             encode=functools.partial(self._encode, dialect),
             take=functools.partial(self._take, dialect),
             health=health.scope(dialect.name),
@@ -76,16 +79,22 @@ class DialectStates:
             jobs=jobs,
         )
 
-    def check(self) -> None:
-        """Have the states written that are other ones: the dialects were compiled."""
+    def keep(self, states: Mapping[str, Any]) -> None:
+        """Write the states that changed: the dialects were compiled."""
+        self.states = states
         for kept in self._kept:
             kept.check()
 
-    def _encode(self, dialect: Dialect, memory: Memory) -> bytes:
-        return encode(memory.encode(), self._node, dialect.name)
+    def _memory(self, dialect: Dialect) -> Any:  # noqa: ANN401
+        state = self.states.get(dialect.name)
+        return None if state is None else dialect.memory(state)
+
+    def _encode(self, dialect: Dialect, memory: Any) -> bytes:  # noqa: ANN401
+        return encode(dialect.encode_memory(memory), self._node, dialect.name)
 
     def _take(self, dialect: Dialect, octets: bytes) -> None:
-        dialect.remember(decode(octets, self._node, dialect.name))
+        state = dialect.restore(decode(octets, self._node, dialect.name))
+        self.states = {**self.states, dialect.name: state}
 
 
 def encode(octets: bytes, node: str, dialect: str) -> bytes:

@@ -150,7 +150,7 @@ class IntentLoop:
             self._trace_links.add([summary.span] if summary.span else [], since)
             self._synced()
             self._claims.keep(compiler.owners)
-            self._states.check()
+            self._states.keep(compiler.states)
             self._done.on_next(None)
             self._report()
 
@@ -176,6 +176,7 @@ class IntentLoop:
             secrets_namespace=self._secrets_namespace,
             options=self.options,
             owners=self._claims.owners,
+            states=self._states.states,
             operator_in_process=bool(self._steps),
             trace_links=self._event_links,
             on_error=_log_failed_dialect,

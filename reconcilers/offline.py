@@ -132,12 +132,7 @@ class OfflineIntent:
 
     def rendered(self) -> list[Json]:
         """Return the objects that dialects add to ``generated`` (`Dialect.rendered`)."""
-        snapshot, node = self.db.snapshot(), self.settings.node
-        return [
-            found
-            for dialect in self._dialects
-            for found in dialect.rendered(snapshot, node, self.intent)
-        ]
+        return list(self._compiler.rendered())
 
     def whole_document(self) -> Json:
         """Return the document of ``waggle render``."""

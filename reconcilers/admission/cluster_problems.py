@@ -7,7 +7,14 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, Dialect, Feeding, NodeContext, NodeIntent
+from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
+    Dialect,
+    Feeding,
+    NodeContext,
+    NodeIntent,
+)
 from reconcilers.model import Problem
 from statedb import Snapshot
 
@@ -45,10 +52,12 @@ def cluster_problems(
     """
     nodes_of: dict[Problem, list[str]] = {}
     cluster = ClusterContext(secrets_namespace, reports_conditions=False)
-    for name, dialect in feeding.dialects.items():
+    operated: dict[str, ClusterIntent] = {}
+    for name, dialect in reversed(list(feeding.dialects.items())):
         try:
-            context = feeding.cluster_context(dialect, cluster, snapshot)
-            found = dialect.operate(snapshot, context).problems
+            context = feeding.cluster_context(dialect, cluster, snapshot, operated)
+            operated[name] = dialect.operate(snapshot, context)
+            found = operated[name].problems
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             found = (_failure(dialect, error),)
         for problem in found:
@@ -73,13 +82,9 @@ def _node_problems(feeding: Feeding, snapshot: Snapshot, context: NodeContext) -
         except Exception as error:  # noqa: BLE001  as above
             problems.append(_failure(dialect, error))
             continue
-        problems += (_of_any_node(problem, name) for problem in compiled[name].problems)
+        # What a node does without is its own; the problem is the same one on every node.
+        problems += (replace(p, leaves_out=()) for p in compiled[name].problems_of(name))
     return problems
-
-
-def _of_any_node(problem: Problem, dialect: str) -> Problem:
-    # What a node does without is its own; the problem is the same one on every node.
-    return replace(problem, dialect=dialect, leaves_out=())
 
 
 def _failure(dialect: Dialect, error: Exception) -> Problem:

@@ -70,7 +70,7 @@ class PodCidrSource:
         """Return the nodes."""
         return [change.row.metadata.name for change in changes]
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the names of the nodes."""
         return [row.metadata.name for row in self._nodes.all(snapshot)]
 

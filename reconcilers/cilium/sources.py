@@ -58,7 +58,7 @@ class PodCidrSource:
         """Return the nodes."""
         return [change.row.metadata.name for change in changes]
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the names of the nodes."""
         names = (row.metadata.name for table in self.tables for row in table.all(snapshot))
         return dict.fromkeys(names)
@@ -102,7 +102,7 @@ class PodIpPoolSource:
             return [change.row.metadata.name for change in changes]
         return EVERYTHING
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the names of the pools that exist."""
         return (pool.metadata.name for pool in self._tables.of(POD_IP_POOL).all(snapshot))
 
@@ -140,7 +140,7 @@ class InterfaceSource:
         """Return all of them: either table has all interfaces in one row."""
         return EVERYTHING
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the names of all interfaces."""
         hosts = [*self._tables.host.all(snapshot)]
         hosts += [row.host for row in self._tables.node_networks.all(snapshot)]

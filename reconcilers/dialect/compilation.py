@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
+from reconcilers.dialect.feed import Feed, Outcome
 from reconcilers.model import (
     Condition,
     Generated,
@@ -18,21 +20,7 @@ from reconcilers.model import (
 )
 from resources.host.network import Host
 from resources.option_declarations import Options
-from statedb import Key
-
-
-class Fed(msgspec.Struct, frozen=True):
-    """An object of a dialect that feeds another one, translated to a row of a kind of that one."""
-
-    origin: ObjectRef
-    """The object; problems and routes name it, and not the translation."""
-    row: Any
-    """Of a kind of the dialect that is fed."""
-    fields: Mapping[str, str] = {}
-    """Paths in the row to paths in the object, both without indices; others are the object itself."""
-    rules: Any = None
-    """Rules of the feeding dialect for its own route sources (`RouteSetRules`); see the dialect that
-    is fed for how its route sets carry them."""
+from statedb import Key, Table
 
 
 class RouteSetRules(Protocol):
@@ -60,22 +48,25 @@ class NodeIntent(msgspec.Struct, frozen=True):
     generated: tuple[Generated, ...] = ()
     annotations: tuple[ObjectAnnotations, ...] = ()
     """What the operator's part sets on objects of this node, for ``waggle render``."""
-    fed: tuple[Fed, ...] = ()
+    feed: Feed | None = None
     """For the dialect that this one feeds."""
-    fed_last_good: tuple[Fed, ...] | None = None
-    """What an earlier process fed in its last good state, until what this one feeds is in effect; None
-    equals ``fed``."""
-    uses_fed: bool = True
-    """False while an earlier state is in effect in place of what feeding dialects have fed."""
-    replaced: frozenset[ObjectRef] = frozenset()
-    """Objects of the dialect that this one feeds which equal ``fed``: they do not count."""
-    taken: frozenset[ObjectRef] | None = None
-    """The objects of this dialect and of the one that it feeds that count, where they are isolated
-    together; None where the other one decides."""
+    outcomes: Mapping[str, Outcome] = {}
+    """The outcome of each feed, by the name of the feeding dialect."""
+    state: Any = None
+    """What the next compilation is given as `NodeContext.state`."""
+    followed: tuple[Table[Any], ...] = ()
+    """Tables that this compilation depends on, beside `Dialect.compiled_tables`."""
     recompiled: Mapping[str, frozenset[Key]] = {}
     """By route source: objects whose contributions the compilation has changed."""
     addresses: tuple[str, ...] = ()
     """Addresses that an object of the dialect has for the node, beside those of the Node."""
+
+    def problems_of(self, dialect: str) -> Iterator[Problem]:
+        """Yield the problems of the dialect with this name, and of those that feed it, marked so."""
+        outcomes = ((name, outcome.problems) for name, outcome in self.outcomes.items())
+        for name, problems in ((dialect, self.problems), *outcomes):
+            for problem in problems:
+                yield replace(problem, dialect=name)
 
 
 class ClusterAddresses(msgspec.Struct, frozen=True):
@@ -104,20 +95,16 @@ class NodeContext(msgspec.Struct, frozen=True):
     generated: Mapping[tuple[str, str, str], Any] = {}
     """Objects as JSON that the operator's part has generated in this process, by kind, namespace
     and name."""
-    fed: tuple[Fed, ...] = ()
-    """The objects of dialects that feed this one."""
-    fed_last_good: tuple[Fed, ...] = ()
-    """Those of the last good state of an earlier process (`NodeIntent.fed_last_good`)."""
-    replaced: frozenset[ObjectRef] = frozenset()
-    """Own objects that do not count, as dialects that feed this one have equal ones."""
-    taken: frozenset[ObjectRef] | None = None
-    """The objects that count, of this dialect and of one that feeds it, where that one has isolated
-    them together."""
+    feeds: Mapping[str, Feed] = {}
+    """What other dialects feed to this one, by their names."""
+    state: Any = None
+    """What the dialect remembers: `NodeIntent.state` of its last compilation, of a feeding one the last
+    `Outcome`; at the start what `Dialect.restore` returns, or None."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
     for_operator: bool = False
-    """True where the operator's part compiles what feeds another dialect, on every node in turn: no
-    state is kept or used then."""
+    """True where the operator's part compiles what feeds another dialect, on every node in turn: there
+    is no state then."""
 
 
 def _alone(node: str) -> NodeContext:
@@ -140,8 +127,9 @@ class ClusterContext(msgspec.Struct, frozen=True):
     of_node: Callable[[str], NodeContext] = _alone
     """The context in which this dialect is compiled for a node, by the node's name: with what other
     dialects feed."""
-    fed_options: Options | None = None
-    """The options of the dialect that this one feeds."""
+    outcome: Any = None
+    """What the operator's part of the dialect that this one feeds has returned for it
+    (`ClusterIntent.outcome`); None where it failed."""
     feeding_group: Callable[[str], Hashable] = _no_group
     """Equal for nodes for which the feeding dialects have the same objects."""
     unread: frozenset[ObjectRef] = frozenset()
@@ -173,4 +161,6 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     reported: tuple[ObjectRef, ...] = ()
     """Objects whose managed conditions are ours, also where there is none to report."""
+    outcome: Any = None
+    """The outcome of all feeds on all nodes: for the feeding dialects, a value of this one's own."""
     problems: tuple[Problem, ...] = ()

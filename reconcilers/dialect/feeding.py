@@ -8,7 +8,12 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from reconcilers.dialect.compilation import ClusterContext, NodeContext, NodeIntent
+from reconcilers.dialect.compilation import (
+    ClusterContext,
+    ClusterIntent,
+    NodeContext,
+    NodeIntent,
+)
 from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import RouteSource
 from reconcilers.slices import Slices
@@ -72,30 +77,29 @@ class Feeding:
         ``compiled`` is what other dialects were compiled to, by name; one that is not there feeds
         nothing.
         """
-        found = [compiled[one.name] for one in self.feeders(dialect) if one.name in compiled]
+        feeders = (one.name for one in self.feeders(dialect))
+        intents = {name: compiled[name] for name in feeders if name in compiled}
         fed = self.fed(dialect)
         return replace(
             context,
-            fed=tuple(row for intent in found for row in intent.fed),
-            fed_last_good=tuple(
-                row
-                for intent in found
-                for row in (intent.fed if intent.fed_last_good is None else intent.fed_last_good)
-            ),
-            replaced=frozenset(ref for intent in found for ref in intent.replaced),
-            taken=next((intent.taken for intent in found if intent.taken is not None), None),
+            feeds={name: one.feed for name, one in intents.items() if one.feed is not None},
             fed_options=None if fed is None else fed.options,
         )
 
     def cluster_context(
-        self, dialect: Dialect, context: ClusterContext, snapshot: Snapshot
+        self,
+        dialect: Dialect,
+        context: ClusterContext,
+        snapshot: Snapshot,
+        operated: Mapping[str, ClusterIntent],
     ) -> ClusterContext:
         """Return the context in which the operator's part of a dialect runs on a snapshot.
 
         What feeds it is compiled node by node, when it is asked for; `FeederError` where it cannot be.
+        ``operated`` is what dialects have returned, those that are fed before their feeders.
         """
+        fed = operated.get(dialect.feeds or "")
         feeders = self.feeders(dialect)
-        fed = self.fed(dialect)
 
         @functools.cache
         def of_node(node: str) -> NodeContext:
@@ -105,12 +109,8 @@ class Feeding:
         def group(node: str) -> Hashable:
             return tuple(one.node_group(snapshot, node) for one in feeders)
 
-        return replace(
-            context,
-            of_node=of_node,
-            feeding_group=group,
-            fed_options=None if fed is None else fed.options,
-        )
+        outcome = None if fed is None else fed.outcome
+        return replace(context, of_node=of_node, feeding_group=group, outcome=outcome)
 
     def _of_node(self, dialect: Dialect, context: NodeContext, snapshot: Snapshot) -> NodeContext:
         compiled: dict[str, NodeIntent] = {}

@@ -23,7 +23,6 @@ from reconcilers.dialect.extensions import (
     PlainPath,
 )
 from reconcilers.dialect.installation import Companion, NamedSecret, RbacRule, Rival
-from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
@@ -48,7 +47,8 @@ class Dialect:
 
     An instance belongs to the tables and options that it was made with. ``compile`` and ``operate``
     are functions of a snapshot and of the ownership in earlier ones (of a node, a router ID), so that
-    the present owner keeps it.
+    the present owner keeps it. Any other state of ``compile`` is a value, which comes in by
+    `NodeContext.state` and goes out by `NodeIntent.state`.
     """
 
     name: ClassVar[str]
@@ -181,12 +181,12 @@ class Dialect:
     def rendered(
         self,
         snapshot: Snapshot,  # noqa: ARG002
-        node: str,  # noqa: ARG002
+        context: NodeContext,  # noqa: ARG002
         intent: IntentTables,  # noqa: ARG002
     ) -> Iterable[dict[str, Any]]:
         """Return objects that are equivalent to the intent of a node, for ``waggle render`` alone.
 
-        Called after `compile`; nothing of it is stored or read back.
+        Called after `compile`, with its state; nothing of it is stored or read back.
         """
         return ()
 
@@ -204,19 +204,20 @@ class Dialect:
     remembers: ClassVar[bool] = False
     """True if the next process has to know something that is not in the objects."""
 
-    @property
-    def memory(self) -> Memory | None:
-        """What the next process has to know: the same value until it changes, None without any."""
+    def memory(self, state: Any) -> Any:  # noqa: ANN401, ARG002
+        """Return what the next process has to know of a state (`NodeContext.state`), or None.
+
+        The same immutable value until it changes. It has no password.
+        """
         return None
 
-    def remember(self, octets: bytes) -> None:
-        """Take the encoded `memory` of an earlier process, before the first `compile`.
+    def encode_memory(self, memory: Any) -> bytes:  # noqa: ANN401
+        """Encode a `memory`, in another thread."""
+        raise NotImplementedError
 
-        Raises ValueError.
-        """
-
-    def fed_in_effect(self) -> None:
-        """Note that what the last `compile` has fed is in effect (`NodeIntent.uses_fed`)."""
+    def restore(self, octets: bytes) -> Any:  # noqa: ANN401
+        """Return the state of an encoded `memory`. Raises ValueError."""
+        raise NotImplementedError
 
     # Explanation
 

@@ -89,8 +89,8 @@ class RouteSource(Protocol):
         """Return the keys of the objects whose contributions the changes of a table may affect."""
         ...
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
-        """Return the keys of all objects: for a route set that is new."""
+    def keys(self, snapshot: Snapshot, rules: Sequence[Any], /) -> Iterable[Key]:
+        """Return the keys of all objects that may contribute to route sets with these rules."""
         ...
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
@@ -157,7 +157,7 @@ class RowSource(Generic[T]):
         """Return the changed objects."""
         return [change.row.key for change in changes]
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the keys of all objects."""
         return [row.key for row in self._table.all(snapshot)]
 

@@ -47,7 +47,7 @@ class ServiceSource(ABC):
             found += [service for service in (before, owner) if service is not None]
         return found
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the keys of all Services."""
         return (service.key for service in self._tables.services.all(snapshot))
 

@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from reconcilers.frrk8s.merge import Merge
 from reconcilers.model import Condition, ObjectRef, Problem, ProblemCategory
 from resources.frrk8s.condition_types import (
     ACCEPTED,
@@ -33,13 +32,24 @@ _PARTS: Final[Mapping[str, str]] = {
 OTHER_NAMESPACE: Final = "OtherNamespace"
 
 
-class NodesMerge(msgspec.Struct, frozen=True):
-    """The merge of nodes with the same objects."""
+class NodesOutcome(msgspec.Struct, frozen=True):
+    """The outcome of the objects of nodes with the same objects, own and fed."""
 
     nodes: tuple[str, ...]
-    objects: tuple[ObjectRef, ...]
-    """Those that select the nodes."""
-    merge: Merge
+    objects: frozenset[ObjectRef]
+    """Those that concern the nodes."""
+    accepted: frozenset[ObjectRef]
+    """With ``isolate``: those that are not left out."""
+    problems: tuple[Problem, ...]
+    partial: tuple[tuple[ObjectRef, str], ...] = ()
+    """Objects of which a part has no effect, with the reason."""
+
+
+class ClusterOutcome(msgspec.Struct, frozen=True):
+    """The outcome of all objects on all nodes."""
+
+    nodes: tuple[NodesOutcome, ...]
+    isolate: bool
 
 
 class _Found(msgspec.Struct):
@@ -54,43 +64,38 @@ class _Found(msgspec.Struct):
 
 def conditions(
     objects: Mapping[ObjectRef, int],
-    merges: Iterable[NodesMerge],
-    own_problems: Iterable[Problem],
-    *,
-    isolate: bool,
+    outcome: ClusterOutcome,
+    own_problems: Iterable[Problem] = (),
 ) -> Iterator[Condition]:
     """Yield the conditions of objects, which are given with their generation.
 
     ``own_problems`` are those of objects that select no node, as their selector is invalid.
     """
     found = {ref: _Found() for ref in objects}
-    known = False
-    for one in merges:
-        known = True
-        _take(found, one, isolate=isolate)
+    for one in outcome.nodes:
+        _take(found, one, isolate=outcome.isolate)
     for problem in own_problems:
         for ref in problem.objects:
             if ref in found:
                 found[ref].problems.setdefault(problem, set())
                 found[ref].standing_in_the_way.add(problem)
     for ref, of_object in sorted(found.items()):
-        yield from _of_object(ref, objects[ref], of_object, are_nodes_known=known)
+        yield from _of_object(ref, objects[ref], of_object, are_nodes_known=bool(outcome.nodes))
 
 
-def _take(found: Mapping[ObjectRef, _Found], one: NodesMerge, *, isolate: bool) -> None:
-    """Add the conditions of the objects of a merge."""
-    taken = {unit.ref for unit in one.merge.accepted}
-    for ref in found.keys() & set(one.objects):
+def _take(found: Mapping[ObjectRef, _Found], one: NodesOutcome, *, isolate: bool) -> None:
+    """Add what becomes of objects on some nodes."""
+    for ref in found.keys() & one.objects:
         found[ref].nodes.update(one.nodes)
-        if isolate and ref not in taken:
+        if isolate and ref not in one.accepted:
             found[ref].parts.add("LeftOut")
-    for ref, reason in one.merge.partial:
+    for ref, reason in one.partial:
         if ref in found:
             found[ref].parts.add(reason)
-    for problem in one.merge.problems:
+    for problem in one.problems:
         for ref in found.keys() & set(problem.objects):
             found[ref].problems.setdefault(problem, set()).update(one.nodes)
-            if not (isolate and ref in taken):
+            if not (isolate and ref in one.accepted):
                 found[ref].standing_in_the_way.add(problem)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from reconcilers.dialect import (
     Candidate,
@@ -13,15 +13,14 @@ from reconcilers.dialect import (
     ClusterIntent,
     Dialect,
     DraftConverter,
-    Fed,
     JoinConflictError,
     LogLevel,
-    Memory,
     NodeContext,
     NodeIntent,
     NodeObject,
     NodeObjectContext,
     NodeObjectKind,
+    Objects,
     RbacRule,
     Rival,
     RouteSource,
@@ -30,13 +29,18 @@ from reconcilers.dialect import (
 )
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
-from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
+from reconcilers.frrk8s.conditions import (
+    ClusterOutcome,
+    NodesOutcome,
+    conditions,
+    other_namespace,
+)
 from reconcilers.frrk8s.draft import convert_draft
 from reconcilers.frrk8s.explain import Withheld, explained, withheld
-from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, located, rows
-from reconcilers.frrk8s.isolation import Isolated, Relations
-from reconcilers.frrk8s.last_good import LastGood, good_state, restored
-from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
+from reconcilers.frrk8s.in_effect import InEffect, NodeObjects, in_effect, rules_of
+from reconcilers.frrk8s.intent import NodeValues, SortedPrefixes, located, rows
+from reconcilers.frrk8s.last_good import LastGood, Remembered, good_state, restored
+from reconcilers.frrk8s.merge import MergedRouter, Merger
 from reconcilers.frrk8s.node_objects import (
     NODE_STATE,
     SESSION_STATE,
@@ -49,6 +53,7 @@ from reconcilers.frrk8s.route_sets import (
     SOURCE,
     ConfiguredPrefixes,
     RouteSet,
+    RouteSets,
     candidates,
     changed_objects,
 )
@@ -93,6 +98,20 @@ PASSWORD: Final = "password"  # noqa: S105  the key within a Secret
 SECRET_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  the type of a Secret
 
 
+class State(NamedTuple):
+    """What is remembered from one compilation of a node to the next."""
+
+    good: LastGood = LastGood()
+    """The configuration in effect: with ``keep`` the last good state."""
+    fed: Mapping[str, Objects] = {}
+    """By feeding dialect, its objects of that state."""
+    sets: RouteSets = RouteSets()
+    effect: InEffect | None = None
+    """Of the last compilation."""
+    routers: tuple[MergedRouter, ...] = ()
+    """In effect, with the rules of feeding dialects."""
+
+
 class Frrk8sDialect(Dialect):
     """FRR-k8s's BGP API."""
 
@@ -128,20 +147,12 @@ class Frrk8sDialect(Dialect):
         self._merger = Merger()
         self._prepared: dict[ObjectKey, FRRConfiguration] = {}
         """The objects of the last `prepare`."""
-        self._prefixes = ConfiguredPrefixes()
-        self._route_sets: Mapping[str, RouteSet] = {}
-        self._intent = IntentState()
+        self._originated = SortedPrefixes()
         of_node = options if isinstance(options, Frrk8sOptions) else Frrk8sOptions()
         self._blocked = Blocked(tables, of_node)
-        self._good = LastGood()
-        """The configuration in effect: with ``keep`` the last good state."""
-        self._routers: tuple[MergedRouter, ...] = ()
-        """Of the last compilation."""
-        self._merge: tuple[Sequence[Unit], Merge] | None = None
-        """The units of the last compilation, and what they are merged to."""
         self._node_state = NodeState()
         self._session_states = SessionStates()
-        self.sources: tuple[RouteSource, ...] = (self._prefixes,)
+        self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixes(),)
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
@@ -223,97 +234,106 @@ class Frrk8sDialect(Dialect):
     def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """As `compile`: one router may have 100,000 prefixes."""
         node = self.tables.nodes.get(snapshot, ("", context.node))
+        state: State = context.state or State()
+        pieces = Pieces()
         found = self._selected(snapshot, node)
-        units = _units(found.rows, context.fed, context.replaced)
-        resolve = self._resolver(snapshot)
-        merged = self._merged(units, resolve, context.node, context.taken)
+        given = self._given(snapshot, found.rows, context, state.fed)
+        effect = yield from self._in_effect(snapshot, given, pieces)
         configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
         problems = (
             *found.problems,
             *without_effect(configurations, self.options.namespace),
-            *merged.problems,
+            *effect.merge.problems,
         )
         if context.for_operator:
-            return NodeIntent(problems=problems)
+            return NodeIntent(problems=problems, outcomes=effect.outcomes)
         self._merger.forget_unused()
-        if merged.routers is not None:
-            self._good = good_state(merged, resolve, self._good)
+        is_good = effect.merge.routers is not None
+        good = state.good
+        if is_good:
+            good = good_state(effect.merge, self._resolver(snapshot), good)
         elif self.options.on_conflict == "clear":
-            self._good = LastGood(memory=self._good.memory)
-        force = (
-            self._good
-            if merged.routers is not None
-            else self._good.with_rules(context.fed_last_good)
-        )
-        held = {} if merged.routers is not None else force.passwords
-        self._routers, self._merge = force.routers, (units, merged)
+            good = LastGood(memory=good.memory)
+        fed = {
+            name: outcome.last_good
+            for name, outcome in effect.outcomes.items()
+            if outcome.last_good is not None
+        }
+        force = good if is_good else good.with_rules(rules_of(given, snapshot))
         blocked = self._blocked.prefixes(snapshot)
+        held = {} if is_good else force.passwords
         values = NodeValues(context.node, node, context.host, blocked, held)
-        compiled = yield from rows(force.routers, values, self._intent, Pieces())
+        compiled = yield from rows(force.routers, values, state.sets, self._originated, pieces)
+        sets = compiled.route_sets.by_name
+        if is_good:
+            # With an earlier state in force its own problems are no longer news of these objects.
+            problems = (*problems, *located(compiled.problems, effect.units))
         return NodeIntent(
             compiled.instances,
             compiled.peers,
-            compiled.route_sets,
-            # With an earlier state in force its own problems are no longer news of these objects.
-            problems=(
-                *problems,
-                *(located(compiled.problems, units) if merged.routers is not None else ()),
-            ),
-            uses_fed=merged.routers is not None,
-            recompiled={SOURCE: self._recompiled(compiled)},
+            sets,
+            problems=problems,
+            outcomes=effect.outcomes,
+            recompiled={SOURCE: changed_objects(state.sets.by_name, sets)},
+            state=State(good, fed, compiled.route_sets, effect, force.routers),
+            followed=effect.followed,
         )
 
     # Restarts
 
     remembers: ClassVar = True
 
-    @property
-    def memory(self) -> Memory | None:
+    def memory(self, state: State) -> Remembered | None:
         """The objects of the last good state; in every mode, as the next process may have ``keep``."""
-        return self._good.memory
+        return state.good.memory
 
-    def remember(self, octets: bytes) -> None:
-        """Take the last good state of an earlier process. Raises ValueError."""
-        if self.options.on_conflict == "keep":
-            self._good = restored(octets)
+    def encode_memory(self, memory: Remembered) -> bytes:
+        """Return the objects as JSON, without passwords."""
+        return memory.encode()
+
+    def restore(self, octets: bytes) -> State:
+        """Return the last good state of an earlier process. Raises ValueError."""
+        return State(restored(octets)) if self.options.on_conflict == "keep" else State()
 
     def _selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
         labels = node.metadata.labels if node is not None else {}
         return self._selections.of(snapshot, self.options.namespace).of(labels)
 
-    def merged_for(self, snapshot: Snapshot, node: str, given: NodeIntent) -> Merge:
-        """Merge what a feeding dialect has for a node with the FRRConfigurations that select it."""
-        found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
-        units = _units(found.rows, given.fed, given.replaced)
-        return self._merged(units, self._resolver(snapshot), node, given.taken)
-
-    def isolated_for(
+    def _given(
         self,
         snapshot: Snapshot,
-        node: str,
-        fed: Iterable[Fed],
-        replaced: frozenset[ObjectRef],
-        relations: Relations,
-    ) -> Isolated:
-        """Isolate a feeding dialect's objects of a node and the FRRConfigurations that select it."""
-        found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
-        units = _units(found.rows, fed, replaced)
-        return self._merger.isolated(units, self._resolver(snapshot), relations)
+        selected: Iterable[FRRConfiguration],
+        context: NodeContext,
+        held: Mapping[str, Objects],
+    ) -> NodeObjects:
+        """Return the objects of a node; ``held`` are the last good ones of feeds in this process."""
+        table, feeds = self.tables.of(FRR_CONFIGURATION), context.feeds
+        replaced = {
+            name: [
+                Problem((ref,), "", text, category="unsupported")
+                for ref, text in feed.replaced.items()
+                if table.get(snapshot, (ref.namespace, ref.name)) is not None
+            ]
+            for name, feed in feeds.items()
+        }
+        refs = {ref for problems in replaced.values() for one in problems for ref in one.objects}
+        own = ((ref_to(FRR_CONFIGURATION, row), row) for row in selected)
+        earlier = {
+            name: feed.last_good for name, feed in feeds.items() if feed.last_good is not None
+        }
+        return NodeObjects(
+            context.node,
+            [Unit(ref, row) for ref, row in own if ref not in refs],
+            feeds,
+            replaced,
+            {**earlier, **held},
+        )
 
-    def _merged(
-        self,
-        units: Sequence[Unit],
-        resolve: Resolve,
-        node: str,
-        taken: frozenset[ObjectRef] | None,
-    ) -> Merge:
-        if self.options.on_conflict == "isolate":
-            return self._merger.isolate(units, resolve, node, taken)
-        return self._merger.merge(units, resolve, node)
-
-    def forget_unused(self) -> None:
-        """Forget what was compiled for `merged_for`, but for what was used since the last call."""
-        self._merger.forget_unused()
+    def _in_effect(
+        self, snapshot: Snapshot, given: NodeObjects, pieces: Pieces
+    ) -> Slices[InEffect]:
+        mode, resolve = self.options.on_conflict, self._resolver(snapshot)
+        return in_effect(given, mode, self._merger, resolve, snapshot, pieces)
 
     def _resolver(self, snapshot: Snapshot) -> Resolve:
         reads_secrets = isinstance(self.options, Frrk8sOptions)
@@ -337,15 +357,6 @@ class Frrk8sDialect(Dialect):
             return f"{ref} has no key {PASSWORD!r}"
         reason = password_error(value.reveal()) if value.known else None
         return value if reason is None else f"{ref}: {reason}"
-
-    def _recompiled(self, compiled: Rows) -> frozenset[Any]:
-        """Return the objects that contribute other routes than before to sets that stay."""
-        changed = changed_objects(self._route_sets, compiled.route_sets)
-        self._route_sets = compiled.route_sets
-        self._prefixes.objects = tuple(
-            dict.fromkeys(ref for found in compiled.route_sets.values() for ref in found.exports)
-        )
-        return changed
 
     # Status
 
@@ -379,21 +390,32 @@ class Frrk8sDialect(Dialect):
             name = node.metadata.name
             group = (self.node_group(snapshot, name), context.feeding_group(name))
             groups.setdefault(group, []).append(node)
-        merges: list[NodesMerge] = []
-        resolve = self._resolver(snapshot)
-        problems = self._selected(snapshot, None).problems
-        for nodes in groups.values():
-            first = context.of_node(nodes[0].metadata.name)
-            selected = self._selected(snapshot, nodes[0]).rows
-            units = _units(selected, first.fed, first.replaced)
-            names = tuple(sorted(node.metadata.name for node in nodes))
-            merge = self._merged(units, resolve, first.node, first.taken)
-            merges.append(_of_nodes(names, units, merge, selected, first.replaced))
+        nodes = [self._of_nodes(snapshot, context, of_group) for of_group in groups.values()]
         self._merger.forget_unused()
-        isolate = self.options.on_conflict == "isolate"
-        reported += conditions(objects, merges, problems, isolate=isolate)
+        problems = self._selected(snapshot, None).problems
+        outcome = ClusterOutcome(tuple(nodes), self.options.on_conflict == "isolate")
+        reported += conditions(objects, outcome, problems)
         refs = tuple({condition.object: None for condition in reported})
-        return ClusterIntent(conditions=tuple(reported), reported=refs)
+        return ClusterIntent(conditions=tuple(reported), reported=refs, outcome=outcome)
+
+    def _of_nodes(
+        self, snapshot: Snapshot, context: ClusterContext, nodes: Sequence[Node]
+    ) -> NodesOutcome:
+        """Return the outcome of the objects of nodes that have the same ones."""
+        of_node = context.of_node(nodes[0].metadata.name)
+        selected = self._selected(snapshot, nodes[0]).rows
+        given = self._given(snapshot, selected, of_node, {})
+        effect = finish(self._in_effect(snapshot, given, Pieces()))
+        own = {ref_to(FRR_CONFIGURATION, row) for row in selected}
+        replaced = own - {unit.ref for unit in given.own}
+        of_feeds = (problem for one in effect.outcomes.values() for problem in one.problems)
+        return NodesOutcome(
+            tuple(sorted(node.metadata.name for node in nodes)),
+            frozenset(own).union(*(feed.objects for feed in given.feeds.values())),
+            effect.accepted,
+            (*effect.merge.problems, *of_feeds),
+            (*effect.merge.partial, *((ref, "LeftOut") for ref in replaced)),
+        )
 
     # Admission
 
@@ -458,43 +480,19 @@ class Frrk8sDialect(Dialect):
     def candidates(
         self,
         snapshot: Snapshot,  # noqa: ARG002
-        context: NodeContext,  # noqa: ARG002
+        context: NodeContext,
         rules: Mapping[str, Any],  # noqa: ARG002
         target: Target | None,  # noqa: ARG002
     ) -> Iterator[Candidate]:
         """Yield the prefixes of routers, and those of objects that are not in effect."""
-        yield from candidates(self._routers)
-        if self._merge is not None:
-            yield from withheld(*self._merge, self._routers, self.options.on_conflict)
+        state: State = context.state or State()
+        yield from candidates(state.routers)
+        if state.effect is not None:
+            yield from withheld(state.effect, state.routers, self.options.on_conflict)
 
 
 def _blocks_cluster(options: Options) -> bool:
     return isinstance(options, Frrk8sOptions) and options.blocks_cluster
-
-
-def _units(
-    rows: Iterable[FRRConfiguration],
-    fed: Iterable[Fed],
-    replaced: frozenset[ObjectRef],
-) -> list[Unit]:
-    """Return the units to merge: the objects of a node, and those of feeding dialects."""
-    own = ((ref_to(FRR_CONFIGURATION, row), row) for row in rows)
-    units = [Unit(ref, row) for ref, row in own if ref not in replaced]
-    return [*units, *(Unit(one.origin, one.row, one.fields, one.rules) for one in fed)]
-
-
-def _of_nodes(
-    names: tuple[str, ...],
-    units: Iterable[Unit],
-    merge: Merge,
-    selected: Iterable[FRRConfiguration],
-    replaced: frozenset[ObjectRef],
-) -> NodesMerge:
-    """Return the merge of nodes, with the objects that select them and are replaced by what is fed."""
-    left_out = [ref for row in selected if (ref := ref_to(FRR_CONFIGURATION, row)) in replaced]
-    refs = dict.fromkeys([*(unit.ref for unit in units), *left_out])
-    partial = (*merge.partial, *((ref, "LeftOut") for ref in left_out))
-    return NodesMerge(names, tuple(refs), merge._replace(partial=partial))
 
 
 def _is_interface(text: str) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from reconcilers.dialect import Candidate
-from reconcilers.frrk8s.merge import Merge, MergedRouter
+from reconcilers.frrk8s.in_effect import InEffect
+from reconcilers.frrk8s.merge import MergedRouter
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
 from reconcilers.frrk8s.single import routed_vrfs
-from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from speaker.nlri import Family
 
@@ -31,9 +31,10 @@ class Withheld(NamedTuple):
 
 
 def withheld(
-    units: Sequence[Unit], merge: Merge, routers: Iterable[MergedRouter], mode: OnConflict
+    effect: InEffect, routers: Iterable[MergedRouter], mode: OnConflict
 ) -> Iterator[Withheld]:
     """Yield the prefixes of units that are not among those of ``routers``, which are in effect."""
+    merge, units = effect.merge, effect.units
     taken = {unit.ref for unit in merge.accepted}
     if taken.issuperset(unit.ref for unit in units):
         return

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
-from reconcilers.frrk8s.route_sets import RouteSet, RouteSets
+from reconcilers.frrk8s.route_sets import RouteSets
 from reconcilers.frrk8s.single import PORT
 from reconcilers.frrk8s.unit import NeighborKey, Unit
 from reconcilers.frrk8s.values import Prefix, address, shown_vrf, vrf_name
@@ -155,14 +155,6 @@ class _Sorted:
         return self._texts
 
 
-class IntentState:
-    """Results kept between two compilations: the cost of a change is that of the changed objects."""
-
-    def __init__(self) -> None:
-        self.originated = SortedPrefixes()
-        self.route_sets = RouteSets()
-
-
 class NodeValues(NamedTuple):
     """What the routers of a node depend on beside the objects."""
 
@@ -190,31 +182,35 @@ class Rows(NamedTuple):
 
     instances: tuple[Instance, ...]
     peers: tuple[Peer, ...]
-    route_sets: Mapping[str, RouteSet]
+    route_sets: RouteSets
     problems: tuple[NeighborProblem, ...]
 
 
 def rows(
-    routers: Iterable[MergedRouter], values: NodeValues, state: IntentState, pieces: Pieces
+    routers: Iterable[MergedRouter],
+    values: NodeValues,
+    before: RouteSets,
+    originated: SortedPrefixes,
+    pieces: Pieces,
 ) -> Slices[Rows]:
-    """Return the intent of merged routers."""
+    """Return the intent of merged routers; ``before`` are the route sets of the last one."""
     given = list(routers)
     instances = []
     for router in given:
         prefixes = (part for _, part in router.given)
-        originates = yield from state.originated.texts(router.vrf, prefixes, pieces)
+        originates = yield from originated.texts(router.vrf, prefixes, pieces)
         instances.append(_instance(router, values, originates))
-    state.originated.forget({router.vrf for router in given})
-    sets = state.route_sets.of(given)
+    originated.forget({router.vrf for router in given})
+    sets = before.after(given)
     problems: list[NeighborProblem] = []
     return Rows(
         tuple(instances),
         tuple(
-            _peer(router, neighbor, sets.get(neighbor.key), values, problems)
+            _peer(router, neighbor, sets.of(neighbor.key), values, problems)
             for router in given
             for neighbor in router.neighbors
         ),
-        {found.name: found for found in sets.values()},
+        sets,
         tuple(problems),
     )
 
@@ -255,7 +251,7 @@ def _is_ipv4(text: str) -> bool:
 def _peer(
     router: MergedRouter,
     neighbor: MergedNeighbor,
-    route_set: RouteSet | None,
+    route_set: str | None,
     values: NodeValues,
     problems: list[NeighborProblem],
 ) -> Peer:
@@ -285,7 +281,7 @@ def _peer(
         bfd=neighbor.bfd,
         bfd_field=neighbor.bfd_field,
         families=families,
-        route_set=None if route_set is None else route_set.name,
+        route_set=route_set,
         accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),
         accept_origins=neighbor.accept_origins,
         reject=_never(values.blocked, families),

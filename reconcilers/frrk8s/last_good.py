@@ -1,18 +1,17 @@
 """The last good state of a node: the objects that went together, and the passwords of their sessions.
 
-Kept over restarts without passwords and without the rules of feeding dialects, which are those of the
-present then. Pure.
+Kept over restarts without passwords. The rules of feeding dialects are those of the present. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
-from reconcilers.dialect import Fed
+from reconcilers.dialect import Translated
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.unit import NeighborKey, Unit
@@ -32,7 +31,7 @@ class _StoredUnit(msgspec.Struct, frozen=True):
 
 
 class Remembered(NamedTuple):
-    """The objects of the last good state, as `reconcilers.dialect.Memory`."""
+    """The units of the last good state, for the next process."""
 
     units: tuple[Unit, ...]
 
@@ -51,31 +50,25 @@ class LastGood(NamedTuple):
     routers: tuple[MergedRouter, ...] = ()
     passwords: Passwords = MappingProxyType({})
     memory: Remembered | None = None
-    restored: bool = False
-    """True for the state of an earlier process, without rules of feeding dialects."""
 
-    def with_rules(self, fed: Sequence[Fed]) -> LastGood:
-        """Return a restored state with the present rules of feeding dialects."""
-        if not self.restored:
-            return self
+    def with_rules(self, fed: Iterable[Translated]) -> LastGood:
+        """Return the state with the present rules of feeding dialects."""
         rules: dict[ObjectRef, list[Any]] = {}
         for one in fed:
             if one.rules is not None:
                 rules.setdefault(one.origin, []).append(one.rules)
-        routers = tuple(
-            router._replace(
-                neighbors=tuple(
-                    neighbor._replace(
-                        rules=tuple(
-                            found for ref in neighbor.origins for found in rules.get(ref, ())
-                        )
-                    )
-                    for neighbor in router.neighbors
-                )
+        return self._replace(routers=tuple(_with_rules(router, rules) for router in self.routers))
+
+
+def _with_rules(router: MergedRouter, rules: Mapping[ObjectRef, Sequence[Any]]) -> MergedRouter:
+    return router._replace(
+        neighbors=tuple(
+            neighbor._replace(
+                rules=tuple(one for ref in neighbor.origins for one in rules.get(ref, ()))
             )
-            for router in self.routers
+            for neighbor in router.neighbors
         )
-        return self._replace(routers=routers)
+    )
 
 
 def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
@@ -116,7 +109,7 @@ def restored(octets: bytes) -> LastGood:
     merged = Merger().merge(units, _withheld)
     if merged.routers is None:
         raise ValueError(f"its objects conflict: {merged.problems[0].message}")
-    return LastGood(merged.routers, memory=Remembered(units), restored=True)
+    return LastGood(merged.routers, memory=Remembered(units))
 
 
 def _withheld(ref: PasswordRef, value: SecretValue | None) -> Resolved:  # noqa: ARG001

@@ -34,41 +34,42 @@ class RouteSet(NamedTuple):
     """Rules of feeding dialects, for their own route sources."""
 
 
-class RouteSets:
-    """The route sets of neighbours, with names that stay over changes.
+class RouteSets(NamedTuple):
+    """The route sets of a node, with names that stay over changes.
 
     A set is filled before a neighbour gets it, and changes while its neighbours have it. So a set
     changes only if all of its neighbours stay: where they part, those for whom nothing changes
     keep it, and the others get sets of other names. No neighbour is advertised another one's routes.
     """
 
-    def __init__(self) -> None:
-        self._sets: dict[str, RouteSet] = {}
-        self._of_neighbor: dict[NeighborKey, str] = {}
-        """The names of the last compilation."""
+    by_name: Mapping[str, RouteSet] = {}
+    names: Mapping[NeighborKey, str] = {}
+    """Of each neighbour that is advertised something."""
 
-    def of(self, routers: Iterable[MergedRouter]) -> dict[NeighborKey, RouteSet]:
-        """Return the route set of each neighbour that is advertised something."""
+    def of(self, key: NeighborKey) -> str | None:
+        """Return the name of the set of a neighbour, or None."""
+        return self.names.get(key)
+
+    def after(self, routers: Iterable[MergedRouter]) -> RouteSets:
+        """Return the sets of merged routers, after these."""
         neighbors = [neighbor for router in routers for neighbor in router.neighbors]
         members: dict[str, set[NeighborKey]] = {}
         for key in (neighbor.key for neighbor in neighbors):
-            if key in self._of_neighbor:
-                members.setdefault(self._of_neighbor[key], set()).add(key)
+            if key in self.names:
+                members.setdefault(self.names[key], set()).add(key)
         sets: dict[str, RouteSet] = {}
-        found: dict[NeighborKey, RouteSet] = {}
+        found: dict[NeighborKey, str] = {}
         for group in _groups(neighbors):
             made = _route_set(group)
             keys = [neighbor.key for neighbor in group]
             name = self._kept_name(made, keys, members, sets)
             if name is None:
                 name = made.name
-                while name in self._sets or name in sets:
+                while name in self.by_name or name in sets:
                     name = f"{name}~"
             sets[name] = made._replace(name=name)
-            found.update(dict.fromkeys(keys, sets[name]))
-        self._sets = sets
-        self._of_neighbor = {key: one.name for key, one in found.items()}
-        return found
+            found.update(dict.fromkeys(keys, name))
+        return RouteSets(sets, found)
 
     def _kept_name(
         self,
@@ -78,17 +79,17 @@ class RouteSets:
         taken: Mapping[str, RouteSet],
     ) -> str | None:
         """Return the name of a set that some of the neighbours have, and that becomes this one."""
-        names = sorted({self._of_neighbor[key] for key in keys if key in self._of_neighbor})
+        names = sorted({self.names[key] for key in keys if key in self.names})
         rules = [one.name for one in made.fed]
         possible = [
             name
             for name in names
-            if name not in taken and [one.name for one in self._sets[name].fed] == rules
+            if name not in taken and [one.name for one in self.by_name[name].fed] == rules
         ]
         for name in possible:
             if all(
-                _same(self._sets[name].exports.get(ref, ()), made.exports.get(ref, ()))
-                for ref in self._sets[name].exports.keys() | made.exports.keys()
+                _same(self.by_name[name].exports.get(ref, ()), made.exports.get(ref, ()))
+                for ref in self.by_name[name].exports.keys() | made.exports.keys()
             ):
                 return name
         staying = [name for name in possible if members[name].issubset(keys)]
@@ -165,17 +166,14 @@ class ConfiguredPrefixes:
     name = SOURCE
     tables: tuple[Table[Any], ...] = ()
 
-    def __init__(self) -> None:
-        self.objects: tuple[ObjectRef, ...] = ()
-        """The objects of the last compilation."""
-
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
         """Return nothing: a compilation returns the objects that have changed."""
         return ()
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:  # noqa: ARG002
-        """Return all objects."""
-        return [object_key(ref) for ref in self.objects]
+    def keys(self, _snapshot: Snapshot, rules: Sequence[RouteSet], /) -> Iterable[Key]:
+        """Return the objects that advertise something."""
+        refs = dict.fromkeys(ref for route_set in rules for ref in route_set.exports)
+        return [object_key(ref) for ref in refs]
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
         """Return the object."""

@@ -7,7 +7,8 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -77,12 +78,14 @@ class IntentCompiler:
         secrets_namespace: str = "kube-system",
         options: IntentOptions = IntentOptions(),  # noqa: B008  frozen
         owners: Owners | None = None,
+        states: Mapping[str, Any] = MappingProxyType({}),
         operator_in_process: bool = False,
         trace_links: TraceLinks | None = None,
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
     ) -> None:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
 
+        ``states`` are those of dialects, of an earlier process (`Dialect.restore`) or compiler.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
         problem as well.
         """
@@ -99,7 +102,7 @@ class IntentCompiler:
         self._on_error = on_error
         self.owners: Owners = owners or {}
         """The dialect that has each claim, for the next process."""
-        self._intents = DialectIntents(resources, intent, self._feeding, on_error)
+        self._intents = DialectIntents(resources, intent, self._feeding, on_error, states)
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
         self._addresses = AddressRulesTracker(
@@ -270,9 +273,7 @@ class IntentCompiler:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
         intent = self._intent
         compiled = list(self._intents.compiled.items())
-        problems = [
-            replace(p, dialect=name) for name, node_intent in compiled for p in node_intent.problems
-        ]
+        problems = [p for name, node_intent in compiled for p in node_intent.problems_of(name)]
         problems += self._intents.failures.values()
         instances = [
             replace(row, dialect=name)
@@ -373,6 +374,19 @@ class IntentCompiler:
     # Reads
 
     @property
+    def states(self) -> Mapping[str, Any]:
+        """What each dialect remembers of the last run (`reconcilers.dialect.NodeContext.state`)."""
+        return self._intents.states
+
+    def rendered(self) -> Iterator[dict[str, Any]]:
+        """Yield the objects that dialects add to those of ``waggle render`` (`Dialect.rendered`)."""
+        snapshot = self._db.snapshot()
+        for name, dialect in self._dialects.items():
+            context = self._feeding.node_context(dialect, self._context, self._intents.compiled)
+            context = replace(context, state=self.states.get(name))
+            yield from dialect.rendered(snapshot, context, self._intent)
+
+    @property
     def address_rules(self) -> AddressRules:
         """The rules for addresses of Services, as of the last run."""
         return self._addresses.rules
@@ -389,6 +403,7 @@ class IntentCompiler:
             {name: route_sets.rules for name, route_sets in self._route_sets.items()},
             self._addresses.rules,
             self._limits,
+            self.states,
         )
 
 

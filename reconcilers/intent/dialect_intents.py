@@ -7,7 +7,8 @@ dialect: its last intent stays in effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, final
 
 from msgspec.structs import replace
@@ -34,8 +35,12 @@ class DialectIntents:
         intent: IntentTables,
         feeding: Feeding,
         on_error: Callable[[str, Exception], None],
+        states: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """``on_error`` takes the name of a dialect that cannot be compiled, and the error."""
+        """``on_error`` takes the name of a dialect that cannot be compiled, and the error.
+
+        ``states`` are those of an earlier process, or before a failure.
+        """
         self._resources = resources
         self._intent = intent
         self._feeding = feeding
@@ -43,8 +48,10 @@ class DialectIntents:
         self._generated: dict[str, GeneratedObjects] = {}
         self._generated_revision = -1
         """Of the table that `_generated` is from."""
-        self._states: dict[str, tuple[tuple[int, ...], Node | None, GeneratedObjects]] = {}
+        self._inputs: dict[str, tuple[tuple[int, ...], Node | None, GeneratedObjects]] = {}
         """By dialect: the revisions of its tables, the node, and what its operator's part generated."""
+        self.states = dict(states)
+        """What each dialect remembers (`NodeContext.state`)."""
         self.compiled: dict[str, NodeIntent] = {}
         """The last intent of each dialect that it could compile."""
         self.failures: dict[str, Problem] = {}
@@ -61,27 +68,33 @@ class DialectIntents:
         revision = self._intent.generated.revision(snapshot)
         node = self._resources.nodes.get(snapshot, ("", context.node))
         for name, dialect in self._feeding.dialects.items():
-            tables = (*dialect.compiled_tables, *self.shared)
-            revisions = tuple(table.revision(snapshot) for table in tables)
             if revision != self._generated_revision:
                 self._generated[name] = self._generated_by_operator(snapshot, dialect, context)
             generated = self._generated[name]
-            state = (revisions, node, generated)
-            if state != self._states.get(name) or name in due:
+            inputs = (self._revisions(snapshot, dialect), node, generated)
+            if inputs != self._inputs.get(name) or name in due:
                 long = yield from prepare(dialect, snapshot, context.node)
                 if long:
                     yield
                 of_dialect = self._feeding.node_context(dialect, context, self.compiled)
-                of_dialect = replace(of_dialect, generated=generated)
+                state = self.states.get(name)
+                of_dialect = replace(of_dialect, generated=generated, state=state)
                 yield from self._compile_one(snapshot, dialect, of_dialect)
                 if long:
                     yield
-                self._states[name] = state
+                self._inputs[name] = (self._revisions(snapshot, dialect), node, generated)
                 due.add(name)
                 if dialect.feeds is not None:
                     due.add(dialect.feeds)
         self._generated_revision = revision
         return tuple(name for name in self._feeding.dialects if name in due)
+
+    def _revisions(self, snapshot: Snapshot, dialect: Dialect) -> tuple[int, ...]:
+        """Return the revisions of the tables that the last compilation of a dialect depends on."""
+        last = self.compiled.get(dialect.name)
+        followed = () if last is None else last.followed
+        tables = (*dialect.compiled_tables, *followed, *self.shared)
+        return tuple(table.revision(snapshot) for table in tables)
 
     def _generated_by_operator(
         self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
@@ -110,6 +123,6 @@ class DialectIntents:
         else:
             self.failures.pop(dialect.name, None)
             self.compiled[dialect.name] = compiled
-            for feeder in self._feeding.feeders(dialect) if compiled.uses_fed else ():
-                if feeder.name not in self.failures:
-                    feeder.fed_in_effect()
+            if dialect.feeds is None:
+                self.states[dialect.name] = compiled.state
+            self.states.update(compiled.outcomes)

@@ -94,8 +94,9 @@ class Explainer:
         rules: Mapping[str, Mapping[str, Any]],
         addresses: AddressRules,
         limits: AddressLimits,
+        states: Mapping[str, Any],
     ) -> None:
-        """``rules``: by dialect and route set, under the names of both."""
+        """``rules``: by dialect and route set, under the names of both; ``states``: by dialect."""
         self._snapshot = snapshot
         self._intent = intent
         self._context = context
@@ -104,6 +105,7 @@ class Explainer:
         self._rules = rules
         self._addresses = addresses
         self._limits = limits
+        self._states = states
         self._of_service: tuple[ObjectRef, AddressesOfService | None] | None = None
         """The addresses of the Service that was explained last: its candidates follow each other."""
 
@@ -274,7 +276,8 @@ class Explainer:
         dialect = self._dialects[name]
         rules = self._rules_for(dialect)
         parts: list[list[Candidate]] = [[]]
-        candidates = dialect.candidates(self._snapshot, self._context, rules, target)
+        context = replace(self._context, state=self._states.get(name))
+        candidates = dialect.candidates(self._snapshot, context, rules, target)
         for looked_at, candidate in enumerate(candidates, 1):
             if _concerns(candidate, target):
                 parts[-1].append(candidate)

@@ -154,7 +154,9 @@ class RouteSets:
             try:
                 affected = source.affected(table, changes) if changes else EVERYTHING
                 if isinstance(affected, Everything) or source.name in self._source_failures:
-                    affected = (*source.keys(snapshot), *self._contributing[source.name])
+                    rules = tuple(self.rules.values())
+                    keys = source.keys(snapshot, rules)
+                    affected = (*keys, *self._contributing[source.name])
                 self._pending.setdefault(source.name, {}).update(dict.fromkeys(affected))
             except Exception as error:  # noqa: BLE001  one source's error is that source's
                 self._fail(source, error)
@@ -218,7 +220,7 @@ class RouteSets:
             for key in pending:
                 routes += yield from self._object(txn, snapshot, context, source, key, old)
             objects += len(pending)
-            for key in self._keys(source, snapshot) if fresh.names else ():
+            for key in self._keys(source, snapshot, fresh.rules) if fresh.names else ():
                 routes += yield from self._object(txn, snapshot, context, source, key, fresh)
                 objects += 1
         self._fresh = []
@@ -229,9 +231,9 @@ class RouteSets:
         rules = tuple(rules for name, rules in self.rules.items() if name in names)
         return _Sets(frozenset(names), rules, new)
 
-    def _keys(self, source: RouteSource, snapshot: Snapshot) -> Sequence[Key]:
+    def _keys(self, source: RouteSource, snapshot: Snapshot, rules: Sequence[Any]) -> Sequence[Key]:
         try:
-            return tuple(source.keys(snapshot))
+            return tuple(source.keys(snapshot, rules))
         except Exception as error:  # noqa: BLE001  one source's error is that source's
             self._fail(source, error)
             return ()

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from reconcilers.metallb.objects import Finding, Objects, finding
-from reconcilers.model import ObjectRef, ref_to
+from reconcilers.metallb.objects import Objects, finding
+from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.slices import Pieces, Slices, finish
 from resources.addresses import canonical_address
 from resources.core import Secret
@@ -91,14 +91,14 @@ def by_name(pools: Iterable[IPAddressPool]) -> dict[str, IPAddressPool]:
     return {row.metadata.name: row for row in pools}
 
 
-def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
+def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Problem]:
     """Return all problems at one go; see `finding_slices`."""
     return finish(finding_slices(objects, secrets, namespace, Pieces()))
 
 
 def finding_slices(
     objects: Objects, secrets: Secrets, namespace: str, pieces: Pieces
-) -> Slices[list[Finding]]:
+) -> Slices[list[Problem]]:
     """Return all problems; an object that is invalid by itself is not compared with others.
 
     What it refers to is checked all the same, so that its problems are found at once.
@@ -110,7 +110,7 @@ def finding_slices(
     ]
     sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
     profiles = {row.metadata.name for row in sound.profiles}
-    checks: tuple[Iterable[Finding | None], ...] = (
+    checks: tuple[Iterable[Problem | None], ...] = (
         alias_findings(sound),
         _of_sound_fields(objects, _communities(objects, aliases(sound))),
         _of_sound_fields(objects, _references(objects, profiles, secrets, namespace)),
@@ -127,7 +127,7 @@ def finding_slices(
     return found
 
 
-def _of_sound_fields(objects: Objects, found: Iterable[Finding]) -> Iterator[Finding]:
+def _of_sound_fields(objects: Objects, found: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the findings that do not come of fields that are wrong by themselves."""
     errors = {ref: row.errors for ref, row in objects.refs() if row.errors}
     for one in found:
@@ -174,7 +174,7 @@ def aliases(objects: Objects) -> dict[str, str]:
     return {a.name: a.value for row in objects.communities for a in row.spec.communities}
 
 
-def alias_findings(objects: Objects) -> Iterator[Finding]:
+def alias_findings(objects: Objects) -> Iterator[Problem]:
     """Yield the findings about names that are defined more than once."""
     named = _grouped(
         (alias.name, (ref_to(COMMUNITY, row), alias.value))
@@ -196,7 +196,7 @@ def is_literal(text: str) -> bool:
     return True
 
 
-def _communities(objects: Objects, names: Collection[str]) -> Iterator[Finding]:
+def _communities(objects: Objects, names: Collection[str]) -> Iterator[Problem]:
     for row in objects.advertisements:
         for i, text in enumerate(row.spec.communities):
             if text in names:
@@ -216,7 +216,7 @@ def _communities(objects: Objects, names: Collection[str]) -> Iterator[Finding]:
 
 def _references(
     objects: Objects, profiles: Collection[str], secrets: Secrets, namespace: str
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     for row in objects.peers:
         ref, name = ref_to(BGP_PEER, row), row.spec.bfd_profile
         if name and name not in profiles:
@@ -244,7 +244,7 @@ def _secret_problem(secret: Secret | None) -> str:
     return "" if reason is None else f"cannot be used: {reason}"
 
 
-def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
+def _peers(peers: Sequence[BGPPeer]) -> Iterator[Problem]:
     refs = {row.metadata.name: ref_to(BGP_PEER, row) for row in peers}
     ids = {refs[row.metadata.name]: row.spec.router_id or "unset" for row in peers}
     if len(set(ids.values())) > 1:
@@ -270,7 +270,7 @@ def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
 # Pools and advertisements
 
 
-def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding | None]:
+def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Problem | None]:
     """Yield a finding for each pool that has an address of others: the first of them, and their number.
 
     None is a step of the search.
@@ -299,7 +299,7 @@ def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding | None]:
             # The one that ends last stays: what overlaps with another one overlaps with it.
             live.remove(min(live, key=lambda one: one[2]))
     refs = [ref_to(IP_ADDRESS_POOL, pool) for pool in pools]
-    found: dict[Finding, None] = {}
+    found: dict[Problem, None] = {}
     for i, of_pool in enumerate(others):
         if of_pool:
             k = _next(sorted(of_pool), i.__lt__)
@@ -339,7 +339,7 @@ def shortest_length(pool: IPAddressPool, version: int) -> int | None:
     return max(found, default=None)
 
 
-def _advertised_pools(objects: Objects) -> Iterator[Finding | None]:
+def _advertised_pools(objects: Objects) -> Iterator[Problem | None]:
     """Yield the findings about pools and the advertisements that select them; None is a step."""
     pools = by_name(objects.pools)
     shortest = {
@@ -356,7 +356,7 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding | None]:
             of_pool[name].append(row)
         yield from _too_short(row, selected, pools, shortest, too_short, named)
     reported: set[str] = set()
-    found: dict[Finding, None] = {}
+    found: dict[Problem, None] = {}
     for name, rows in of_pool.items():
         yield None
         versions = [version for version, length in shortest[name].items() if length is not None]
@@ -423,7 +423,7 @@ def _too_short(
     shortest: Mapping[str, Mapping[int, int | None]],
     known: dict[object, tuple[str, ...]],
     named: set[tuple[str, str]],
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     """Yield the findings about a length that is too short: one for the row, one for each further pool.
 
     ``known`` keeps the pools for which a length is too short, for equal selections. ``named`` has the
@@ -475,7 +475,7 @@ def preferences_collide(
 
 def _two_preferences(
     row: BGPAdvertisement, others: Sequence[BGPAdvertisement], pool: str
-) -> Finding:
+) -> Problem:
     other = _next(others, lambda one: one.metadata.name > row.metadata.name)
     values = {ref_to(BGP_ADVERTISEMENT, one): one.spec.local_pref for one in (row, other)}
     more = _more(ref_to(BGP_ADVERTISEMENT, row), len(others) - 1)
@@ -483,7 +483,7 @@ def _two_preferences(
     return finding(values, PREFERENCE, text, "conflict")
 
 
-def _echo(objects: Objects) -> Iterator[Finding]:
+def _echo(objects: Objects) -> Iterator[Problem]:
     """Yield a finding for each peer with BFD echo to which a pool with IPv6 addresses is advertised."""
     echoing = {row.metadata.name: row for row in objects.profiles if row.spec.echo_mode}
     peers = {row.metadata.name: row for row in objects.peers if row.spec.bfd_profile in echoing}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
-
-from msgspec.structs import replace
+from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
     ClusterAddresses,
@@ -13,39 +11,46 @@ from reconcilers.dialect import (
     ClusterIntent,
     Companion,
     Dialect,
-    Fed,
-    Memory,
     NodeContext,
     NodeIntent,
     NodeObject,
     NodeObjectContext,
     NodeObjectKind,
+    Outcome,
     Rival,
     RouteSource,
     Target,
 )
-from reconcilers.frrk8s.conditions import NodesMerge
+from reconcilers.dialect import Objects as ObjectsByRef
+from reconcilers.frrk8s.conditions import ClusterOutcome
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.metallb import cluster
+from reconcilers.metallb.check import Secrets, finding_slices
+from reconcilers.metallb.cluster import conditions_of
 from reconcilers.metallb.explain import Candidate, candidates, explain
-from reconcilers.metallb.generated import configuration, peer_routes, service_statuses
-from reconcilers.metallb.memory import RememberedObjects, remembered_objects
-from reconcilers.metallb.node import NodeObjects, fed
+from reconcilers.metallb.feed import Checked, MetalLBFeed, withheld
+from reconcilers.metallb.generated import (
+    HOSTNAME,
+    configuration,
+    configuration_name,
+    peer_routes,
+    service_statuses,
+)
+from reconcilers.metallb.memory import decoded, encoded
 from reconcilers.metallb.node_objects import (
     CONFIGURATION_STATE,
     SERVICE_STATUS,
     configuration_state,
     service_status,
 )
-from reconcilers.metallb.node_view import NodeView, fed_options
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
+from reconcilers.metallb.selection import ObjectSelections, Selected
 from reconcilers.metallb.services import service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.metallb.without_effect import other_namespace, without_effect
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
-from reconcilers.slices import Slices, finish
+from reconcilers.slices import Pieces, Slices, finish
 from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.frrk8s import condition_types
@@ -62,20 +67,6 @@ REPLACED: Final = (
     "it does not count: MetalLB's speaker has written it, and the objects that it is made of are "
     "compiled here; stop the speaker, and delete it"
 )
-OF_CONFIGURATION: Final = frozenset(
-    {"NoPool", "NoMatchingAdvertisement", "NoRule", "NotOwner", "PeerNotSelected"}
-)
-"""Reasons for which objects that are not in effect may be the cause."""
-
-
-class _State(NamedTuple):
-    """What the objects of a node come to."""
-
-    objects: Objects = Objects()
-    fed: tuple[Fed, ...] = ()
-    frr_namespace: str = ""
-    watches: bool = False
-    """True if Services may contradict an FRRConfiguration."""
 
 
 class MetalLBDialect(Dialect):
@@ -127,40 +118,17 @@ class MetalLBDialect(Dialect):
 
     def __init__(self, tables: Tables, options: MetalLBOptions | MetalLBOperatorOptions) -> None:
         super().__init__(tables, options)
-        is_agent = isinstance(options, MetalLBOptions)
-        of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
-        self._class = of_node.load_balancer_class
-        self._view = NodeView(tables, options.namespace, of_node, reads_secrets=is_agent)
-        self._service_statuses = of_node.service_statuses
-        self._state = _State()
-        """What is fed to FRR-k8s."""
-        self._keeps = False
-        self._good: _State | None = None
-        """The last state that was in effect."""
-        self._memory: RememberedObjects | None = None
-        """The objects of that state."""
-        self._checked_objects: NodeObjects | None = None
-        """Of the last compilation."""
-        self._in_effect = False
-        """True if what was fed last is in effect."""
-        self._remembered: Objects | None = None
-        """Of the last good state of an earlier process."""
+        self._reads_secrets = isinstance(options, MetalLBOptions)
+        """If false, the Secrets of peers are taken as usable."""
+        self._of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
+        self._class = self._of_node.load_balancer_class
+        self._selections = ObjectSelections(tables)
         self.sources: tuple[RouteSource, ...] = (MetalLBServiceSource(tables, self._class),)
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables of MetalLB's kinds, FRRConfigurations, and Secrets.
-
-        Services are among them only while an FRRConfiguration gives a prefix of a BGPPeer's neighbour
-        a local preference, which a Service may contradict.
-        """
-        t = self.tables
-        found = [
-            *(t.of(kind) for kind in metallb.CONFIGURATION),
-            t.of(FRR_CONFIGURATION),
-            t.secrets,
-        ]
-        return (*found, t.services, t.endpoint_slices) if self._state.watches else tuple(found)
+        """The tables of MetalLB's kinds, and Secrets."""
+        return (*(self.tables.of(kind) for kind in metallb.CONFIGURATION), self.tables.secrets)
 
     def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
         """Yield the Secrets that BGPPeers name, of MetalLB's namespace."""
@@ -183,70 +151,62 @@ class MetalLBDialect(Dialect):
 
     def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """As `compile`: a thousand objects may be in conflict."""
-        found = yield from self._view.checked(snapshot, context)
-        return self._compiled(snapshot, context, found)
-
-    def _compiled(self, snapshot: Snapshot, context: NodeContext, found: NodeObjects) -> NodeIntent:
-        mode = fed_options(context).on_conflict
-        state = _State()
-        if found.usable:
-            state = self._state_of(snapshot, context, found.objects)
-        elif mode == "keep" and not context.for_operator:
-            state = self._last_good(snapshot, context)
-        if not context.for_operator:
-            self._state, self._keeps = state, mode == "keep"
-            self._checked_objects, self._in_effect = found, False
-        fed_last_good = None
-        if self._keeps and self._good is None and self._remembered is not None:
-            fed_last_good = self._state_of(snapshot, context, self._remembered).fed
-        replaced = self._view.replaced(snapshot, context)
-        problems = [one.problem for one in found.findings]
-        problems += [Problem((ref,), "", REPLACED, category="unsupported") for ref in replaced]
+        objects = self._selected(snapshot, context.node).objects
+        secrets: Secrets = None
+        if self._reads_secrets:
+            of_peers = {(p.metadata.namespace, p.spec.password_secret.name) for p in objects.peers}
+            secrets = {key: self.tables.secrets.get(snapshot, key) for key in of_peers}.get
+        namespace, pieces = self.options.namespace, Pieces()
+        problems = yield from finding_slices(objects, secrets, namespace, pieces)
+        if pieces.slices:
+            yield
+        checked = Checked(objects, tuple(problems), secrets, namespace)
+        last = context.state.last_good if context.state is not None else None
+        replaced = self._replaced(snapshot, context)
         return NodeIntent(
-            fed=(*state.fed, *found.disagreeing),
-            fed_last_good=fed_last_good,
-            replaced=replaced,
-            taken=found.taken,
-            problems=tuple(problems),
+            feed=MetalLBFeed(self.tables, self._of_node, context.node, checked, replaced, last)
         )
 
-    def _last_good(self, snapshot: Snapshot, context: NodeContext) -> _State:
-        if self._good is not None:
-            return self._good
-        if self._remembered is None:
-            return _State()
-        return self._state_of(snapshot, context, self._remembered)
+    def _replaced(self, snapshot: Snapshot, context: NodeContext) -> dict[ObjectRef, str]:
+        """Return what MetalLB's own speaker writes for the node: by its name, or its host name.
 
-    def fed_in_effect(self) -> None:
-        """Keep the present state as the last good one."""
-        self._in_effect = True
-        if self._keeps or (self._checked_objects is not None and self._checked_objects.usable):
-            self._good = self._state
-            if self._memory is None or not self._memory.is_of(self._state.objects):
-                self._memory = RememberedObjects(self._state.objects)
+        It has no effect where MetalLB has any object; BGPPeers of other nodes are not known.
+        """
+        objects = (row for kind in metallb.CONFIGURATION for row in self._rows(snapshot, kind))
+        if not any(row.metadata.namespace == self.options.namespace for row in objects):
+            return {}
+        # A node that is assumed for a check has the label alone.
+        label = self._labels(snapshot, context.node).get(HOSTNAME)
+        namespace = fed_options(context).namespace
+        names = dict.fromkeys(configuration_name(one) for one in (context.node, label) if one)
+        return {ObjectRef(FRR_CONFIGURATION.name, namespace, one): REPLACED for one in names}
+
+    def _rows(self, snapshot: Snapshot, kind: Kind[Any]) -> Iterator[Any]:
+        yield from self.tables.of(kind).all(snapshot)
+
+    def _selected(self, snapshot: Snapshot, node: str) -> Selected:
+        labels = self._labels(snapshot, node)
+        return self._selections.of(snapshot, self.options.namespace).of(labels)
+
+    def _labels(self, snapshot: Snapshot, node: str) -> Mapping[str, str]:
+        row = self.tables.nodes.get(snapshot, ("", node))
+        return row.metadata.labels if row is not None else {}
 
     # Restarts
 
     remembers: ClassVar = True
 
-    @property
-    def memory(self) -> Memory | None:
+    def memory(self, state: Outcome) -> ObjectsByRef | None:
         """The objects of the last good state; in every mode, as the next process may have ``keep``."""
-        return self._memory
+        return state.last_good
 
-    def remember(self, octets: bytes) -> None:
-        """Take the last good objects of an earlier process. Raises ValueError."""
-        self._remembered = remembered_objects(octets)
+    def encode_memory(self, memory: ObjectsByRef) -> bytes:
+        """Return the objects as JSON, without passwords."""
+        return encoded(memory)
 
-    def _state_of(self, snapshot: Snapshot, context: NodeContext, objects: Objects) -> _State:
-        """Return the translation of objects without problems."""
-        found = self._view.rules(snapshot, context, objects)
-        return _State(
-            objects,
-            (*fed(objects, found.of_peers), *found.preferences),
-            fed_options(context).namespace,
-            watches=found.watches,
-        )
+    def restore(self, octets: bytes) -> Outcome:
+        """Return the last good objects of an earlier process. Raises ValueError."""
+        return Outcome(last_good=decoded(octets))
 
     # The operator
 
@@ -255,41 +215,24 @@ class MetalLBDialect(Dialect):
         return (*super().operated_tables(), self.tables.of(FRR_CONFIGURATION))
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Report conditions: nodes with the same objects are checked and merged once."""
-        options = context.fed_options
+        """Report conditions, of what FRR-k8s has found."""
+        outcome = context.outcome
+        if not context.reports_conditions or not isinstance(outcome, ClusterOutcome):
+            return ClusterIntent()
         rows = [
             (ref_to(kind, row), row)
             for kind in metallb.CONFIGURATION
-            for row in self.tables.of(kind).all(snapshot)
+            for row in self._rows(snapshot, kind)
         ]
-        if not rows or not context.reports_conditions:
-            return ClusterIntent()
-        if not isinstance(options, Frrk8sClusterOptions):
-            return ClusterIntent()
-        frrk8s = self._view.merging(options)
-        groups: dict[Hashable, list[str]] = {}
-        for node in self.tables.nodes.all(snapshot):
-            name = node.metadata.name
-            group = (self.node_group(snapshot, name), frrk8s.node_group(snapshot, name))
-            groups.setdefault(group, []).append(name)
-        isolate = options.on_conflict == "isolate"
-        merges: list[NodesMerge] = []
-        for names in groups.values():
-            of_node = context.of_node(names[0])
-            found = finish(self._view.checked(snapshot, of_node))
-            compiled = self._compiled(snapshot, of_node, found)
-            merge = None
-            if found.usable:
-                merge = frrk8s.merged_for(snapshot, names[0], compiled)
-            merges.append(cluster.nodes_merge(names, found, compiled.fed, merge))
-        frrk8s.forget_unused()
-        reported = tuple(cluster.conditions_of(rows, self.options.namespace, merges, isolate))
+        reported = tuple(conditions_of(rows, self.options.namespace, outcome))
         refs = tuple({one.object: None for one in reported})
         return ClusterIntent(conditions=reported, reported=refs)
 
     def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
         """Return the objects that concern a node, and whether it advertises Services."""
-        return self._view.group(snapshot, node)
+        row = self.tables.nodes.get(snapshot, ("", node))
+        excluded = withheld(row, self._of_node.ignore_exclude_lb)
+        return (self._selected(snapshot, node).group, excluded)
 
     # Admission
 
@@ -304,14 +247,16 @@ class MetalLBDialect(Dialect):
         """Yield the objects of other namespaces, and what advertisements name in vain."""
         return without_effect(self.tables, snapshot, self.options.namespace)
 
-    def rendered(self, snapshot: Snapshot, node: str, intent: IntentTables) -> Iterator[Any]:
+    def rendered(
+        self, snapshot: Snapshot, context: NodeContext, intent: IntentTables
+    ) -> Iterator[Any]:
         """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""
-        state = self._state
-        if not any(state.objects):
+        objects = Objects.of(context.state.objects.items()) if context.state is not None else ()
+        if not isinstance(objects, Objects) or not any(objects):
             return
         routes = peer_routes(snapshot, intent)
-        yield configuration(node, state.frr_namespace, state.objects, routes)
-        yield from service_statuses(node, self.options.namespace, routes)
+        yield configuration(context.node, fed_options(context).namespace, objects, routes)
+        yield from service_statuses(context.node, self.options.namespace, routes)
 
     def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
         """Yield the ConfigurationState of the node."""
@@ -321,7 +266,11 @@ class MetalLBDialect(Dialect):
         self, snapshot: Snapshot, context: NodeObjectContext, origin: ObjectRef
     ) -> Iterator[NodeObject]:
         """Return the ServiceBGPStatus of a Service."""
-        return service_status(snapshot, context, origin) if self._service_statuses else iter(())
+        return (
+            service_status(snapshot, context, origin)
+            if self._of_node.service_statuses
+            else iter(())
+        )
 
     def candidates(
         self,
@@ -332,6 +281,7 @@ class MetalLBDialect(Dialect):
     ) -> Iterator[Candidate]:
         """Yield the addresses of Services of type LoadBalancer, and of the target."""
         t = self.tables
+        note = context.state.note if context.state is not None else ""
         for service in t.services.all(snapshot):
             named = target is not None and target.names(ObjectRef(SERVICE.name, *service.key))
             if named or (
@@ -339,21 +289,15 @@ class MetalLBDialect(Dialect):
                 and (target is None or target.prefix is not None)
             ):
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-                yield from candidates(service_state(service, slices, context.node, self._class))
+                state = service_state(service, slices, context.node, self._class)
+                yield from candidates(state, note)
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a Service's address at a peer."""
-        found = explain(candidate, peer, rules_of(rules))
-        note = self._not_in_effect() if found.reason in OF_CONFIGURATION else None
-        return found if note is None else replace(found, message=f"{found.message}; {note}")
+        return explain(candidate, peer, rules_of(rules))
 
-    def _not_in_effect(self) -> str | None:
-        """Return why objects of the cluster may not be in effect; None where all are."""
-        found = self._checked_objects
-        if found is None:
-            return None
-        first = next((one.problem.message for one in found.findings), None)
-        if first is not None:
-            head = "earlier objects are in effect" if self._keeps else "objects are left out"
-            return f"{head}: {first}"
-        return None if self._in_effect else "earlier objects are in effect, as some are in conflict"
+
+def fed_options(context: NodeContext) -> Frrk8sClusterOptions:
+    """Return the options of FRR-k8s, which MetalLB's objects are merged with."""
+    options = context.fed_options
+    return options if isinstance(options, Frrk8sClusterOptions) else Frrk8sClusterOptions()

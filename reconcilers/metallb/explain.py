@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reconcilers.dialect import explanation_of
 from reconcilers.metallb.rules import PeerRules
@@ -18,6 +18,10 @@ from resources.core.service import INGRESS
 from speaker.nlri import Family, aggregate
 
 TYPE = "LoadBalancerIP"
+OF_CONFIGURATION: Final = frozenset(
+    {"NoPool", "NoMatchingAdvertisement", "NoRule", "NotOwner", "PeerNotSelected"}
+)
+"""Reasons for which objects that are not in effect may be the cause."""
 
 
 class Candidate(NamedTuple):
@@ -28,16 +32,18 @@ class Candidate(NamedTuple):
     family: Family | None
     nlri: bytes | None
     state: ServiceState
+    note: str = ""
+    """Why objects of the cluster may not be in effect, as a clause."""
     service_field: str | None = INGRESS
     in_pool: bool = True
 
 
-def candidates(state: ServiceState) -> Iterator[Candidate]:
+def candidates(state: ServiceState, note: str) -> Iterator[Candidate]:
     """Yield the addresses of a Service, or one candidate without an address."""
     for family, nlri in state.addresses:
-        yield Candidate(state.ref, TYPE, family, nlri, state)
+        yield Candidate(state.ref, TYPE, family, nlri, state, note)
     if not state.addresses:
-        yield Candidate(state.ref, TYPE, None, None, state, None)
+        yield Candidate(state.ref, TYPE, None, None, state, note, None)
 
 
 class _Answer(NamedTuple):
@@ -50,8 +56,11 @@ class _Answer(NamedTuple):
 def explain(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> RouteExplanation:
     """Explain what is advertised to a peer; ``rules`` are those of its BGPPeer, if it has one."""
     answer = _answer(candidate, peer, rules)
+    message = answer.message
+    if candidate.note and answer.reason in OF_CONFIGURATION:
+        message = f"{message}; {candidate.note}"
     return explanation_of(
-        candidate, answer.reason, answer.message, advertised=answer.advertised, rule=answer.rule
+        candidate, answer.reason, message, advertised=answer.advertised, rule=answer.rule
     )
 
 

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from reconcilers import dialect as api
 from reconcilers.metallb.objects import Objects
 from resources.secret_value import decode_withheld, encode_withheld
 
 
-class RememberedObjects(NamedTuple):
-    """Objects as `reconcilers.dialect.Memory`."""
-
-    objects: Objects
-
-    def is_of(self, objects: Objects) -> bool:
-        """True if these are the same rows."""
-        return all(
-            len(own) == len(others) and all(map(operator.is_, own, others))
-            for own, others in zip(self.objects, objects, strict=True)
-        )
-
-    def encode(self) -> bytes:
-        """Return the objects as JSON, kind by kind; of a password only that there is one."""
-        return msgspec.json.encode(tuple(self.objects), enc_hook=encode_withheld)
+def encoded(objects: api.Objects) -> bytes:
+    """Return the objects as JSON, kind by kind; of a password only that there is one."""
+    of_kinds = Objects.of(objects.items())
+    return msgspec.json.encode(tuple(of_kinds), enc_hook=encode_withheld)
 
 
-def remembered_objects(octets: bytes) -> Objects:
+def decoded(octets: bytes) -> api.Objects:
     """Return the objects of an earlier process. Raises ValueError."""
     shape: Any = Objects
     try:
         found: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not understood: {error}") from None
-    return found
+    return dict(found.refs())

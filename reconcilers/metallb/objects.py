@@ -16,27 +16,11 @@ from resources.metallb.ipaddresspool import IPAddressPool
 from resources.metallb.objects import MetalLBObject
 
 
-class Finding(NamedTuple):
-    """A problem of one object, or a conflict between several."""
-
-    objects: tuple[ObjectRef, ...]
-    """All objects that it concerns, sorted."""
-    field: str
-    """A path in the first of the objects."""
-    message: str
-    category: ProblemCategory
-
-    @property
-    def problem(self) -> Problem:
-        """The finding as a problem."""
-        return Problem(self.objects, self.field, self.message, category=self.category)
-
-
 def finding(
     refs: Iterable[ObjectRef], field: str, message: str, category: ProblemCategory
-) -> Finding:
-    """Return a finding with its objects sorted, each once."""
-    return Finding(tuple(sorted(set(refs))), field, message, category)
+) -> Problem:
+    """Return a problem of objects, which are sorted; the field is in the first one."""
+    return Problem(tuple(sorted(set(refs))), field, message, category=category)
 
 
 class Objects(NamedTuple):

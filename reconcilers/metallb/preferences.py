@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import Contributed, Fed
+from reconcilers.dialect import Contributed, Translated
 from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
 from reconcilers.metallb.check import end_of, vrf_of
 from reconcilers.metallb.objects import Objects
@@ -83,7 +83,7 @@ def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch:
 
 def fed_preferences(
     found: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
-) -> tuple[Fed, ...]:
+) -> tuple[Translated, ...]:
     """Return the units for them: the session of the peer, with the prefixes and preferences."""
     peers = {peer.metadata.name: peer for peer in objects.peers}
     return tuple(
@@ -91,7 +91,7 @@ def fed_preferences(
     )
 
 
-def _fed(advertisement: Advertisement, peer: BGPPeer, prefixes: frozenset[Prefix]) -> Fed:
+def _fed(advertisement: Advertisement, peer: BGPPeer, prefixes: frozenset[Prefix]) -> Translated:
     texts = tuple(prefix_to_text(*one) for one in sorted(prefixes))
     entry = LocalPrefPrefixes(local_pref=advertisement.row.spec.local_pref, prefixes=texts)
     advertise = Advertise(allowed=AllowedOut(prefixes=texts), with_local_pref=(entry,))
@@ -99,4 +99,4 @@ def _fed(advertisement: Advertisement, peer: BGPPeer, prefixes: frozenset[Prefix
     metadata = replace(
         advertisement.row.metadata, namespace=peer.metadata.namespace, annotations={}
     )
-    return Fed(advertisement.ref, replace(row, metadata=metadata), ADVERTISEMENT_FIELDS)
+    return Translated(advertisement.ref, replace(row, metadata=metadata), ADVERTISEMENT_FIELDS)

@@ -148,13 +148,13 @@ class Planner:
         Of dialects that are ``blocked`` the last problems remain.
         """
         context = replace(self._context, unread=unread)
-        intents = {}
-        for dialect in self._dialects:
+        intents: dict[str, ClusterIntent] = {}
+        for dialect in reversed(self._dialects):
             if dialect.name in blocked:
                 before = self._last.get(dialect.name, ClusterIntent())
                 intent = ClusterIntent(problems=before.problems)
             else:
-                intent = self._operate_one(dialect, snapshot, context)
+                intent = self._operate_one(dialect, snapshot, context, intents)
             marks = {"dialect": dialect.name, "by_operator": True}
             intents[dialect.name] = ClusterIntent(
                 generated=tuple(replace(row, **marks) for row in intent.generated),
@@ -164,15 +164,20 @@ class Planner:
                 conditions=tuple(replace(row, **marks) for row in intent.conditions),
                 reported=intent.reported,
                 problems=tuple(replace(row, **marks) for row in intent.problems),
+                outcome=intent.outcome,
             )
-        return intents
+        return {dialect.name: intents[dialect.name] for dialect in self._dialects}
 
     def _operate_one(
-        self, dialect: Dialect, snapshot: Snapshot, context: ClusterContext
+        self,
+        dialect: Dialect,
+        snapshot: Snapshot,
+        context: ClusterContext,
+        operated: Mapping[str, ClusterIntent],
     ) -> ClusterIntent:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
         try:
-            of_dialect = self._feeding.cluster_context(dialect, context, snapshot)
+            of_dialect = self._feeding.cluster_context(dialect, context, snapshot, operated)
             intent = dialect.operate(snapshot, of_dialect)
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             before = self._last.get(dialect.name, ClusterIntent())

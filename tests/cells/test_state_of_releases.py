@@ -59,4 +59,4 @@ def test_the_last_good_state_of_a_dialect_is_read(release: Path) -> None:
     state = restored(dialect_states.decode(octets, "node-1", "frrk8s"))
     assert state.routers
     octets = (release / "metallb.state").read_bytes()
-    assert memory.remembered_objects(dialect_states.decode(octets, "node-1", "metallb"))
+    assert memory.decoded(dialect_states.decode(octets, "node-1", "metallb"))

@@ -20,7 +20,7 @@ _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/intent.py"
 _CHECK: Final = "reconcilers/metallb/check.py"
 _RELATIONS: Final = "reconcilers/metallb/isolation/disagreements.py"
-_NODE: Final = "reconcilers/metallb/node.py"
+_IN_EFFECT: Final = "reconcilers/frrk8s/in_effect.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
 TESTS: Final = {
     "frrk8s": (
@@ -240,11 +240,16 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        _NODE,
-        '(units.cause == "older" and foreign)',
+        _IN_EFFECT,
+        '(units.cause == "older" and is_foreign)',
         'units.cause == "older"',
     ),
-    ("metallb", _NODE, "            disagreeing.add(ref)", "            pass"),
+    (
+        "metallb",
+        _IN_EFFECT,
+        "                    of_units += units.problems\n                elif",
+        "                    pass\n                elif",
+    ),
     # Filters, out and in
     (
         "frrk8s",

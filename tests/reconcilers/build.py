@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from reconcilers.cilium.dialect import CiliumDialect
@@ -25,7 +26,8 @@ class Cluster:
     """Objects of one cluster as an agent on `NODE` sees them.
 
     ``operator``: the operator's part runs in the same process, as with manifests. ``also`` are
-    dialects beside Cilium's, ``owners`` the claims of an earlier process.
+    dialects beside Cilium's, ``owners`` the claims of an earlier process, ``memories`` what its
+    dialects have encoded.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Cluster:
         operator: bool = True,
         also: Sequence[type[Dialect]] = (),
         owners: Owners | None = None,
+        memories: Mapping[str, bytes] = MappingProxyType({}),
         **options: Any,  # noqa: ANN401
     ) -> None:
         self.db = Database()
@@ -54,6 +57,9 @@ class Cluster:
             NODE,
             options=settings.intent,
             owners=owners,
+            states={
+                one.name: one.restore(memories[one.name]) for one in others if one.name in memories
+            },
             operator_in_process=operator,
         )
 

@@ -7,8 +7,8 @@ A reference to a VRF counts where any object of the node has a router of it, als
 may import each other's VRFs. What refers to an object that is left out is left out as well; what it had
 displaced is tried again.
 
-Objects of a dialect that feeds this one are in the same order. What it knows of them beside units, such
-as other references and other conflicts, is a `Relations`.
+Objects of all dialects that feed this one are in the same order. What these know of them
+beside units, such as other references and other conflicts, are `JointRelations`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from reconcilers.dialect import Beside
 from reconcilers.frrk8s.claims import (
     Claim,
     Resolve,
@@ -31,7 +32,7 @@ from reconcilers.frrk8s.isolation.references import (
     References,
     objects_of,
 )
-from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, Beside, Relations
+from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.single import imported_elsewhere
 from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
 from reconcilers.frrk8s.values import shown_vrf, vrf_name
@@ -72,15 +73,10 @@ def isolated(
     units: Iterable[Unit],
     compile_unit: Compile,
     resolve: Resolve,
-    relations: Relations = NO_RELATIONS,
-    taken: AbstractSet[ObjectRef] | None = None,
+    relations: JointRelations = NO_RELATIONS,
 ) -> Isolated:
-    """Take units in from the oldest to the youngest, those of one object together.
-
-    ``taken`` is the result where it is known already: with objects that are not given here.
-    """
-    isolation = _Isolation(units, compile_unit, resolve, relations)
-    return isolation.result() if taken is None else isolation.result_of(taken)
+    """Take units in from the oldest to the youngest, those of one object together."""
+    return _Isolation(units, compile_unit, resolve, relations).result()
 
 
 class _Accepted(NamedTuple):
@@ -98,7 +94,7 @@ class _Isolation:
         units: Iterable[Unit],
         compile_unit: Compile,
         resolve: Resolve,
-        relations: Relations,
+        relations: JointRelations,
     ) -> None:
         self._compile = compile_unit
         self._resolve = resolve
@@ -135,11 +131,10 @@ class _Isolation:
             rest = [one for one in waiting if one.ref not in taken]
             beside = self._beside(taken, ())
             waiting = [one for one in rest if not self._contradicts(one, values, beside)]
-        return self.result_of(taken.keys())
+        return self._result_of(taken.keys())
 
-    def result_of(self, taken: AbstractSet[ObjectRef]) -> Isolated:
+    def _result_of(self, taken: AbstractSet[ObjectRef]) -> Isolated:
         """Return the result where these are taken."""
-        taken = taken - self._wrong.keys()
         table: dict[Subject, list[Claim]] = {}
         for one in self._objects:
             if one.ref in taken:
@@ -153,7 +148,7 @@ class _Isolation:
         )
 
     def _beside(self, taken: Iterable[ObjectRef], present: Iterable[IsolatedObject]) -> Beside:
-        """Return the taken objects of the feeding dialect."""
+        """Return the taken objects of feeding dialects."""
         refs = list(taken)
         beside = self._relations.beside({*refs, *(one.ref for one in present)})
         for ref in refs:
@@ -181,7 +176,7 @@ class _Isolation:
         """Return the objects without those that differ from an earlier one."""
         given = list(objects)
         found = self._agreeing_in(given, given, taken)
-        if self._relations is not NO_RELATIONS and found.rejected:
+        if self._relations.ages and found.rejected:
             # Those that are rejected are no part of the environment of the others.
             found = self._agreeing_in(given, found.objects.values(), taken)
         return found

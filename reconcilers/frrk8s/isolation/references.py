@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reconcilers.age import Age
-from reconcilers.frrk8s.isolation.relations import Relations
+from reconcilers.frrk8s.isolation.relations import JointRelations
 from reconcilers.frrk8s.single import imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.frrk8s.values import Prefix, vrf_name
@@ -110,7 +110,7 @@ class References:
                 self._suspects.update((user.ref, user) for user in self._users.get(lost, ()))
 
 
-def objects_of(units: Iterable[Unit], relations: Relations) -> list[IsolatedObject]:
+def objects_of(units: Iterable[Unit], relations: JointRelations) -> list[IsolatedObject]:
     """Group units by their object, the oldest first."""
     of_object: dict[ObjectRef, list[Unit]] = {ref: [] for ref in relations.ages}
     ages: dict[ObjectRef, Age] = dict(relations.ages)

@@ -1,75 +1,65 @@
-"""What a feeding dialect knows of its objects beside their units: references, and conflicts. Pure."""
+"""The relations of the objects of all feeds as one; those of two feeds meet in their units. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Final, Protocol
+from typing import Final
 
 from reconcilers.age import Age
+from reconcilers.dialect import Beside, Relations
 from reconcilers.model import ObjectRef
 
 
-class Beside(Protocol):
-    """A growing set of objects of a feeding dialect that are taken, and what disagrees with them."""
+class JointRelations:
+    """The relations of the objects of several feeds (`reconcilers.dialect.Relations`)."""
+
+    def __init__(self, of_feeds: Mapping[str, Relations]) -> None:
+        self.of_feeds = of_feeds
+        self.ages: dict[ObjectRef, Age] = {}
+        self.wrong: set[ObjectRef] = set()
+        self.references: dict[ObjectRef, frozenset[Hashable]] = {}
+        self.referents: dict[ObjectRef, frozenset[Hashable]] = {}
+        for name, one in of_feeds.items():
+            self.ages.update(one.ages)
+            self.wrong.update(one.wrong)
+            self.references.update(_named(name, one.references))
+            self.referents.update(_named(name, one.referents))
+
+    def beside(self, environment: AbstractSet[ObjectRef]) -> _Beside:
+        """Return an empty set of objects, of which some may conflict where others are there."""
+        return _Beside(
+            {
+                ref: beside
+                for one in self.of_feeds.values()
+                if one.ages
+                for beside in (one.beside(environment),)
+                for ref in one.ages
+            }
+        )
+
+
+def _named(
+    feed: str, of_feed: Mapping[ObjectRef, frozenset[Hashable]]
+) -> Iterator[tuple[ObjectRef, frozenset[Hashable]]]:
+    for ref, names in of_feed.items():
+        yield ref, frozenset((feed, name) for name in names)
+
+
+class _Beside:
+    """The accepted objects of all feeds."""
+
+    def __init__(self, of_objects: Mapping[ObjectRef, Beside]) -> None:
+        self._of_objects = of_objects
 
     def take(self, ref: ObjectRef) -> None:
-        """Add an object."""
-        ...
+        found = self._of_objects.get(ref)
+        if found is not None:
+            found.take(ref)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        """Iterate over the objects with which another one disagrees; an object may come twice."""
-        ...
+        found = self._of_objects.get(ref)
+        return iter(()) if found is None else found.against(ref)
 
 
-class Relations(Protocol):
-    """What a feeding dialect knows of its objects beside their units."""
-
-    @property
-    def ages(self) -> Mapping[ObjectRef, Age]:
-        """All of its objects, also those without a unit."""
-        ...
-
-    @property
-    def wrong(self) -> AbstractSet[ObjectRef]:
-        """Those that are left out whatever the others are; they have no unit."""
-        ...
-
-    @property
-    def references(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """What an object refers to, where it refers to others."""
-        ...
-
-    @property
-    def referents(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
-        """What an object is to others that refer to it."""
-        ...
-
-    def beside(self, environment: AbstractSet[ObjectRef]) -> Beside:
-        """Return an empty set of objects, of which some may disagree where others are there.
-
-        ``environment`` are all that may be taken. A disagreement may depend on an object which is no
-        party to it: such an object counts as soon as it is one of these.
-        """
-        ...
-
-
-class _NoneBeside:
-    """Of dialects without relations."""
-
-    ages: Final[Mapping[ObjectRef, Age]] = {}
-    wrong: Final[AbstractSet[ObjectRef]] = frozenset()
-    references: Final[Mapping[ObjectRef, frozenset[Hashable]]] = {}
-    referents: Final[Mapping[ObjectRef, frozenset[Hashable]]] = {}
-
-    def beside(self, environment: AbstractSet[ObjectRef]) -> Beside:  # noqa: ARG002
-        return self
-
-    def take(self, ref: ObjectRef) -> None:
-        pass
-
-    def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:  # noqa: ARG002
-        return iter(())
-
-
-NO_RELATIONS: Final[Relations] = _NoneBeside()
+NO_RELATIONS: Final = JointRelations({})

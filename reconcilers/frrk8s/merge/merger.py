@@ -7,7 +7,7 @@ from typing import Final
 
 from reconcilers.frrk8s.claim_table import Slot, UnitClaims
 from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
-from reconcilers.frrk8s.isolation import Isolated, Relations, isolated
+from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge.last_merge import LastMerge, identical
 from reconcilers.frrk8s.merge.merged import Merge
 from reconcilers.frrk8s.merge.union import united
@@ -74,29 +74,16 @@ class Merger:
             last.units, last.compiled, last.rules = ordered, compiled, rules
         return Merge(last.routers, notes, tuple(ordered), partial)
 
-    def isolate(
-        self,
-        units: Sequence[Unit],
-        resolve: Resolve,
-        node: str = "",
-        taken: frozenset[ObjectRef] | None = None,
-    ) -> Merge:
-        """Merge the units that go together, from the oldest to the youngest (``isolate``).
+    def united(self, units: Sequence[Unit], problems: Iterable[Problem]) -> Merge:
+        """Unite the units that isolation accepts; ``problems`` are those of the others."""
+        compiled = self._compile_all(units)
+        reported = (*sorted(dict.fromkeys(problems)), *_unsupported(units, compiled))
+        return Merge(united(units, compiled), reported, tuple(units), _partial(units, compiled))
 
-        ``taken`` are these objects, where a feeding dialect has isolated them with its own.
-        """
-        if taken is None or all(unit.ref in taken for unit in units):
-            whole = self.merge(units, resolve, node)
-            if whole.routers is not None:
-                return whole
-        found = isolated(units, self._compile, resolve, taken=taken)
-        kept, compiled = found.taken, self._compile_all(found.taken)
-        notes = _unsupported(kept, compiled)
-        reported = (*sorted(dict.fromkeys(found.problems)), *notes)
-        return Merge(united(kept, compiled), reported, tuple(kept), _partial(kept, compiled))
-
-    def isolated(self, units: Iterable[Unit], resolve: Resolve, relations: Relations) -> Isolated:
-        """Take units in from the oldest to the youngest; `relations` are a feeding dialect's."""
+    def isolated(
+        self, units: Iterable[Unit], resolve: Resolve, relations: JointRelations
+    ) -> Isolated:
+        """Accept units from the oldest to the youngest; ``relations`` are those of all feeds."""
         return isolated(units, self._compile, resolve, relations)
 
     def prepare(self, unit: Unit, pieces: Pieces) -> Slices[None]:

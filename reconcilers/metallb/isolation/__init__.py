@@ -4,6 +4,6 @@ With ``--on-conflict=isolate`` they are taken in one order with the FRRConfigura
 (`reconcilers.frrk8s.isolation`).
 """
 
-from reconcilers.metallb.isolation.relations import MetalLBRelations, Reasons
+from reconcilers.metallb.isolation.relations import MetalLBRelations
 
-__all__ = ["MetalLBRelations", "Reasons"]
+__all__ = ["MetalLBRelations"]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec.structs import replace
 
 from reconcilers.age import Age, age_by_name
+from reconcilers.dialect import Reasons
 from reconcilers.metallb.check import PREFERENCE, Secrets, alias_findings, findings, is_literal
 from reconcilers.metallb.isolation.disagreements import Facts, ObjectsBeside
-from reconcilers.metallb.objects import Finding, Objects, finding
-from reconcilers.model import ObjectRef
+from reconcilers.metallb.objects import Objects
+from reconcilers.model import ObjectRef, Problem
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -24,25 +27,16 @@ COMPARED: Final = 8
 """Objects with which an object that is left out is compared in detail."""
 
 
-class Reasons(NamedTuple):
-    """Why an object is left out."""
-
-    findings: Sequence[Finding]
-    """About the object alone, or about it and the older ones with which it disagrees."""
-    later: Sequence[Finding] = ()
-    """Without these: about it and younger ones, which came in while it waited for what it refers to."""
-
-
 class MetalLBRelations:
     """The references and conflicts among MetalLB's objects of a node, for the isolation of all."""
 
     def __init__(
-        self, objects: Objects, found: Iterable[Finding], secrets: Secrets, namespace: str
+        self, objects: Objects, found: Iterable[Problem], secrets: Secrets, namespace: str
     ) -> None:
         """``found`` are the findings about all objects."""
         self._secrets = secrets
         self._namespace = namespace
-        self._alone: dict[ObjectRef, list[Finding]] = defaultdict(list)
+        self._alone: dict[ObjectRef, list[Problem]] = defaultdict(list)
         for one in (*found, *_with_itself(objects)):
             if len(one.objects) == 1 and one not in self._alone[one.objects[0]]:
                 self._alone[one.objects[0]].append(one)
@@ -105,7 +99,7 @@ class MetalLBRelations:
 
     def _about(
         self, ref: ObjectRef, needed: AbstractSet[ObjectRef], against: AbstractSet[ObjectRef]
-    ) -> list[Finding]:
+    ) -> list[Problem]:
         """Return the findings about an object among some others; of very many with their number."""
         rows = self._facts.rows
         others = {*needed, *sorted(against)[:COMPARED]}
@@ -114,21 +108,23 @@ class MetalLBRelations:
         if ref.kind == kinds.IP_ADDRESS_POOL.name:
             # Two preferences concern advertisements, which are taken here; the pool is left out.
             found = [
-                finding((*one.objects, ref), *one[1:]) if one.field == PREFERENCE else one
+                replace(one, objects=tuple(sorted((*one.objects, ref))))
+                if one.field == PREFERENCE
+                else one
                 for one in found
             ]
-        firsts: dict[str, Finding] = {}
+        firsts: dict[str, Problem] = {}
         more = max(0, len(against) - COMPARED)
         for one in found:
             if ref in one.objects and firsts.setdefault(one.field, one) is not one:
                 more += 1
         own = list(firsts.values())
         if own and more:
-            own[0] = own[0]._replace(message=f"{own[0].message}; and {more} more")
+            own[0] = replace(own[0], message=f"{own[0].message}; and {more} more")
         return own
 
 
-def _with_itself(objects: Objects) -> Iterator[Finding]:
+def _with_itself(objects: Objects) -> Iterator[Problem]:
     """Yield the findings about each Community alone; among others it may be one of several."""
     for row in objects.communities:
         yield from alias_findings(Objects(communities=(row,)))

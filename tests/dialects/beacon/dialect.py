@@ -48,7 +48,8 @@ class BeaconDialect(api.Dialect):
         self.sources = (api.KindSource(tables, SERVICE, addresses, select),)
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
-        found = [(fed.origin, fed.row) for fed in context.fed]
+        feeds = context.feeds.values()
+        found = [(one.origin, one.row) for feed in feeds for one in feed.units(feed.objects)]
         stored = self.tables.of(BEACON).get(snapshot, ("", context.node))
         for ref, row in [(ref_to(BEACON, stored), stored)] if stored is not None else found:
             spec = row.spec

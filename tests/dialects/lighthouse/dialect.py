@@ -18,9 +18,9 @@ from tests.dialects.beacon.kinds import BEACON, Beacon, BeaconSpec
 from tests.dialects.lighthouse.kinds import LIGHTHOUSE, Lighthouse
 
 
-def beacon_of(row: Lighthouse, node: str) -> api.Fed:
+def beacon_of(row: Lighthouse, node: str) -> api.Translated:
     beacon = Beacon(metadata=ObjectMeta(name=node), spec=row.spec.beacon)
-    return api.Fed(ref_to(LIGHTHOUSE, row), beacon, fields={"spec.asn": "spec.beacon.asn"})
+    return api.Translated(ref_to(LIGHTHOUSE, row), beacon, fields={"spec.asn": "spec.beacon.asn"})
 
 
 def to_lighthouse(
@@ -69,7 +69,7 @@ class LighthouseDialect(api.Dialect):
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
         rows = self.tables.of(LIGHTHOUSE).all(snapshot)
         found = (beacon_of(row, context.node) for row in rows if context.node in row.spec.nodes)
-        return api.NodeIntent(fed=tuple(found))
+        return api.NodeIntent(feed=api.Feed.of(found))
 
     @property
     def api_paths(self) -> tuple[api.ApiPath, ...]:

@@ -25,23 +25,28 @@ from tests.dialects.lighthouse.kinds import LIGHTHOUSE
 from tests.dialects.objects import lighthouse
 
 
+def fed(context: api.NodeContext) -> list[ObjectRef]:
+    return [ref for feed in context.feeds.values() for ref in feed.objects]
+
+
 class Fed(BeaconDialect):
     """Every object that feeds it is a conflict: in `compile` of its node, in `operate` of all."""
 
     operator_options_type = BeaconOptions
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
-        problems = (_conflict("compiled", one.origin) for one in context.fed)
+        problems = (_conflict("compiled", ref) for ref in fed(context))
         return api.NodeIntent(problems=tuple(problems))
 
     def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:  # type: ignore[override]
         names = sorted(row.metadata.name for row in self.tables.nodes.all(snapshot))
-        fed = {one.origin for name in names for one in context.of_node(name).fed}
-        return api.ClusterIntent(problems=tuple(_conflict("operated", ref) for ref in sorted(fed)))
+        refs = sorted({ref for name in names for ref in fed(context.of_node(name))})
+        problems = tuple(_conflict("operated", ref) for ref in refs)
+        return api.ClusterIntent(problems=problems, outcome=len(refs))
 
 
 class Feeder(LighthouseDialect):
-    """Reports with which options of the other dialect its operator's part runs."""
+    """Reports what the operator's part of the other dialect has returned for it."""
 
     cluster_kinds = LighthouseDialect.kinds
     reviewed_kinds = (LIGHTHOUSE,)
@@ -54,8 +59,7 @@ class Feeder(LighthouseDialect):
         return super().compile(snapshot, context)
 
     def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:
-        options = context.fed_options
-        found = None if options is None else (options, context.of_node("a").fed_options)
+        found = (context.outcome, context.of_node("a").fed_options)
         refs = [ref_to(LIGHTHOUSE, row) for row in self.tables.of(LIGHTHOUSE).all(snapshot)]
         problems = (Problem((ref,), "", f"operated with {found}") for ref in refs)
         return api.ClusterIntent(problems=tuple(problems))
@@ -99,17 +103,17 @@ class Place:
 OPTIONS = BeaconOptions(community=7)
 
 
-def test_the_operators_part_has_what_feeds_it_and_the_options_of_what_it_feeds() -> None:
+def test_the_operators_part_has_what_feeds_it_and_the_outcome_of_what_it_feeds() -> None:
     it = Place()
     it.store(lighthouse("coast", "b"))
-    assert it.planned() == {"operated", f"operated with {(OPTIONS, OPTIONS)}"}
+    assert it.planned() == {"operated", f"operated with {(1, OPTIONS)}"}
 
 
 def test_a_review_runs_the_operators_part_with_the_same_as_the_operator_does() -> None:
     assert Place().reviewed(lighthouse("coast", "b")) == {
         "Lighthouse/coast: compiled (node b)",
         "Lighthouse/coast: operated",
-        f"Lighthouse/coast: operated with {(OPTIONS, OPTIONS)}",
+        f"Lighthouse/coast: operated with {(1, OPTIONS)}",
     }
 
 
@@ -144,7 +148,7 @@ def test_a_dialect_of_which_the_feeding_one_failed_is_compiled_without_it() -> N
     it = Place()
     feeding = Feeding([it.fed, it.feeder])
     context = feeding.node_context(it.fed, api.NodeContext("a"), {})
-    assert (context.fed, context.replaced, context.fed_options) == ((), frozenset(), None)
+    assert (context.feeds, context.fed_options) == ({}, None)
 
 
 def test_the_feeding_dialect_comes_first_and_contributes_in_the_route_sets_of_the_other() -> None:
@@ -165,7 +169,7 @@ def test_what_feeds_a_feeding_dialect_reaches_the_last_one() -> None:
         name, title, feeds = "middle", "The middle", "last"
 
         def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
-            return api.NodeIntent(fed=context.fed)
+            return api.NodeIntent(feed=context.feeds["lighthouse"])
 
     class First(LighthouseDialect):
         feeds = "middle"
@@ -179,9 +183,10 @@ def test_what_feeds_a_feeding_dialect_reaches_the_last_one() -> None:
         Middle(it.tables, Middle.options_type()),
         First(it.tables, First.options_type()),
     ]
-    context = Feeding(dialects).cluster_context(last, api.ClusterContext(), it.db.snapshot())
-    assert context.of_node("a").fed == (beacon_of(row, "a"),)
-    assert context.of_node("b").fed == ()
+    context = Feeding(dialects).cluster_context(last, api.ClusterContext(), it.db.snapshot(), {})
+    feed = context.of_node("a").feeds["middle"]
+    assert feed.units(feed.objects) == [beacon_of(row, "a")]
+    assert not fed(context.of_node("b"))
 
 
 def test_dialects_that_feed_each_other_are_refused() -> None:

@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconcilers.frrk8s.claims import Resolve, Resolved
+from reconcilers.frrk8s.in_effect import NodeObjects, in_effect
 from reconcilers.frrk8s.merge import Merge, Merger
+from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, PasswordRef, SecretRef
+from reconcilers.slices import Pieces, finish
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.secret_value import SecretValue
+from statedb import Database
 
 NAMESPACE = "frr-k8s-system"
 PEER = "203.0.113.9"
@@ -55,8 +59,15 @@ def resolve(**secrets: str) -> Resolve:
 
 def merge(units: Sequence[Unit], *, isolate: bool = False, **secrets: str) -> Merge:
     """Merge units; ``secrets`` are the passwords of Secrets."""
-    merger = Merger()
-    return (merger.isolate if isolate else merger.merge)(units, resolve(**secrets))
+    return merge_by(Merger(), units, isolate=isolate, **secrets)
+
+
+def merge_by(merger: Merger, units: Sequence[Unit], *, isolate: bool, **secrets: str) -> Merge:
+    """Merge units by a merger that may have merged others."""
+    mode: OnConflict = "isolate" if isolate else "keep"
+    given, snapshot = NodeObjects("n1", units, {}), Database().snapshot()
+    found = in_effect(given, mode, merger, resolve(**secrets), snapshot, Pieces())
+    return finish(found).merge
 
 
 def reported(result: Merge) -> list[tuple[str, str, str]]:

@@ -13,12 +13,12 @@ from tests.reconcilers.build import Cluster, node
 from tests.reconcilers.frrk8s.build import NAMESPACE, PEER, configuration, neighbor, router
 
 
-def cluster(mode: OnConflict = "keep") -> Cluster:
+def cluster(mode: OnConflict = "keep", memory: bytes | None = None) -> Cluster:
     class Dialect(Frrk8sDialect):
         def __init__(self, tables: Any, options: Frrk8sOptions) -> None:  # noqa: ANN401, ARG002
             super().__init__(tables, Frrk8sOptions(on_conflict=mode))
 
-    made = Cluster(also=[Dialect])
+    made = Cluster(also=[Dialect], memories={} if memory is None else {"frrk8s": memory})
     made.put(NODE, node())
     return made
 
@@ -27,6 +27,14 @@ def dialect(it: Cluster) -> Frrk8sDialect:
     found = it.dialects[-1]
     assert isinstance(found, Frrk8sDialect)
     return found
+
+
+def memory_of(it: Cluster) -> Any:  # noqa: ANN401
+    return dialect(it).memory(it.compiler.states["frrk8s"])
+
+
+def encoded(it: Cluster) -> bytes:
+    return dialect(it).encode_memory(memory_of(it))
 
 
 def put(it: Cluster, name: str, *prefixes: str, **settings: object) -> None:
@@ -113,12 +121,9 @@ def test_the_last_good_state_survives_a_restart_without_its_passwords() -> None:
     it = cluster()
     put(it, "x", "10.1.0.0/16", password="pass-word")
     assert state(it) == [(PEER, 179, ["10.1.0.0/16"])]
-    memory = dialect(it).memory
-    assert memory is not None
-    octets = memory.encode()
+    octets = encoded(it)
     assert b"pass-word" not in octets
-    again = cluster()
-    dialect(again).remember(octets)
+    again = cluster(memory=octets)
     put(again, "x", "10.4.0.0/16", password="pass-word")
     put(again, "y", port=9)
     assert state(again) == [(PEER, 179, ["10.1.0.0/16"])]
@@ -143,10 +148,7 @@ def test_after_another_mode_the_last_state_without_conflicts_is_kept(
     put(before, "y", port=9)
     put(before, "z", "10.3.0.0/16")
     before.run()
-    memory = dialect(before).memory
-    assert memory is not None
-    again = cluster("keep")
-    dialect(again).remember(memory.encode())
+    again = cluster("keep", encoded(before))
     put(again, "x", "10.2.0.0/16")
     put(again, "y", port=9)
     put(again, "z", "10.3.0.0/16")
@@ -157,25 +159,23 @@ def test_a_state_that_is_not_one_is_refused() -> None:
     it = cluster()
     put(it, "x", "10.1.0.0/16")
     it.run()
-    memory = dialect(it).memory
-    assert memory is not None
-    octets = memory.encode()
+    octets = encoded(it)
     for end in range(len(octets)):
         with pytest.raises(ValueError, match="not understood"):
-            dialect(it).remember(octets[:end])
+            dialect(it).restore(octets[:end])
 
 
 def test_the_memory_changes_with_the_objects_only() -> None:
     it = cluster()
     put(it, "x", "10.1.0.0/16")
     it.run()
-    before = dialect(it).memory
+    before = memory_of(it)
     it.put(NODE, node(other="label"))
     it.run()
-    assert dialect(it).memory is before
+    assert memory_of(it) is before
     put(it, "x", "10.2.0.0/16")
     it.run()
-    assert dialect(it).memory is not before
+    assert memory_of(it) is not before
 
 
 def test_the_last_good_password_counts_while_the_state_is_bad() -> None:

@@ -14,7 +14,7 @@ from reconcilers.frrk8s.merge import Merge, Merger, union
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.slices import Pieces, finish
 from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
-from tests.reconcilers.frrk8s.build import merge, resolve, router, unit
+from tests.reconcilers.frrk8s.build import merge, merge_by, resolve, router, unit
 
 PREFIXES = ("10.1.0.0/16", "10.2.0.0/16", "2001:db8::/32")
 ADDRESSES = ("203.0.113.9", "2001:db8::9")
@@ -200,7 +200,7 @@ def test_a_merger_with_a_history_says_what_a_new_one_says(
     for name, of_object in [("o0", objects["o0"]), *changes]:
         objects = {**objects, name: of_object}
         units = units_of({name: found for name, found in objects.items() if found})
-        found = (merger.isolate if isolate else merger.merge)(units, resolve())
+        found = merge_by(merger, units, isolate=isolate)
         merger.forget_unused()
         fresh = merge(units, isolate=isolate)
         assert (flat(found), found.problems) == (flat(fresh), fresh.problems)

@@ -83,7 +83,7 @@ class Source:
         self._may_fail("affected")
         return [change.row.metadata.name for change in changes]
 
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+    def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         self._may_fail("keys")
         return [row.metadata.name for row in self._tables.namespaces.all(snapshot)]
 

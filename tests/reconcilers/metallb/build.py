@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.in_effect import InEffect, NodeObjects, in_effect
+from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.options import Frrk8sOptions
+from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.metallb.check import findings
 from reconcilers.metallb.dialect import MetalLBDialect
+from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.options import MetalLBOptions
+from reconcilers.model import ref_to
 from reconcilers.render import document
+from reconcilers.slices import Pieces, finish
 from reconcilers.tables import IntentTables
+from resources.core import Secret
+from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
 from resources.tables import Tables
 from statedb import Database
+from tests.reconcilers.frrk8s.build import resolve
+from tests.reconcilers.metallb.objects import NAMESPACE, rows
 
 NODE = "n1"
 
@@ -21,15 +35,28 @@ NODE = "n1"
 class MetalLBNode:
     """The node `NODE`; ``on_conflict`` as the flag, other options are MetalLB's."""
 
-    def __init__(self, on_conflict: Any = "keep", **options: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        on_conflict: Any = "keep",  # noqa: ANN401
+        memories: Mapping[str, bytes] = MappingProxyType({}),
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        """``memories`` are those of an earlier process, by dialect."""
         self.db = Database()
         self.kinds = Kinds(MetalLBDialect.kinds, Frrk8sDialect.kinds)
         self.tables = Tables(self.db, self.kinds)
         self.intent = IntentTables(self.db)
         self.metallb = MetalLBDialect(self.tables, MetalLBOptions(**options))
         frrk8s = Frrk8sDialect(self.tables, Frrk8sOptions(on_conflict=on_conflict))
-        self.dialects = (self.metallb, frrk8s)
-        self.compiler = IntentCompiler(self.db, self.tables, self.intent, self.dialects, NODE)
+        self.dialects: tuple[Dialect, ...] = (self.metallb, frrk8s)
+        states = {
+            one.name: one.restore(memories[one.name])
+            for one in self.dialects
+            if one.name in memories
+        }
+        self.compiler = IntentCompiler(
+            self.db, self.tables, self.intent, self.dialects, NODE, states=states
+        )
 
     def put(self, *objects: dict[str, Any]) -> Summary:
         """Write objects, and run a round."""
@@ -72,4 +99,34 @@ class MetalLBNode:
 
     def rendered(self) -> list[dict[str, Any]]:
         """Return what MetalLB's speaker would write."""
-        return list(self.metallb.rendered(self.db.snapshot(), NODE, self.intent))
+        return list(self.compiler.rendered())
+
+    def memory(self, dialect: str = "metallb") -> bytes | None:
+        """Return what the next process has to know."""
+        found = next(one for one in self.dialects if one.name == dialect)
+        memory = found.memory(self.compiler.states[dialect])
+        return None if memory is None else found.encode_memory(memory)
+
+
+def isolated(objects: Sequence[Mapping[str, Any]], pieces: Pieces | None = None) -> InEffect:
+    """Isolate objects of MetalLB and FRRConfigurations."""
+    db, configurations = Database(), []
+    own: list[dict[str, Any]] = []
+    for one in map(dict, objects):
+        if one["kind"] == FRR_CONFIGURATION.name:
+            configurations.append(FRR_CONFIGURATION.decode(one))
+        else:
+            own.append(one)
+    tables = Tables(db, Kinds(MetalLBDialect.kinds, Frrk8sDialect.kinds))
+    given = rows(*own)
+    checked = Checked(given, tuple(findings(given, no_secrets, NAMESPACE)), no_secrets, NAMESPACE)
+    feed = MetalLBFeed(tables, MetalLBOptions(), NODE, checked, {}, None)
+    units = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in configurations]
+    of_node = NodeObjects(NODE, units, {"metallb": feed})
+    merger, snapshot = Merger(), db.snapshot()
+    return finish(in_effect(of_node, "isolate", merger, resolve(), snapshot, pieces or Pieces()))
+
+
+def no_secrets(_key: object) -> Secret | None:
+    """There is no Secret."""
+    return None

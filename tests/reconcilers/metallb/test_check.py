@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.metallb.check import findings
-from reconcilers.metallb.objects import Finding
+from reconcilers.model import Problem
 from resources.core import Secret
 from resources.core.kinds import SECRET
 from resources.metallb.kinds import BGP_PEER
@@ -28,7 +28,7 @@ def no_secrets(_key: object) -> Secret | None:
     return None
 
 
-def found(*objects: dict[str, Any]) -> list[Finding]:
+def found(*objects: dict[str, Any]) -> list[Problem]:
     return findings(rows(*objects), no_secrets, NAMESPACE)
 
 

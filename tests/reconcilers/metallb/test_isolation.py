@@ -11,20 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.age import Age, age_by_name
-from reconcilers.dialect import Fed
-from reconcilers.frrk8s.isolation import Isolated, Relations
+from reconcilers.frrk8s.in_effect import InEffect
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.metallb.check import findings
-from reconcilers.metallb.isolation import MetalLBRelations
-from reconcilers.metallb.node import NodeObjects, fed, isolated
-from reconcilers.metallb.objects import Finding, Objects
-from reconcilers.model import ObjectRef, ref_to
-from reconcilers.slices import Pieces, finish
-from resources.core import Secret
+from reconcilers.metallb.feed import fed
+from reconcilers.metallb.objects import Objects
+from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, resolve, router
-from tests.reconcilers.metallb.build import MetalLBNode
+from tests.reconcilers.metallb.build import MetalLBNode, isolated, no_secrets
 from tests.reconcilers.metallb.objects import (
     NAMESPACE,
     advertisement,
@@ -53,14 +49,6 @@ def frr(name: str, day: int, *neighbors: Json, **bgp: Any) -> Json:  # noqa: ANN
     return configuration(name, {"bgp": {"routers": routers, **bgp}}, at(day))
 
 
-def no_secrets(_key: object) -> Secret | None:
-    return None
-
-
-def as_units(given: Iterable[Fed]) -> list[Unit]:
-    return [Unit(one.origin, one.row, one.fields) for one in given]
-
-
 def configurations(objects: Iterable[Json]) -> list[Unit]:
     """Return the units of the FRRConfigurations."""
     found = [FRR_CONFIGURATION.decode(one) for one in objects if is_configuration(one)]
@@ -75,32 +63,21 @@ def metallb(objects: Iterable[Json]) -> Objects:
     return rows(*(one for one in objects if not is_configuration(one)))
 
 
-def isolation(objects: Sequence[Json]) -> tuple[NodeObjects, frozenset[ObjectRef]]:
-    """Isolate all; returns what becomes of MetalLB's objects, and all objects that are taken."""
-    merger, own = Merger(), metallb(objects)
-    results: list[Isolated] = []
-
-    def isolate(translated: Sequence[Fed], relations: Relations) -> Isolated:
-        given = [*configurations(objects), *as_units(translated)]
-        results.append(merger.isolated(given, resolve(), relations))
-        return results[-1]
-
-    found = findings(own, no_secrets, NAMESPACE)
-    relations = MetalLBRelations(own, found, no_secrets, NAMESPACE)
-    return finish(isolated(own, relations, isolate, lambda _: (), Pieces())), results[-1].refs
+def problems(found: InEffect) -> Sequence[Problem]:
+    """Return the problems of MetalLB's own rules."""
+    return found.outcomes["metallb"].problems
 
 
 def out(*objects: Json) -> list[str]:
     """Return the names of the objects that are left out."""
-    _, taken = isolation(objects)
     names = {one["metadata"]["name"] for one in objects}
-    return sorted(names - {ref.name for ref in taken})
+    return sorted(names - {ref.name for ref in isolated(objects).accepted})
 
 
 def reported(*objects: Json) -> list[tuple[str, list[str]]]:
-    """Return category and names of the objects of each finding."""
-    found, _ = isolation(objects)
-    return sorted((one.category, [ref.name for ref in one.objects]) for one in found.findings)
+    """Return category and names of the objects of each problem of MetalLB's own rules."""
+    found = problems(isolated(objects))
+    return sorted((one.category, [ref.name for ref in one.objects]) for one in found)
 
 
 class TestMetalLBAlone:
@@ -208,9 +185,9 @@ class TestBoth:
         objects = self.X, first, second
         assert out(first, second) == ["b"]
         assert out(*objects) == ["a"]
-        found, _ = isolation(objects)
-        assert found.findings == ()
-        assert [one.origin.name for one in found.disagreeing] == ["a"]
+        found = isolated(objects)
+        assert problems(found) == ()
+        assert [[ref.name for ref in one.objects] for one in found.merge.problems] == [["a", "x"]]
 
     def test_the_sessions_and_problems_of_a_node(self) -> None:
         found = MetalLBNode("isolate")
@@ -340,7 +317,10 @@ def go_together(objects: Sequence[Json]) -> bool:
     own = metallb(objects)
     if findings(own, no_secrets, NAMESPACE):
         return False
-    merge = Merger().merge([*configurations(objects), *as_units(fed(own))], resolve())
+    merge = Merger().merge(
+        [*configurations(objects), *(Unit(one.origin, one.row, one.fields) for one in fed(own))],
+        resolve(),
+    )
     return merge.routers is not None
 
 
@@ -351,7 +331,7 @@ def test_objects_are_taken_one_after_another(objects: list[Json]) -> None:
     for _, one in by_age(objects):
         if go_together([*taken, one]):
             taken.append(one)
-    _, found = isolation(objects)
+    found = isolated(objects).accepted
     assert sorted(ref.name for ref in found) == sorted(one["metadata"]["name"] for one in taken)
 
 
@@ -360,24 +340,26 @@ def test_objects_are_taken_one_after_another(objects: list[Json]) -> None:
 def test_what_is_taken_goes_together_and_each_other_object_has_its_reason(
     objects: list[Json], order: random.Random
 ) -> None:
-    result, found = isolation(objects)
-    names = {ref.name for ref in found}
+    result = isolated(objects)
+    names = {ref.name for ref in result.accepted}
     taken = [one for one in objects if one["metadata"]["name"] in names]
     assert go_together(taken)
     for one in objects:
         if one not in taken:
             assert not go_together([*taken, one])
-    named = {ref for one in result.findings for ref in one.objects}
-    assert result.left_out <= named | {one.origin for one in result.disagreeing}
+    reported = (*problems(result), *result.merge.problems)
+    named = {ref.name for one in reported for ref in one.objects}
+    assert {one["metadata"]["name"] for one in objects} <= names | named
     order.shuffle(objects)
-    assert isolation(objects)[0] == result
+    again = isolated(objects)
+    assert (again.accepted, again.merge.problems) == (result.accepted, result.merge.problems)
+    assert problems(again) == problems(result)
 
 
 @STEADY
 @given(chosen_of(REFERRING))
 def test_a_node_has_what_the_objects_that_are_taken_give_alone(objects: list[Json]) -> None:
-    _, found = isolation(objects)
-    names = {ref.name for ref in found}
+    names = {ref.name for ref in isolated(objects).accepted}
     services = [
         node(), service("s", "198.18.30.5"), endpoints("s"), service("t", "198.18.40.5"), endpoints("t")
     ]  # fmt: skip
@@ -392,7 +374,7 @@ def test_an_object_is_compared_with_those_alone_that_contradict_it(
 ) -> None:
     compared: list[int] = []
 
-    def counted(objects: Objects, *given: Any) -> list[Finding]:  # noqa: ANN401
+    def counted(objects: Objects, *given: Any) -> list[Problem]:  # noqa: ANN401
         compared.append(sum(map(len, objects)))
         return findings(objects, *given)
 

@@ -9,18 +9,15 @@ from typing import Any, TypeVar
 import pytest
 
 from reconcilers.dialect import NodeContext
-from reconcilers.frrk8s.merge import Merger
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.in_effect import PIECES_OF_REASON, InEffect
 from reconcilers.metallb.check import PIECES_OF_STEP, finding_slices, findings
-from reconcilers.metallb.isolation import MetalLBRelations
-from reconcilers.metallb.node import PIECES_OF_REASON, NodeObjects, isolated, peer_rules
+from reconcilers.metallb.feed import peer_rules
 from reconcilers.metallb.rules import node_rules
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import SLICE_PIECES, Pieces, Slices, finish
+from reconcilers.slices import SLICE_PIECES, Pieces, Slices
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.metallb import kinds
-from tests.reconcilers.frrk8s.build import resolve
-from tests.reconcilers.metallb.build import MetalLBNode
+from tests.reconcilers.metallb.build import MetalLBNode, isolated
 from tests.reconcilers.metallb.objects import NAMESPACE, advertisement, peer, pool, profile, rows
 
 Objects = list[dict[str, Any]]
@@ -114,22 +111,13 @@ def test_the_work_does_not_grow_with_the_pairs(name: str) -> None:
     assert many < 10 * max(few, 0.01)
 
 
-def isolation(objects: Objects, pieces: Pieces | None = None) -> tuple[NodeObjects, float]:
-    given = rows(*objects)
-    problems = findings(given, lambda _: None, NAMESPACE)
+def isolation(objects: Objects, pieces: Pieces | None = None) -> tuple[InEffect, float]:
     began = time.process_time()
-    relations = MetalLBRelations(given, problems, lambda _: None, NAMESPACE)
-    slices = isolated(
-        given,
-        relations,
-        lambda some, of: Merger().isolated(
-            [Unit(one.origin, one.row, one.fields) for one in some], resolve(), of
-        ),
-        lambda _: (),
-        pieces or Pieces(),
-    )
-    result = finish(slices)
-    return result, time.process_time() - began
+    return isolated(objects, pieces), time.process_time() - began
+
+
+def left_out(objects: Objects, result: InEffect) -> set[ObjectRef]:
+    return {ref for ref, _ in rows(*objects).refs()} - result.accepted
 
 
 def dated(objects: Objects, *, reverse: bool) -> Objects:
@@ -145,9 +133,11 @@ def dated(objects: Objects, *, reverse: bool) -> Objects:
 @pytest.mark.parametrize("name", ISOLATED)
 def test_the_work_of_isolation_does_not_grow_with_the_pairs(name: str, reverse: bool) -> None:
     few = min(isolation(dated(ISOLATED[name](FEW), reverse=reverse))[1] for _ in range(2))
-    result, many = isolation(dated(ISOLATED[name](MANY), reverse=reverse))
-    assert result.left_out
-    assert {ref for one in result.findings for ref in one.objects} >= result.left_out
+    objects = dated(ISOLATED[name](MANY), reverse=reverse)
+    result, many = isolation(objects)
+    assert left_out(objects, result)
+    problems = result.outcomes["metallb"].problems
+    assert {ref for one in problems for ref in one.objects} >= left_out(objects, result)
     assert many < 10 * max(few, 0.02)
 
 
@@ -172,8 +162,9 @@ def test_peers_with_the_same_advertisements_share_their_rules() -> None:
 
 def test_the_reasons_of_objects_that_are_left_out_are_found_in_slices() -> None:
     pieces = Pieces()
-    result, _ = isolation(CONFLICTS["overlap"](FEW), pieces)
-    assert len(result.left_out) == FEW - 1
+    objects = CONFLICTS["overlap"](FEW)
+    result, _ = isolation(objects, pieces)
+    assert len(left_out(objects, result)) == FEW - 1
     assert pieces.slices == (FEW + FEW * PIECES_OF_REASON) // SLICE_PIECES
 
 
@@ -198,7 +189,8 @@ def test_a_compilation_of_many_objects_is_in_slices_and_one_of_few_is_not() -> N
         found = list(steps(node.metallb.compile_slices(node.db.snapshot(), NodeContext(node="n1"))))
         assert (len(found) > 1) is is_sliced
         assert found[-1] is not None
-        assert len(found[-1].problems) == count
+        assert found[-1].feed is not None
+        assert len(found[-1].feed.problems) == count
 
 
 def test_a_message_is_bounded_wherever_it_comes_from() -> None:

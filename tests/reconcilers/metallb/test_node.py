@@ -134,11 +134,10 @@ class TestOnConflict:
         web = (service("s", "198.18.30.1"), endpoints("s"))
         first = MetalLBNode()
         first.put(*good, *web)
-        memory = first.metallb.memory
+        memory = first.memory()
         assert memory is not None
-        assert b"hunter22" not in memory.encode()
-        second = MetalLBNode()
-        second.metallb.remember(memory.encode())
+        assert b"hunter22" not in memory
+        second = MetalLBNode(memories={"metallb": memory})
         second.put(*good, *web, wrong_peer(), peer("b", "203.0.113.10"))
         assert second.routes() == {ADDRESS: ["198.18.30.1/32"]}
         assert second.problems() == [("invalid", ["wrong"])]
@@ -165,12 +164,10 @@ class TestOnConflict:
         assert advertised(first) == good
         first.put(other, *changed)
         assert advertised(first) == good
-        of_metallb, of_frrk8s = first.metallb.memory, first.dialects[1].memory
+        of_metallb, of_frrk8s = first.memory(), first.memory("frrk8s")
         assert of_metallb is not None
         assert of_frrk8s is not None
-        second = MetalLBNode()
-        second.metallb.remember(of_metallb.encode())
-        second.dialects[1].remember(of_frrk8s.encode())
+        second = MetalLBNode(memories={"metallb": of_metallb, "frrk8s": of_frrk8s})
         second.put(node(), peer("a"), FRONT, *changed, *web, *more, other)
         assert advertised(second) == good
         # Services still come and go.
@@ -208,22 +205,25 @@ class TestOnConflict:
     def test_the_memory_changes_with_the_objects_in_effect_only(self) -> None:
         found = MetalLBNode()
         found.put(node(), peer("a"), FRONT, advertisement("x"))
-        memory = found.metallb.memory
+
+        def memory() -> object:
+            return found.metallb.memory(found.compiler.states["metallb"])
+
+        before = memory()
         found.put(service("s", "198.18.30.1"), endpoints("s"), node(other="label"), wrong_peer())
-        assert found.metallb.memory is memory
+        assert memory() is before
         found.delete(wrong_peer())
-        assert found.metallb.memory is memory
+        assert memory() is before
         found.put(advertisement("y"))
-        assert found.metallb.memory is not memory
+        assert memory() is not before
 
     def test_peers_that_were_deleted_do_not_come_back_with_a_restart(self) -> None:
         first = MetalLBNode()
         first.put(node(), peer("a"), FRONT, advertisement("x"))
         first.delete(peer("a"))
-        memory = first.metallb.memory
+        memory = first.memory()
         assert memory is not None
-        second = MetalLBNode()
-        second.metallb.remember(memory.encode())
+        second = MetalLBNode(memories={"metallb": memory})
         second.put(node(), FRONT, advertisement("x"), wrong_peer())
         assert second.routes() == {}
 
@@ -243,17 +243,16 @@ class TestOnConflict:
         first = MetalLBNode(mode)
         first.put(*good, *web)
         first.put(*bad)
-        memory = first.metallb.memory
+        memory = first.memory()
         assert memory is not None
-        second = MetalLBNode("keep")
-        second.metallb.remember(memory.encode())
+        second = MetalLBNode("keep", {"metallb": memory})
         second.put(*good, *web, *bad)
         assert second.routes() == held
 
     @pytest.mark.parametrize("octets", [b"", b"{", b"[[],[],[],[],[5]]", b"\xff"])
     def test_a_damaged_memory_is_an_error(self, octets: bytes) -> None:
         with pytest.raises(ValueError, match="understood"):
-            MetalLBNode().metallb.remember(octets)
+            MetalLBNode().metallb.restore(octets)
 
     def test_clear_ends_the_sessions_of_metallb_alone(self) -> None:
         found = MetalLBNode("clear")

@@ -1,0 +1,185 @@
+"""What a dialect feeds to another one: its objects of a node, translated, and their outcome there.
+
+A feeding dialect translates and validates its objects. The dialect that is fed merges the units of all
+feeds with its own objects, decides which are in effect, and returns an `Outcome` for each feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from reconcilers.age import Age
+from reconcilers.model import ObjectRef, Problem
+from statedb import Snapshot, Table
+
+Objects: TypeAlias = Mapping[ObjectRef, Any]
+"""Objects with values of the feeding dialect's own, mostly their rows."""
+
+
+class Translated(msgspec.Struct, frozen=True):
+    """An object of a feeding dialect, translated to a row of a kind of the dialect that is fed."""
+
+    origin: ObjectRef
+    """The object; problems and routes name it, and not the translation."""
+    row: Any
+    """Of a kind of the dialect that is fed."""
+    fields: Mapping[str, str] = {}
+    """Paths in the row to paths in the object, both without indices; others are the object itself."""
+    rules: Any = None
+    """Rules of the feeding dialect for its own route sources (`RouteSetRules`); see the dialect that
+    is fed for how its route sets carry them."""
+
+
+class Translation(NamedTuple):
+    """Objects in effect, translated with the rules of their routes."""
+
+    units: Sequence[Translated]
+    further: Sequence[Translated] = ()
+    """What may contradict other objects because these are in effect."""
+    followed: tuple[Table[Any], ...] = ()
+    """The tables that ``further`` depends on, beside those of the compilation."""
+
+
+class Beside(Protocol):
+    """A growing set of objects that are accepted, and the conflicts of others with them."""
+
+    def take(self, ref: ObjectRef) -> None:
+        """Add an object; one of another dialect has no effect."""
+        ...
+
+    def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
+        """Iterate over the objects with which another one conflicts; an object may come twice."""
+        ...
+
+
+class Reasons(NamedTuple):
+    """Why an object is left out, as far as objects of its own dialect are the reason."""
+
+    problems: Sequence[Problem]
+    """About the object alone, or about it and the older ones with which it conflicts."""
+    later: Sequence[Problem] = ()
+    """Without these: about it and younger ones, which were accepted while it waited for references."""
+
+
+class Relations(Protocol):
+    """References and conflicts among the objects of a feed that its units do not have."""
+
+    @property
+    def ages(self) -> Mapping[ObjectRef, Age]:
+        """All objects, also those without a unit."""
+        ...
+
+    @property
+    def wrong(self) -> AbstractSet[ObjectRef]:
+        """The objects that are left out whatever the others are; they have no unit."""
+        ...
+
+    @property
+    def references(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
+        """What an object refers to, where it refers to others."""
+        ...
+
+    @property
+    def referents(self) -> Mapping[ObjectRef, frozenset[Hashable]]:
+        """What an object is to others that refer to it."""
+        ...
+
+    def beside(self, environment: AbstractSet[ObjectRef]) -> Beside:
+        """Return an empty set of objects.
+
+        ``environment`` are all that may be accepted: two objects may conflict only where a third one
+        is among these.
+        """
+        ...
+
+    def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
+        """Yield why each of the other objects is left out, where the reason is known here."""
+        ...
+
+
+class Unrelated:
+    """The relations of objects that have none beside their units."""
+
+    ages: Mapping[ObjectRef, Age] = {}
+    wrong: AbstractSet[ObjectRef] = frozenset()
+    references: Mapping[ObjectRef, frozenset[Hashable]] = {}
+    referents: Mapping[ObjectRef, frozenset[Hashable]] = {}
+
+    def beside(self, environment: AbstractSet[ObjectRef]) -> Unrelated:  # noqa: ARG002
+        """Return itself: there are no conflicts."""
+        return self
+
+    def take(self, ref: ObjectRef) -> None:
+        """Do nothing."""
+
+    def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:  # noqa: ARG002
+        """Iterate over nothing."""
+        return iter(())
+
+    def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:  # noqa: ARG002
+        """Iterate over nothing."""
+        return iter(())
+
+
+class Feed:
+    """The objects that a dialect feeds for one node; as it is, objects without relations."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        *,
+        problems: Iterable[Problem] = (),
+        replaced: Mapping[ObjectRef, str] | None = None,
+        last_good: Objects | None = None,
+    ) -> None:
+        self.objects = objects
+        self.problems = tuple(problems)
+        """Broken rules, references to nothing, and conflicts among the objects."""
+        self.replaced = replaced or {}
+        """Objects of the dialect that is fed which these replace, with a sentence for people."""
+        self.last_good = last_good
+        """The last good objects of an earlier process (`Outcome.last_good`)."""
+
+    @classmethod
+    def of(cls, units: Iterable[Translated]) -> Feed:
+        """Return a feed of units that do not depend on each other."""
+        found: dict[ObjectRef, list[Translated]] = {}
+        for one in units:
+            found.setdefault(one.origin, []).append(one)
+        return cls(found)
+
+    def units(self, objects: Objects) -> Iterable[Translated]:
+        """Translate some of the objects, without the rules of their routes."""
+        return [one for of_object in objects.values() for one in of_object]
+
+    def translation(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        objects: Objects,
+        others: Iterable[Any],  # noqa: ARG002
+    ) -> Translation:
+        """Translate objects that are in effect, with the rules of their routes.
+
+        ``others`` are the rows of the dialect that is fed, of its own objects and of other feeds.
+        """
+        return Translation(list(self.units(objects)))
+
+    def relations(self) -> Relations:
+        """Return the references and conflicts that the units do not have."""
+        return Unrelated()
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The outcome of the objects of a feed on a node."""
+
+    objects: Objects = {}
+    """The objects that were merged: without those that are left out, or those of an earlier state."""
+    problems: tuple[Problem, ...] = ()
+    note: str = ""
+    """Why objects may not be in effect, as a clause; empty where all are."""
+    last_good: Objects | None = None
+    """The last objects that were in effect: the same mapping until they change."""

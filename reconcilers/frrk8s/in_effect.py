@@ -1,0 +1,247 @@
+"""The objects that are in effect on a node: its own and those of all feeds, by ``--on-conflict``.
+
+With ``isolate`` all of them are one order, by their age. With ``keep`` and ``clear`` a feed whose
+objects are wrong by themselves stops no other: its last good objects are merged, or none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from reconcilers.dialect import Feed, Objects, Outcome, Translated, Translation
+from reconcilers.frrk8s.claims import Resolve
+from reconcilers.frrk8s.isolation import Isolated, JointRelations
+from reconcilers.frrk8s.merge import Merge, Merger
+from reconcilers.frrk8s.options import OnConflict
+from reconcilers.frrk8s.unit import Unit
+from reconcilers.model import ObjectRef, Problem
+from reconcilers.slices import Pieces, Slices
+from statedb import Snapshot, Table
+
+PIECES_OF_REASON: Final = 25
+"""Pieces of a slice that the reason counts for which one object is left out."""
+MAX_TRIALS: Final = 8
+"""Of an isolation where objects that come in have further units."""
+
+
+class NodeObjects(NamedTuple):
+    """The objects of a node."""
+
+    node: str
+    own: Sequence[Unit]
+    """The FRRConfigurations that select it, but for those that are replaced."""
+    feeds: Mapping[str, Feed]
+    replaced: Mapping[str, Sequence[Problem]] = {}
+    """By feed: a problem for each FRRConfiguration that its objects replace."""
+    held: Mapping[str, Objects] = {}
+    """By feed: the last good objects."""
+
+
+class InEffect(NamedTuple):
+    """The objects in effect on a node, and why others are not."""
+
+    merge: Merge
+    units: Sequence[Unit]
+    """Of all objects."""
+    accepted: frozenset[ObjectRef]
+    """All objects but those that isolation leaves out, also those without units."""
+    outcomes: Mapping[str, Outcome]
+    """By feed."""
+    followed: tuple[Table[Any], ...]
+    """The tables that the translations of feeds depend on."""
+
+
+def in_effect(
+    given: NodeObjects,
+    mode: OnConflict,
+    merger: Merger,
+    resolve: Resolve,
+    snapshot: Snapshot,
+    pieces: Pieces,
+) -> Slices[InEffect]:
+    """Return the objects in effect, in slices where many have to be isolated."""
+    feeds = given.feeds
+    present = {name: feed.objects for name, feed in feeds.items()}
+    if mode == "isolate":
+        wrong = any(feed.problems for feed in feeds.values())
+        whole = None if wrong else _Merging(given, mode, merger, resolve, snapshot).merged(present)
+        if whole is not None and whole.merge.routers is not None:
+            return whole
+        merging = _Merging(given, mode, merger, resolve, snapshot)
+        return (yield from merging.isolated(pieces))
+    nothing: Objects = {}
+    held = given.held if mode == "keep" else {}
+    usable = {
+        name: objects if not feeds[name].problems else held.get(name, nothing)
+        for name, objects in present.items()
+    }
+    return _Merging(given, mode, merger, resolve, snapshot).merged(usable)
+
+
+def rules_of(given: NodeObjects, snapshot: Snapshot) -> list[Translated]:
+    """Return the translation of the last good objects of feeds, with the present rules."""
+    return [
+        one
+        for name, feed in given.feeds.items()
+        if name in given.held
+        for one in feed.translation(snapshot, given.held[name], _others(given, name)).units
+    ]
+
+
+class _Merging:
+    def __init__(
+        self,
+        given: NodeObjects,
+        mode: OnConflict,
+        merger: Merger,
+        resolve: Resolve,
+        snapshot: Snapshot,
+    ) -> None:
+        self._given = given
+        self._mode = mode
+        self._merger = merger
+        self._resolve = resolve
+        self._snapshot = snapshot
+
+    def merged(self, objects: Mapping[str, Objects]) -> InEffect:
+        """Merge these objects of feeds and all own ones."""
+        given = self._given
+        translations = self._translations(objects)
+        units = [*given.own, *_units(translations.values())]
+        merge = self._merger.merge(units, self._resolve, given.node)
+        accepted = {unit.ref for unit in units}.union(*objects.values())
+        problems = {name: feed.problems for name, feed in given.feeds.items()}
+        return self._result(merge, units, accepted, translations, objects, problems)
+
+    def isolated(self, pieces: Pieces) -> Slices[InEffect]:
+        """Leave out the objects that conflict with older ones, of whichever dialect."""
+        given = self._given
+        relations = JointRelations({name: one.relations() for name, one in given.feeds.items()})
+        units = [*given.own]
+        for feed in given.feeds.values():
+            units += map(_unit, feed.units(_without(feed.objects, relations.wrong)))
+        added: list[Unit] = []
+        count = len({unit.ref for unit in units} | relations.ages.keys())
+        for _ in range(MAX_TRIALS):
+            result = self._merger.isolated([*units, *added], self._resolve, relations)
+            if pieces.fill_slice(count):
+                yield
+            objects = {name: _only(one.objects, result.refs) for name, one in given.feeds.items()}
+            translations = self._translations(objects)
+            further = _units(one._replace(units=()) for one in translations.values())
+            more = [one for one in further if one not in added]
+            if not more:
+                break
+            added += more
+        own, of_feeds = yield from self._reasons(result, relations, pieces)
+        kept = [one for one in given.own if one.ref in result.refs]
+        kept = sorted([*kept, *_units(translations.values())], key=lambda unit: unit.age)
+        merge = self._merger.united(kept, own)
+        return self._result(merge, [*units, *added], result.refs, translations, objects, of_feeds)
+
+    def _reasons(
+        self, result: Isolated, relations: JointRelations, pieces: Pieces
+    ) -> Slices[tuple[list[Problem], dict[str, Sequence[Problem]]]]:
+        """Return why objects are left out: the problems of units, and those of feeds.
+
+        A conflict among the units of one feed is its own to describe, where it knows the reason.
+        """
+        of_units: list[Problem] = []
+        of_feeds: dict[str, Sequence[Problem]] = {}
+        described: set[ObjectRef] = set()
+        for name, of_feed in relations.of_feeds.items():
+            objects = self._given.feeds[name].objects
+            found: dict[Problem, None] = {}
+            for ref, reasons in of_feed.reasons(result.refs):
+                if pieces.fill_slice(PIECES_OF_REASON):
+                    yield
+                described.add(ref)
+                found.update(dict.fromkeys(reasons.problems))
+                units = result.left_out[ref]
+                is_foreign = any(one not in objects for p in units.problems for one in p.objects)
+                if units.cause == "itself" or (units.cause == "older" and is_foreign):
+                    of_units += units.problems
+                elif not reasons.problems:
+                    found.update(dict.fromkeys(reasons.later or units.problems))
+            of_feeds[name] = tuple(found)
+        for ref, units in result.left_out.items():
+            if ref not in described:
+                of_units += units.problems
+        return of_units, of_feeds
+
+    def _translations(self, objects: Mapping[str, Objects]) -> dict[str, Translation]:
+        return {
+            name: feed.translation(self._snapshot, objects[name], _others(self._given, name))
+            for name, feed in self._given.feeds.items()
+        }
+
+    def _result(
+        self,
+        merge: Merge,
+        units: Sequence[Unit],
+        accepted: Iterable[ObjectRef],
+        translations: Mapping[str, Translation],
+        objects: Mapping[str, Objects],
+        problems: Mapping[str, Sequence[Problem]],
+    ) -> InEffect:
+        return InEffect(
+            merge,
+            units,
+            frozenset(accepted),
+            {name: self._outcome(name, merge, objects[name], problems[name]) for name in objects},
+            tuple(table for one in translations.values() for table in one.followed),
+        )
+
+    def _outcome(
+        self, name: str, merge: Merge, objects: Objects, problems: Sequence[Problem]
+    ) -> Outcome:
+        given = self._given
+        last_good = given.held.get(name)
+        is_good = self._mode == "isolate" or not given.feeds[name].problems
+        if merge.routers is not None and is_good and not _same(objects, last_good):
+            last_good = objects
+        note = ""
+        if problems:
+            earlier = self._mode == "keep"
+            head = "earlier objects are in effect" if earlier else "objects are left out"
+            note = f"{head}: {problems[0].message}"
+        elif merge.routers is None:
+            note = "earlier objects are in effect, as some are in conflict"
+        return Outcome(objects, (*problems, *given.replaced.get(name, ())), note, last_good)
+
+
+def _others(given: NodeObjects, feed: str) -> list[Any]:
+    """Return the rows of the node beside those of one feed."""
+    of_feeds = (
+        one.row
+        for name, other in given.feeds.items()
+        if name != feed and not other.problems
+        for one in other.units(other.objects)
+    )
+    return [*(unit.row for unit in given.own), *of_feeds]
+
+
+def _unit(one: Translated) -> Unit:
+    return Unit(one.origin, one.row, one.fields, one.rules)
+
+
+def _units(translations: Iterable[Translation]) -> list[Unit]:
+    return [_unit(one) for found in translations for one in (*found.units, *found.further)]
+
+
+def _only(objects: Objects, refs: frozenset[ObjectRef]) -> Objects:
+    return {ref: value for ref, value in objects.items() if ref in refs}
+
+
+def _without(objects: Objects, refs: Iterable[ObjectRef]) -> Objects:
+    wrong = frozenset(refs)
+    return {ref: value for ref, value in objects.items() if ref not in wrong}
+
+
+def _same(objects: Objects, others: Objects | None) -> bool:
+    return (
+        others is not None
+        and objects.keys() == others.keys()
+        and all(value is others[ref] for ref, value in objects.items())
+    )

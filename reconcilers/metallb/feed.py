@@ -1,0 +1,133 @@
+"""What MetalLB's objects of one node feed to FRR-k8s: units, relations, and the rules of routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from reconcilers import dialect as api
+from reconcilers.metallb.check import Secrets
+from reconcilers.metallb.isolation import MetalLBRelations
+from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.options import MetalLBOptions
+from reconcilers.metallb.preferences import fed_preferences, given, watched
+from reconcilers.metallb.rules import NodeRules, PeerRules, PeerRulesFactory, Withheld, node_rules
+from reconcilers.metallb.services import ServiceState, service_state
+from reconcilers.metallb.translation import (
+    FIELDS,
+    PROFILE_FIELDS,
+    configuration_of,
+    families_of,
+    profile_configuration,
+)
+from reconcilers.model import ObjectRef, Problem, ref_to
+from resources.core import Node
+from resources.core.kinds import BY_SERVICE
+from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
+from resources.tables import Tables
+from statedb import Snapshot
+
+NO_RULES: Final[Mapping[str, PeerRules]] = {}
+EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+class Checked(NamedTuple):
+    """The objects of a node, and what is wrong with them."""
+
+    objects: Objects
+    problems: tuple[Problem, ...]
+    secrets: Secrets
+    namespace: str
+
+
+class MetalLBFeed(api.Feed):
+    """The objects of one node; routes are of the Services that a snapshot has."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        options: MetalLBOptions,
+        node: str,
+        checked: Checked,
+        replaced: Mapping[ObjectRef, str],
+        last_good: api.Objects | None,
+    ) -> None:
+        objects = dict(checked.objects.refs())
+        super().__init__(objects, problems=checked.problems, replaced=replaced, last_good=last_good)
+        self._tables = tables
+        self._class = options.load_balancer_class
+        self._ignore_label = options.ignore_exclude_lb
+        self._node = node
+        self._checked = checked
+
+    def units(self, objects: api.Objects) -> Iterable[api.Translated]:
+        """Translate BGPPeers and BFDProfiles."""
+        return fed(Objects.of(objects.items()))
+
+    def translation(
+        self, snapshot: Snapshot, objects: api.Objects, others: Iterable[Any]
+    ) -> api.Translation:
+        """Translate them with the rules of the routes of each peer.
+
+        Further units are the local preferences that other objects may contradict.
+        """
+        of_kinds = Objects.of(objects.items())
+        node = self._tables.nodes.get(snapshot, ("", self._node))
+        rules = node_rules(of_kinds, withheld(node, self._ignore_label))
+        of_peers = peer_rules(of_kinds, rules)
+        units = fed(of_kinds, of_peers)
+        watch = watched(others, of_kinds.peers) if of_kinds.peers else {}
+        if not watch:
+            return api.Translation(units)
+        advertisements = {one.ref: one for one in rules.advertisements}
+        found = given(self._services(snapshot), of_peers, watch)
+        further = fed_preferences(found, of_kinds, advertisements)
+        return api.Translation(
+            units, further, (self._tables.services, self._tables.endpoint_slices)
+        )
+
+    def relations(self) -> MetalLBRelations:
+        """Return the references and conflicts among the objects."""
+        return MetalLBRelations(*self._checked)
+
+    def _services(self, snapshot: Snapshot) -> Iterator[ServiceState]:
+        t = self._tables
+        for service in t.services.all(snapshot):
+            if service.spec.type == "LoadBalancer":
+                slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
+                yield service_state(service, slices, self._node, self._class)
+
+
+def withheld(node: Node | None, ignore_label: bool) -> Withheld | None:
+    """Return why a node advertises no Service, or None."""
+    if node is None:
+        return None
+    if node.network_unavailable:
+        return ("NetworkUnavailable", "the node's condition NetworkUnavailable is True")
+    if EXCLUDE_LABEL in node.metadata.labels and not ignore_label:
+        return ("NodeExcluded", f"the node has the label {EXCLUDE_LABEL}")
+    return None
+
+
+def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
+    """Return the rules of each peer's routes, by its name."""
+    factory = PeerRulesFactory(rules)
+    return {
+        peer.metadata.name: factory.rules(peer.metadata.name, families_of(peer))
+        for peer in objects.peers
+    }
+
+
+def fed(objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES) -> tuple[api.Translated, ...]:
+    """Return the FRRConfigurations of peers, with the rules of their routes, and of BFD profiles."""
+    peers = (
+        api.Translated(
+            ref_to(BGP_PEER, row), configuration_of(row), FIELDS, rules.get(row.metadata.name)
+        )
+        for row in objects.peers
+    )
+    profiles = (
+        api.Translated(ref_to(BFD_PROFILE, row), profile_configuration(row), PROFILE_FIELDS)
+        for row in objects.profiles
+    )
+    return (*peers, *profiles)
