@@ -9,16 +9,19 @@ coroutine waits for: it is awaited as a whole (`cells.hive.rounds.in_slices`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Generator, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
+C = TypeVar("C", bytes, str)
 Slices: TypeAlias = Generator[None, None, T]
 
 SLICE_PIECES: Final = 1000
 """Pieces of a slice; a piece takes 5 to 20 microseconds."""
 QUICK_PER_PIECE: Final = 5
 """Steps of one or two microseconds that count as one piece."""
+MERGED_PER_PIECE: Final = 50
+"""Values of sorted lists that are merged."""
 
 
 class Pieces:
@@ -65,6 +68,19 @@ def settled(answer: T | Awaitable[T]) -> Slices[T]:
     if isinstance(answer, Awaitable):
         return (yield from answer.__await__())
     return answer
+
+
+def merged(runs: list[list[C]], pieces: Pieces) -> Slices[list[C]]:
+    """Merge sorted lists pairwise, until they are one."""
+    while len(runs) > 1:
+        pairs: list[list[C]] = []
+        for at in range(0, len(runs), 2):
+            # Two runs that are sorted are merged in linear time.
+            pairs.append(sorted(chain.from_iterable(runs[at : at + 2])))
+            if pieces.fill_slice(1 + len(pairs[-1]) // MERGED_PER_PIECE):
+                yield
+        runs = pairs
+    return runs[0] if runs else []
 
 
 def finish(slices: Slices[T]) -> T:

@@ -8,13 +8,15 @@ seen are removed; without iterators the log stays empty.
 
 from __future__ import annotations
 
+import operator
 import threading
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from collections.abc import Generator, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from statedb.state import Path, TableState, leaves
+from statedb.state import Entry, Path, TableState, leaves
 
 if TYPE_CHECKING:
     from statedb.database import ReadTxn
@@ -24,6 +26,8 @@ T = TypeVar("T")
 
 COMPACT_ABOVE = 1024
 """The number of log entries above which superseded ones are removed."""
+SLICE = 5000
+"""Changes of a slice: some milliseconds."""
 
 
 class Change(NamedTuple, Generic[T]):
@@ -39,6 +43,8 @@ class LogEntry(NamedTuple):
 
     path: Path
     change: Change[Any]
+    replaced: Entry | None
+    """What the change replaces. Snapshots release very many rows at once, the log does so in slices."""
 
 
 def _revision(entry: LogEntry) -> int:
@@ -87,26 +93,28 @@ class ChangeLog:
 
     def between(self, after: int, until: int) -> list[LogEntry]:
         """Return the entries with ``after < revision <= until``."""
-        entries = self._entries
-        start = bisect_right(entries, after, key=_revision)
-        end = bisect_right(entries, until, lo=start, key=_revision)
-        return entries[start:end]
+        with self._lock:
+            entries = self._entries
+            start = bisect_right(entries, after, key=_revision)
+            end = bisect_right(entries, until, lo=start, key=_revision)
+            return entries[start:end]
 
-    def trim(self) -> None:
-        """Remove the entries that every iterator has seen."""
+    def trim(self, at_most: int | None = None) -> bool:
+        """Remove the entries that every iterator has seen, or some; returns whether all are removed."""
         with self._lock:
             seen = min((follower.seen for follower in self._followers), default=None)
             if seen is None:
-                self._entries = []
+                end = len(self._entries)
             else:
-                start = bisect_right(self._entries, seen, key=_revision)
-                if start:
-                    self._entries = self._entries[start:]
+                end = bisect_right(self._entries, seen, key=_revision)
+            some = end if at_most is None else min(end, at_most)
+            del self._entries[:some]
+            return some == end
 
     def _compact(self) -> None:
         # A slow iterator costs memory for each changed row, not for each change. A reader with an
         # old snapshot then misses an intermediate change, never the last one.
-        last = dict(self._entries)
+        last = {entry.path: entry.change for entry in self._entries}
         self._entries = [entry for entry in self._entries if last[entry.path] is entry.change]
         self._compact_at = max(COMPACT_ABOVE, 2 * len(self._entries))
 
@@ -128,7 +136,7 @@ class ChangeIterator(Generic[T]):
 
     def next(self, txn: ReadTxn) -> Iterator[Change[T]]:
         """Iterate over the changes up to a snapshot, in order of revision."""
-        return iter(self._take(txn))
+        return iter([change for some in self.slices(txn) for change in some])
 
     def skip(self, txn: ReadTxn) -> None:
         """Treat the changes up to a snapshot as returned, its rows at the first call included."""
@@ -137,32 +145,76 @@ class ChangeIterator(Generic[T]):
         self.seen = max(self.seen, txn.state(self._table).revision)
         self._log.trim()
 
-    def _take(self, txn: ReadTxn) -> list[Change[T]]:
+    def slices(self, txn: ReadTxn, size: int = SLICE) -> Generator[list[Change[T]], None, None]:
+        """As `next`, in slices of about equal work: the lists before the first changes are empty.
+
+        The changes count as seen at the end: those of an iteration that is given up come again.
+        """
         if self._closed:
-            return []
+            return
         state = txn.state(self._table)
         if self._base is not None:
             # A snapshot that is older than the iterator would leave a gap: start at the later one.
-            base, self._base = self._base, None
-            if state.revision < base.revision:
-                state = base
-            self.seen = state.revision
-            rows = leaves(state.primary, state.arities[0]) if state.size else ()
-            entries = sorted(rows, key=lambda entry: entry.revision)
-            changes = [Change(entry.row, entry.revision, False) for entry in entries]
-        elif state.revision <= self.seen:
-            return []
+            if state.revision < self._base.revision:
+                state = self._base
+            changes = yield from _all_rows(state, size)
+        elif state.revision > self.seen:
+            changes = yield from _last_changes(self._log.between(self.seen, state.revision), size)
         else:
-            found = self._log.between(self.seen, state.revision)
-            # Several changes of one row have its path once, and the last of them as value.
-            changes = list(dict(found).values())
-            if len(changes) < len(found):
-                changes.sort(key=lambda change: change.revision)
-            self.seen = state.revision
-        self._log.trim()
-        return changes
+            return
+        changes.reverse()
+        while changes:
+            yield changes[: -size - 1 : -1]
+            del changes[-size:]
+        self._base = None
+        self.seen = state.revision
+        while not self._log.trim(size):
+            yield []
 
     def close(self) -> None:
         """Stop: `next` returns nothing from now on."""
         self._closed = True
         self._log.unfollow(self)
+
+
+Sliced: TypeAlias = Generator[list[Any], None, T]
+"""Yields an empty list after each slice of work, and returns the result."""
+
+
+def _all_rows(state: TableState, size: int) -> Sliced[list[Change[Any]]]:
+    """Return the rows of a state as changes, in the order of their revisions."""
+    rows = leaves(state.primary, state.arities[0]) if state.size else iter(())
+    runs: list[list[Change[Any]]] = []
+    while some := [Change(row, at, False) for row, at in islice(rows, size)]:
+        some.sort(key=_of_change)
+        runs.append(some)
+        if len(some) == size:
+            yield []
+    while len(runs) > 1:
+        merged = []
+        for at in range(0, len(runs), 2):
+            # Two runs that are sorted are merged in linear time.
+            merged.append(sorted(chain.from_iterable(runs[at : at + 2]), key=_of_change))
+            yield []
+        runs = merged
+    return runs[0] if runs else []
+
+
+def _last_changes(found: list[LogEntry], size: int) -> Sliced[list[Change[Any]]]:
+    """Return the last change of each row, in the order of their revisions."""
+    last: dict[Path, Change[Any]] = {}
+    for start in range(0, len(found), size):
+        if start:
+            yield []
+        last.update((entry.path, entry.change) for entry in found[start : start + size])
+    if len(last) == len(found):
+        return [entry.change for entry in found]
+    changes: list[Change[Any]] = []
+    for start in range(0, len(found), size):
+        some = found[start : start + size]
+        changes += [entry.change for entry in some if last[entry.path] is entry.change]
+        yield []
+    return changes
+
+
+_of_change: Final = operator.attrgetter("revision")

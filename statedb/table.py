@@ -227,7 +227,7 @@ class Table(Generic[T]):
                 tuple(arities),
                 state.pending,
             ),
-            LogEntry(path, Change(row, revision, False)),
+            LogEntry(path, Change(row, revision, False), old),
         )
 
     def _erase(self, txn: WriteTxn, state: TableState, path: Path, old: Entry) -> None:
@@ -242,7 +242,7 @@ class Table(Generic[T]):
                 primary=tree_delete(state.primary, path),
                 indexes=tuple(indexes),
             ),
-            LogEntry(path, Change(old.row, revision, True)),
+            LogEntry(path, Change(old.row, revision, True), old),
         )
 
     def _unindex(self, indexes: list[Any], keys: IndexKeys, path: Path) -> None:

@@ -7,11 +7,12 @@ with equal attributes share an UPDATE (RFC 4271 section 4.3).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import TypeAlias
 
 from reconcilers.apply.convert import route_attributes
-from reconcilers.slices import Pieces, Slices, quick
+from reconcilers.slices import Slices
 from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts, State
 from speaker.api import RouteAttributes, SpeakerPort
@@ -20,6 +21,8 @@ from statedb import Database, Snapshot
 
 RouteKey: TypeAlias = tuple[Family, bytes]
 """A route within its set: the family, and the prefix as wire bytes."""
+Changed: TypeAlias = tuple[ObjectKey, AbstractSet[RouteKey]]
+"""A set, with its changed routes."""
 
 
 class RouteSets:
@@ -39,6 +42,8 @@ class RouteSets:
         self._instance_changes = intent.instances.changes(db)
         self._peer_changes = intent.peers.changes(db)
         self._route_changes = intent.routes.changes(db)
+        # From here on only changes: the first listing is of whole sets.
+        self._route_changes.skip(db.snapshot())
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """Changed routes by set; sets that a changed peer or instance needs, or no longer does."""
@@ -52,22 +57,23 @@ class RouteSets:
                     found.setdefault((instance, route_set), ())
         return found
 
-    def _changed_routes(self, snapshot: Snapshot) -> Slices[list[tuple[ObjectKey, list[RouteKey]]]]:
+    def _changed_routes(
+        self, snapshot: Snapshot
+    ) -> Slices[list[tuple[ObjectKey, AbstractSet[RouteKey]]]]:
         """Return the sets with changed routes in each instance with a peer that gets them, or got them.
 
         The routes of a set that has to go are not compared; their number is that of the work.
         """
-        changed: dict[str, list[RouteKey]] = {}
-        for some in quick(self._route_changes.next(snapshot), Pieces()):
-            if some is None:
+        changed: dict[str, set[RouteKey]] = {}
+        for number, some in enumerate(self._route_changes.slices(snapshot)):
+            if number:
                 yield
-                continue
             for change in some:
                 row = change.row
-                changed.setdefault(row.route_set, []).append((row.family, row.nlri))
+                changed.setdefault(row.route_set, set()).add((row.family, row.nlri))
         if not changed:
             return []
-        found: list[tuple[ObjectKey, list[RouteKey]]] = []
+        found: list[Changed] = []
         instances = [row.name for row in self._intent.instances.all(snapshot)]
         for route_set, parts in changed.items():
             found += [

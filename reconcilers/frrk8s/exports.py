@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import MED, Prefix, prefix
@@ -13,6 +13,8 @@ from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
 from speaker.nlri import IPV6_UNICAST
+
+NO_COMMUNITIES: Final[frozenset[Community]] = frozenset()
 
 
 class Exported(NamedTuple):
@@ -69,7 +71,7 @@ class _Exports:
         self._allowed_known = True
         """False where the allowed prefixes are not all known."""
         self._preferences: dict[Prefix, tuple[int, str]] = {}
-        self._communities: dict[Prefix, set[Community]] = {}
+        self._communities: dict[Prefix, frozenset[Community]] = {}
 
     def exported(self) -> Slices[Exported]:
         allowed = yield from self._allowed()
@@ -79,7 +81,7 @@ class _Exports:
         routes: dict[Prefix, Attributes] = {}
         for one in allowed:
             preference = self._preferences.get(one)
-            communities = frozenset(self._communities.get(one, ()))
+            communities = self._communities.get(one, NO_COMMUNITIES)
             value = None if preference is None else preference[0]
             attributes = shared.get((communities, value))
             if attributes is None:
@@ -184,12 +186,18 @@ class _Exports:
                 text = f"two entries have community {entry.community}"
                 self._error(f"{path}.community", text)
             seen.add(value)
+            # Prefixes with the same communities share one set.
+            joined: dict[frozenset[Community], frozenset[Community]] = {}
             for some in quick(found, self._pieces):
                 if some is None:
                     yield
                     continue
                 for one in some:
-                    self._communities.setdefault(one, set()).add(value)
+                    before = self._communities.get(one, NO_COMMUNITIES)
+                    after = joined.get(before)
+                    if after is None:
+                        after = joined[before] = before | {value}
+                    self._communities[one] = after
 
 
 def _attributes(communities: frozenset[Community], preference: int | None) -> Attributes:

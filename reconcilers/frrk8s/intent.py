@@ -28,7 +28,7 @@ from reconcilers.model import (
     ProblemCategory,
 )
 from reconcilers.node_addresses import next_hops_of
-from reconcilers.slices import Pieces, Slices, quick
+from reconcilers.slices import MERGED_PER_PIECE, Pieces, Slices, merged, quick
 from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
@@ -128,7 +128,7 @@ class _Sorted:
         nlris, texts = self._nlris, self._texts
         if len(self._changes) > MANY:
             known = dict(zip(nlris, texts, strict=True))
-            runs: list[bytes] = []
+            runs: list[list[bytes]] = []
             for some in quick(self._changes.items(), pieces):
                 if some is None:
                     yield
@@ -139,10 +139,14 @@ class _Sorted:
                         originated_prefix(text)
                     else:
                         del known[nlri]
-                runs += sorted(nlri for (_, nlri), present in some if present)
-            # Runs that are sorted already are merged quickly.
-            self._nlris = sorted([nlri for nlri in nlris if nlri in known] + runs)
+                runs.append(sorted(nlri for (_, nlri), present in some if present))
+            runs.append([nlri for nlri in nlris if nlri in known])
+            if pieces.fill_slice(1 + len(nlris) // MERGED_PER_PIECE):
+                yield
+            self._nlris = yield from merged(runs, pieces)
             self._texts = [known[nlri] for nlri in self._nlris]
+            if pieces.fill_slice(1 + len(known) // MERGED_PER_PIECE):
+                yield
         else:
             for one, present in self._changes.items():
                 at = bisect.bisect_left(nlris, one[1])

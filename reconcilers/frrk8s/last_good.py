@@ -14,7 +14,7 @@ import msgspec
 from reconcilers.dialect import Translated
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
-from reconcilers.frrk8s.unit import NeighborKey, Unit
+from reconcilers.frrk8s.unit import NeighborKey, Unit, is_same
 from reconcilers.model import ObjectRef, PasswordRef
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.passwords import password_octets
@@ -82,7 +82,7 @@ def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
 
 def _same(units: Sequence[Unit], others: Sequence[Unit]) -> bool:
     return len(units) == len(others) and all(
-        one.ref == other.ref and (one.row is other.row or one.row == other.row)
+        one.ref == other.ref and is_same(one, other)
         for one, other in zip(units, others, strict=True)
     )
 

@@ -169,12 +169,12 @@ class Runner:
         """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
         self._revisions = self._revisions_of(snapshot)
-        self.applied = None
+        whole, self.applied = self.applied is None, None
         changed = False
         for queue in self.queues:
             changed |= yield from queue.take(snapshot, now)
         self._pieces.begin()
-        long = self._pieces.fill_slice(sum(queue.changed_parts for queue in self.queues))
+        long = self._pieces.fill_slice(sum(queue.changed_parts for queue in self.queues)) or whole
         if long:
             yield
         began = now()

@@ -165,7 +165,8 @@ class Catalog:
             row = self._effective(identity)
             if row is None:
                 events.append((identity[0], Delete(identity[1])))
-            elif row != old[identity]:
+            elif (identity in before and self._owners[identity][0] == path) or row != old[identity]:
+                # Versions of this file, if it counts, were compared above.
                 events.append((identity[0], Upsert(row)))
         return events
 

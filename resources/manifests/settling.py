@@ -70,6 +70,10 @@ class Settling:
         if not known:
             self.add(path, state, now)
 
+    def due(self, now: float) -> list[tuple[str, State]]:
+        """Return the files that `take` returns, without those that have vanished."""
+        return [(path, one.state) for path, one in self._changed.items() if one.due <= now]
+
     def take(self, now: float) -> list[tuple[str, State]]:
         """Return the files that are due, with their state at the last change."""
         changed = [path for path, one in self._changed.items() if one.due <= now]

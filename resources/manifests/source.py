@@ -33,6 +33,7 @@ from resources.manifests.files import (
 )
 from resources.manifests.load import read_file
 from resources.manifests.notifications import Change, Notifications
+from resources.manifests.parse import Parsed
 from resources.manifests.reparse import Reparser
 from resources.manifests.settling import Settling
 from resources.meta import Resource
@@ -47,6 +48,8 @@ MISSING_SCAN_SECONDS: Final = 1.0
 """Between two scans while a directory does not exist."""
 SMALL_TREE: Final = 100
 """Files and directories that are scanned in the loop: some 300 microseconds."""
+LARGE_FILE: Final = 1 << 18
+"""Octets of a file that is read in a thread: more than some milliseconds."""
 JOIN_SECONDS: Final = 0.02
 """In which further changes of directories join the same scan."""
 
@@ -83,6 +86,8 @@ class ManifestsSource:
         self._causes: dict[str, Cause | None] = {}
         """What is wrong with directories of files that are gone, in the present pass."""
         self._settling = Settling()
+        self._read_before: dict[str, tuple[Signature, Parsed | str]] = {}
+        """Large files that have just been read."""
         self._doubts = Doubts(hold)
         self._missing: set[str] = set()
         """The roots that do not exist, or whose files have not been read since they do."""
@@ -120,6 +125,7 @@ class ManifestsSource:
                     is_new = notifications.watch(self._directories(found))
                     self.compare(found)
                     scan_at = self._clock() + (0.0 if is_new else self._pause(found))
+                await self._read_large()
                 self.read_settled()
                 await notifications.wait(self._next_due(scan_at) - self._clock())
                 changes, scan_now = notifications.take()
@@ -127,6 +133,14 @@ class ManifestsSource:
                     scan_now |= not self.note(change)
                 if scan_now:
                     scan_at = min(scan_at, self._clock() + JOIN_SECONDS)
+
+    async def _read_large(self) -> None:
+        """Read the large files that are due in a thread, for `read_settled`."""
+        self._read_before.clear()
+        for path, sign in self._settling.due(self._clock()):
+            if isinstance(sign, Signature) and sign.size > LARGE_FILE and signature(path) == sign:
+                found = await asyncio.to_thread(read_file, path, sign.size, self._reparser.parse)
+                self._read_before[path] = sign, found
 
     def rescan(self) -> None:
         """Look for changed files now: on file systems of which the kernel reports no changes."""
@@ -254,7 +268,11 @@ class ManifestsSource:
 
     def _read(self, path: str, sign: Signature, now: float) -> list[tuple[str, Event]]:
         """Read one file. If it was cut in its place, the objects that it has lost still count."""
-        content = read_file(path, sign.size, self._reparser.parse)
+        before = self._read_before.pop(path, None)
+        if before is not None and before[0] == sign:
+            content = before[1]
+        else:
+            content = read_file(path, sign.size, self._reparser.parse)
         if isinstance(content, str):
             return self._fail(path, content)
         former = self._signatures.get(path)

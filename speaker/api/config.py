@@ -10,6 +10,7 @@ import contextlib
 import ipaddress
 import re
 from collections.abc import Sequence
+from itertools import filterfalse
 from typing import Final, Literal
 
 import msgspec
@@ -148,18 +149,15 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
 
 _prefixes: Final[dict[str, tuple[Family, bytes]]] = {}
 """Prefixes that were parsed: of the many of an instance few change at a time."""
-MAX_PREFIXES: Final = 1 << 17
+MAX_PREFIXES: Final = 1 << 18
 
 
 def _check_prefixes(texts: Sequence[str]) -> None:
     """Check prefixes. Raises ValueError."""
-    if all(map(_prefixes.__contains__, texts)):
-        return
     if len(_prefixes) > MAX_PREFIXES:
         _prefixes.clear()
-    for text in texts:
-        if text not in _prefixes:
-            _prefixes[text] = prefix_to_wire(text)
+    for text in filterfalse(_prefixes.__contains__, texts):
+        originated_prefix(text)
 
 
 def originated_prefix(text: str) -> tuple[Family, bytes]:

@@ -43,6 +43,8 @@ class UpdateGroup(Generic[M]):
         "_counts",
         "_encoder",
         "_full",
+        "_grouped",
+        "_initial",
         "_left_out_counted",
         "_own_uncounted",
         "_policy",
@@ -77,6 +79,10 @@ class UpdateGroup(Generic[M]):
         """Exported prefixes by the session that they came from; None before the first member."""
         self._full: tuple[object, UpdateBatch] | None = None
         """The initial table as encoded last, behind the revisions of its tables."""
+        self._initial = False
+        """True while initial tables are sent, of which no route changes."""
+        self._grouped: dict[Family, dict[Path, list[bytes]]] = {}
+        """Prefixes by their best path, while initial tables are sent."""
         self._sendable = rules.sendable
         self._unsendable: dict[Family, tuple[int, int]] = {}
         """Revision and exported prefixes of the families that cannot be sent."""
@@ -238,7 +244,12 @@ class UpdateGroup(Generic[M]):
 
         Those that are left out are among them.
         """
-        for path, nlri in self.tables[family].best_by_path().items():
+        groups = self._grouped.get(family)
+        if groups is None:
+            groups = self.tables[family].best_by_path()
+            if self._initial:
+                self._grouped[family] = groups
+        for path, nlri in groups.items():
             for lists, part in self._by_lists(family, nlri):
                 exported = self._exported(family, path, lists)
                 if exported is not None:
@@ -281,12 +292,18 @@ class UpdateGroup(Generic[M]):
         """Yield the table and the End-of-RIB markers for each pending member; it is a member then."""
         if not self.pending_members:
             return
-        self._count_if_due()
-        pending, self.pending_members = self.pending_members, {}
-        for member in pending:
-            own = self.has_routes_of(member)
-            self.members[member] = None
-            yield member, self._encode_full(member.source.session) if own else self._whole_table()
+        self._initial = True
+        try:
+            self._count_if_due()
+            pending, self.pending_members = self.pending_members, {}
+            for member in pending:
+                own = self.has_routes_of(member)
+                self.members[member] = None
+                batch = self._encode_full(member.source.session) if own else self._whole_table()
+                yield member, batch
+        finally:
+            self._initial = False
+            self._grouped.clear()
         self._count_left_out()
 
     def _whole_table(self) -> UpdateBatch:

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-YOUNG_OBJECTS: Final = 20_000
+YOUNG_OBJECTS: Final = 10_000
 """New objects after which the young ones are collected: some milliseconds. Fewer cost throughput."""
 YOUNG_COLLECTIONS: Final = 2
-"""Collections of the young objects before one of the middle generation: 15 ms at most."""
+"""Collections of the young objects before one of the middle generation: 20 ms mostly."""
 FULL_COLLECTIONS: Final = 1_000_000
 """Full collections do not happen by themselves: with a full table one takes a second."""
 IDLE_SECONDS: Final = 2.0

@@ -12,7 +12,7 @@ from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.single import routers
 from reconcilers.intent.route_rows import RouteRows
 from reconcilers.operator import LocalOperator, Planner
-from reconcilers.slices import SLICE_PIECES, Pieces, Slices, finish
+from reconcilers.slices import SLICE_PIECES, Pieces, Slices, finish, merged
 from reconcilers.target.runner import SLICE_PARTS
 from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
@@ -200,3 +200,14 @@ def test_the_operators_part_compiles_in_slices(
         parsed.look()
     parsed.look()
     assert 0 < parsed.most <= SLICE_PIECES
+
+
+def test_sorted_lists_are_merged_in_slices() -> None:
+    values = [number * 7919 % 20_011 for number in range(20_000)]
+    runs = [
+        sorted(number.to_bytes(4) for number in values[n : n + 500]) for n in range(0, 20_000, 500)
+    ]
+    slices = merged(runs, Pieces(100))
+    assert sum(1 for _ in slices) > 10
+    assert finish(merged(runs, Pieces(100))) == sorted(number.to_bytes(4) for number in values)
+    assert finish(merged([], Pieces())) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 
 from statedb import ChangeIterator, Database
 from tests.statedb.rows import Row, put, rows_table
@@ -118,3 +119,53 @@ def test_a_slow_iterator_costs_memory_per_row_not_per_change() -> None:
     assert len(table.log) <= 1025
     (change,) = iterator.next(db.snapshot())
     assert change.row.serial == 4999
+
+
+def _counted(iterator: ChangeIterator[Row], db: Database, size: int) -> list[int]:
+    return [len(some) for some in iterator.slices(db.snapshot(), size)]
+
+
+def test_changes_in_slices_are_those_of_next() -> None:
+    db = Database()
+    table = rows_table(db)
+    rows = [Row("s", f"r{number}") for number in range(50)]
+    put(db, table, *rows)
+    whole, sliced = table.changes(db), table.changes(db)
+    for step in range(3):
+        found = [change for some in sliced.slices(db.snapshot(), 7) for change in some]
+        assert found == list(whole.next(db.snapshot()))
+        assert [change.revision for change in found] == sorted(c.revision for c in found)
+        put(db, table, *(row._replace(serial=100 * step + n) for n, row in enumerate(rows[:30])))
+        put(db, table, *(row._replace(colors=("red",)) for row in rows[20:40]))
+        with db.write(table) as txn:
+            table.delete(txn, ("s", f"r{step}"))
+    assert len(table.log) > 0
+
+
+def test_a_slice_is_bounded_and_so_is_the_release_of_the_log() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator = table.changes(db)
+    put(db, table, *(Row("s", f"r{number}") for number in range(50)))
+    assert max(_counted(iterator, db, 7)) == 7
+    put(db, table, *(Row("s", f"r{number}", serial=number) for number in range(50)))
+    lengths = []
+    for some in iterator.slices(db.snapshot(), 7):
+        assert len(some) <= 7
+        lengths.append(len(table.log))
+    assert all(before - after <= 7 for before, after in itertools.pairwise(lengths))
+    assert len(table.log) == 0
+    assert _counted(iterator, db, 7) == []
+
+
+def test_changes_of_slices_that_are_given_up_come_again() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator = table.changes(db)
+    for _ in range(2):
+        put(db, table, *(Row("s", f"r{number}") for number in range(9)))
+        slices = iterator.slices(db.snapshot(), 2)
+        for _ in range(3):
+            next(slices)
+        slices.close()
+        assert len(_changes(iterator, db)) == 9

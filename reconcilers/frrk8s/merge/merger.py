@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.claim_table import Slot, UnitClaims
 from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
@@ -12,11 +12,10 @@ from reconcilers.frrk8s.merge.last_merge import LastMerge, identical
 from reconcilers.frrk8s.merge.merged import Merge
 from reconcilers.frrk8s.merge.union import united
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
-from reconcilers.frrk8s.unit import Compiled, NeighborSettings, Unit, VrfPrefixes
+from reconcilers.frrk8s.unit import Compiled, NeighborSettings, Unit, VrfPrefixes, is_same
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.slices import Pieces, Slices, finish
-from resources.frrk8s.frrconfiguration import FRRConfiguration
 
 COMPILATIONS: Final = 8
 """Of one object that are remembered."""
@@ -28,11 +27,18 @@ SHARED_SETTINGS: Final = 4096
 """Different settings of neighbours that are shared; more are compiled without sharing from then on."""
 
 
+class _Known(NamedTuple):
+    unit: Unit
+    needed: VrfPrefixes
+    """The prefixes of the VRFs of other units."""
+    compiled: Compiled
+
+
 class Merger:
     """Merges units; only those that changed since the last time are compiled and compared again."""
 
     def __init__(self) -> None:
-        self._compiled: dict[ObjectRef, list[tuple[FRRConfiguration, VrfPrefixes, Compiled]]] = {}
+        self._compiled: dict[ObjectRef, list[_Known]] = {}
         """The last compilations of each object; several of one that is fed in parts."""
         self._used: set[ObjectRef] = set()
         """Objects that were merged since the last call of `forget_unused`."""
@@ -90,10 +96,8 @@ class Merger:
         """Compile a unit in slices before it is merged, unless it depends on other units."""
         if imported_elsewhere(unit):
             return
-        for row, before, _ in self._compiled.get(unit.ref, ()):
-            if (row is unit.row or row == unit.row) and not before:
-                return
-        yield from self._compile_anew(unit, {}, pieces)
+        if _known(self._compiled.get(unit.ref, ()), unit, {}) is None:
+            yield from self._compile_anew(unit, {}, pieces)
 
     def forget_unused(self) -> None:
         """Forget the objects that were not merged since the last call, unless they are few."""
@@ -112,9 +116,9 @@ class Merger:
             needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
         self._used.add(unit.ref)
         known = self._compiled.setdefault(unit.ref, [])
-        for row, before, compiled in known:
-            if (row is unit.row or row == unit.row) and before == needed:
-                return compiled
+        found = _known(known, unit, needed)
+        if found is not None:
+            return found
         return finish(self._compile_anew(unit, needed, Pieces()))
 
     def _compile_anew(
@@ -128,7 +132,7 @@ class Merger:
                 yield
         found = found._replace(claims=tuple(claims))
         known = self._compiled.setdefault(unit.ref, [])
-        known.append((unit.row, needed, found))
+        known.append(_Known(unit, needed, found))
         del known[:-COMPILATIONS]
         return found
 
@@ -147,6 +151,13 @@ class Merger:
             for router in compiled.routers
         )
         return compiled._replace(routers=routers)
+
+
+def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> Compiled | None:
+    """Return a compilation of the unit with these prefixes of other VRFs."""
+    found = (one.compiled for one in known if one.unit.row is unit.row and one.needed == needed)
+    equal = (one.compiled for one in known if is_same(one.unit, unit) and one.needed == needed)
+    return next(found, None) or next(equal, None)
 
 
 def _unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:

@@ -7,6 +7,7 @@ peer's fence; an instance never touches another.
 from __future__ import annotations
 
 import ipaddress
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -75,8 +76,8 @@ class Instance:
         self.restarting_peers: dict[Peer, EstablishedPeer] = {}
         """The peers without a session whose routes are kept as stale (RFC 4724)."""
         self.rejected_connections = RejectedConnections(config.name)
-        self._originating: Steps = iter(())
-        """The rest of the last change of the originated prefixes."""
+        self._originating: deque[Steps] = deque()
+        """The changes of the originated prefixes that are not complete, in their order."""
         self._departed: dict[Peer, EstablishedPeer] = {}
         """The last session of each peer, while its routes are being removed."""
         self._context = context
@@ -116,13 +117,17 @@ class Instance:
     def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Originate other prefixes than before; in slices where they are many."""
         if before != after:
-            self._finish_originating()
-            self._originating = self.outbound.originate(before, after)
-            self._work.add(self._originating)
+            self._originating.append(self.outbound.originate(before, after))
+            self._work.add(self._originate_rest())
 
-    def _finish_originating(self) -> None:
-        for _ in self._originating:
-            pass
+    def _originate_rest(self) -> Steps:
+        while self._originating:
+            first = self._originating[0]
+            try:
+                yield from first
+            finally:
+                if self._originating and self._originating[0] is first:
+                    self._originating.popleft()
 
     def next_path_id(self) -> int:
         """Return a path identifier for another source of paths (RFC 7911)."""
@@ -274,7 +279,8 @@ class Instance:
 
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""
-        before._finish_originating()
+        for _ in before._originate_rest():
+            pass
         self.outbound.inherit(before.outbound)
         self.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections

@@ -17,7 +17,12 @@ from speaker.engine.export_rules import export_rules
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
-from speaker.engine.sliced_work import FAILOVER_UNITS, STEP_ROUTES, Steps
+from speaker.engine.sliced_work import (
+    FAILOVER_UNITS,
+    LOOKUPS_PER_UNIT,
+    STEP_ROUTES,
+    Steps,
+)
 from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family, prefix_to_text
 from speaker.peer.engine_context import EngineContext
@@ -99,16 +104,21 @@ class OutboundUpdates:
 
     def originate(self, before: Sequence[str], after: Sequence[str]) -> Steps:
         """Originate other prefixes in the Loc-RIB than before, in steps; only differences change."""
-        had, has = set(before), set(after)
-        for texts, attributes in ((had - has, None), (has - had, RouteAttributes())):
-            rest = iter(sorted(texts))
+        had = set(before)
+        yield len(before) // LOOKUPS_PER_UNIT
+        has = set(after)
+        yield len(after) // LOOKUPS_PER_UNIT
+        for texts, others, attributes in ((before, has, None), (after, had, RouteAttributes())):
+            rest = iter(texts)
             while some := list(islice(rest, STEP_ROUTES)):
                 changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-                for text in some:
+                changed = [text for text in some if text not in others]
+                for text in changed:
                     family, nlri = originated_prefix(text)
                     changes.setdefault(family, {})[nlri] = attributes
-                self.update_routes(None, changes)
-                yield FAILOVER_UNITS * len(some)
+                if changes:
+                    self.update_routes(None, changes)
+                yield FAILOVER_UNITS * len(changed) + len(some) // LOOKUPS_PER_UNIT
 
     def remove_route_set(self, route_set: str) -> None:
         """Withdraw all routes of a route set and remove it."""

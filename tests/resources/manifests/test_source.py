@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from resources.manifests import ManifestsSource, UnreadablePathError, load
+from resources.manifests import source as module
 from resources.manifests.files import scan
 from resources.manifests.last_valid import decode, encode
+from resources.manifests.load import read_file
 from resources.manifests.notifications import Change, Notifications
 from resources.manifests.settling import QUIET_SECONDS
+from resources.manifests.source import LARGE_FILE
 from resources.meta import Resource
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from resources.state_file import StateFileError
@@ -580,3 +585,32 @@ def test_a_request_finds_what_the_kernel_does_not_report(
             await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(watch())
+
+
+def test_a_large_file_is_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[bool] = []
+
+    def read(path: str, size: int, parse: Any) -> Any:  # noqa: ANN401
+        threads.append(threading.current_thread() is not threading.main_thread())
+        return read_file(path, size, parse)
+
+    monkeypatch.setattr(module, "read_file", read)
+    file = tmp_path / "a.yaml"
+    file.write_text(node("n1", "old"))
+    source = ManifestsSource([tmp_path], KINDS)
+    found = MessageCounts(source)
+
+    async def watch() -> None:
+        running = asyncio.create_task(source.run())
+        try:
+            await until(lambda: found.labels == {"n1": "old"})
+            file.write_text("#" * LARGE_FILE + "\n" + node("n1", "new"))
+            await until(lambda: found.labels == {"n1": "new"})
+            file.write_text(node("n1", "small"))
+            await until(lambda: found.labels == {"n1": "small"})
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(watch())
+    assert threads == [False, True, False]
