@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.antrea.effective import choose
-from reconcilers.antrea.node import ROUTER_ID_ANNOTATION, node_facts, router_id
+from reconcilers.antrea.node_facts import ROUTER_ID_ANNOTATION, node_facts, router_id
 from reconcilers.antrea.passwords import SECRET, Passwords
 from reconcilers.antrea.route_sets import RouteSet, route_sets
 from reconcilers.dialect import NodeIntent

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from reconcilers.antrea import addresses, compile_node, views
-from reconcilers.antrea.addresses import Candidate
+from reconcilers.antrea import candidates, compile_node, views
+from reconcilers.antrea.candidates import Candidate
 from reconcilers.antrea.command import COMMAND
 from reconcilers.antrea.convert import CONVERTERS, DRAFT_CONVERTERS
 from reconcilers.antrea.effective import choose
 from reconcilers.antrea.explain import explain
-from reconcilers.antrea.node import NodeFacts, node_facts, router_id
+from reconcilers.antrea.node_facts import NodeFacts, node_facts, router_id
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
 from reconcilers.antrea.passwords import SECRET
 from reconcilers.antrea.route_sets import RouteSet
-from reconcilers.antrea.sources import EgressSource, PodCidrSource, ServiceSource
+from reconcilers.antrea.route_sources import EgressSource, PodCidrSource, ServiceSource
 from reconcilers.dialect import (
     ClusterAddresses,
     ClusterContext,
@@ -135,20 +135,20 @@ class AntreaDialect(Dialect):
             if one.family is None or one.family in facts.transport:
                 yield one
             else:
-                yield one._replace(withheld=addresses.family_not_enabled(one.family))
+                yield one._replace(withheld=candidates.family_not_enabled(one.family))
 
     def _candidates(
         self, snapshot: Snapshot, node: str, facts: NodeFacts, target: Target | None
     ) -> Iterator[Candidate]:
         t, ready = self.tables, self._of_node.ready_endpoints
-        yield from addresses.of_node(ObjectRef(NODE.name, "", node), facts)
+        yield from candidates.of_node(ObjectRef(NODE.name, "", node), facts)
         for egress in t.of(EGRESS).all(snapshot):
-            yield from addresses.of_egress(egress, node, enabled=self._of_node.egress)
+            yield from candidates.of_egress(egress, node, enabled=self._of_node.egress)
         for service in t.services.all(snapshot):
             ref = ObjectRef(SERVICE.name, *service.key)
             if target is None or target.prefix is not None or target.names(ref):
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-                yield from addresses.of_service(service, slices, node, ready_only=ready)
+                yield from candidates.of_service(service, slices, node, ready_only=ready)
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a candidate at a peer."""

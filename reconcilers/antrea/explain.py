@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.antrea.addresses import Candidate, Reason, reject
+from reconcilers.antrea.candidates import Candidate, Reason, reject
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.dialect import explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.cilium.members import addresses_of
+from reconcilers.cilium.node_facts import addresses_of
 from reconcilers.dialect import ClusterAddresses
 from resources.cilium.kinds import (
     CILIUM_NODE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reconcilers.cilium.cfp_draft import convert_draft
-from reconcilers.cilium.members import merged_nodes
+from reconcilers.cilium.node_facts import merged_nodes
 from reconcilers.cilium.v1.translate import ClusterView, as_object, translate
 from reconcilers.dialect import Converter, DraftConverter
 from reconcilers.model import Problem

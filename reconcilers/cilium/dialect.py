@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from reconcilers.cilium import host_needs, pod_ip_pools, report
 from reconcilers.cilium.cluster_addresses import cluster_addresses
-from reconcilers.cilium.configuration import NodeConfiguration
+from reconcilers.cilium.compile_node import NodeConfiguration
 from reconcilers.cilium.convert import CFP_DRAFT, PEERING_POLICIES
-from reconcilers.cilium.members import known_node
+from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.route_sets import RouteSet
-from reconcilers.cilium.services import ServiceOptions, service_addresses
-from reconcilers.cilium.sources import (
+from reconcilers.cilium.route_sources import (
     InterfaceSource,
     PodCidrSource,
     PodIpPoolSource,
     ServiceSource,
 )
+from reconcilers.cilium.services import ServiceOptions, service_addresses
 from reconcilers.dialect import (
     ClusterAddresses,
     ClusterContext,
@@ -52,7 +52,7 @@ from statedb import Snapshot, Table
 
 if TYPE_CHECKING:
     from reconcilers.cilium.candidates import Candidate
-    from reconcilers.cilium.cluster import ClusterConfiguration
+    from reconcilers.cilium.operate import ClusterConfiguration
 
 _TRANSLATED: Final = (cilium.PEERING_POLICY, cilium.ADVERTISEMENT, cilium.LOAD_BALANCER_IP_POOL)
 """What the operator reads as well where it translates v1's policies."""
@@ -138,7 +138,7 @@ class CiliumDialect(Dialect):
     @functools.cached_property
     def _cluster(self) -> ClusterConfiguration:
         """The operator's part; an agent on an API server has none, and does not import it."""
-        from reconcilers.cilium.cluster import ClusterConfiguration
+        from reconcilers.cilium.operate import ClusterConfiguration
 
         return ClusterConfiguration(self.tables, self.options)
 

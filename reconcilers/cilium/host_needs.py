@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcilers.cilium import interfaces
 from reconcilers.cilium.default_router_id import router_id_of
-from reconcilers.cilium.members import known_node
+from reconcilers.cilium.node_facts import known_node
 from resources.cilium.kinds import (
     ADVERTISEMENT,
     CLUSTER_CONFIG,

@@ -152,7 +152,7 @@ def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> Non
     assert below(found, "resources.manifests", "asyncinotify", *OF_OPERATOR_CELLS) == []
     assert below(found, "reconcilers.operator") == []
     # The parts of the operator and of `waggle explain` in a dialect that is on.
-    assert below(found, "reconcilers.cilium.cluster", "reconcilers.cilium.explain") == []
+    assert below(found, "reconcilers.cilium.operate", "reconcilers.cilium.explain") == []
 
 
 @pytest.mark.program

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 FULL: Final = 100
 """What hypothesis does by itself, and a share is measured against."""
@@ -20,11 +20,13 @@ LEAST: Final = 2
 def register_profiles() -> None:
     """Register ``quick`` with hypothesis, before its plugin looks for the selected profile.
 
-    No example has a deadline: on a busy machine it would be a test of the machine.
+    No example has a deadline, and slow ones are no failure: on a busy machine that would be a test of
+    the machine.
     """
-    settings.register_profile("whole", deadline=None)
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("whole", deadline=None, suppress_health_check=slow)
     settings.load_profile("whole")
-    settings.register_profile("quick", max_examples=30, deadline=None)
+    settings.register_profile("quick", settings.get_profile("whole"), max_examples=30)
 
 
 def examples(count: int) -> int:

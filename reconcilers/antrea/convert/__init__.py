@@ -1,7 +1,7 @@
 """Conversions of drafts of BGPPolicy, and of BGPPolicy itself to Cilium's API.
 
-`draft` reads a draft of any form, and `shipped` a BGPPolicy, to `description.Description`; `to_shipped`
-and `to_cilium` write it. A field that the result has no equivalent of is a note.
+`draft` reads a draft of any form, `bgppolicy` reads and writes BGPPolicies, `to_cilium` writes Cilium's
+objects; between them is a `bgppolicy.Description`. A field without an equivalent is a note.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from reconcilers.antrea.convert.description import Description, Notes
+from reconcilers.antrea.convert.bgppolicy import Description, Notes, read_policy, to_bgppolicy
 from reconcilers.antrea.convert.draft import is_draft, read_draft
-from reconcilers.antrea.convert.shipped import read_policy
 from reconcilers.antrea.convert.to_cilium import to_cilium
-from reconcilers.antrea.convert.to_shipped import to_shipped
 from reconcilers.dialect import Converter, DraftConverter
 from reconcilers.model import Problem
 from resources.antrea.kinds import BGP_POLICY
@@ -45,7 +43,7 @@ def _policies(rows: Mapping[str, Sequence[Any]]) -> tuple[JsonObjects, list[Prob
 CONVERTERS: Final = (Converter((BGP_POLICY,), _policies, CILIUM),)
 """From BGPPolicy to Cilium's objects of v2."""
 DRAFT_CONVERTERS: Final = (
-    DraftConverter(NAMES, _of_draft(to_shipped)),
+    DraftConverter(NAMES, _of_draft(to_bgppolicy)),
     DraftConverter(NAMES, _of_draft(to_cilium), CILIUM),
 )
 """From drafts to BGPPolicy, and to Cilium's objects of v2."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from reconcilers.antrea.convert.description import (
+from reconcilers.antrea.convert.bgppolicy import (
     IP_TYPES,
     Description,
     Neighbor,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
-from reconcilers.antrea.convert.description import Description, Neighbor, Notes, Process, Services
+from reconcilers.antrea.convert.bgppolicy import Description, Neighbor, Notes, Process, Services
 
 API_VERSION: Final = "cilium.io/v2"
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"

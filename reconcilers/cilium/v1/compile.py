@@ -14,7 +14,7 @@ import msgspec
 
 from reconcilers.cilium import sessions
 from reconcilers.cilium.default_router_id import router_id_of
-from reconcilers.cilium.node import CompiledNode
+from reconcilers.cilium.instances import CompiledNode
 from reconcilers.cilium.route_sets import (
     AdvertisementEntry,
     RouteSet,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from reconcilers.cilium import node as v2
+from reconcilers.cilium import instances as v2
 from reconcilers.cilium import node_configs
-from reconcilers.cilium.members import addresses_of, known_nodes, preferring
+from reconcilers.cilium.node_facts import addresses_of, known_nodes, preferring
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.cilium.v1 import compile as v1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from reconcilers.antrea.node import NodeFacts
+from reconcilers.antrea.node_facts import NodeFacts
 from reconcilers.antrea.route_sets import (
     CLUSTER_IP,
     EGRESS_IP,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from reconcilers.cilium import interfaces, pod_cidrs, pod_ip_pools, services
-from reconcilers.cilium.members import known_node
+from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext
 from reconcilers.dialect import ServiceSource as Services

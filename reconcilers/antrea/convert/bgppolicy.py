@@ -1,26 +1,129 @@
-"""Writes a BGPPolicy, and the annotation of Nodes with a router ID. Pure."""
+"""The content of a draft or a BGPPolicy in one form, and BGPPolicies: read, and written. Pure.
+
+A field without an equivalent in what is written is a note.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
-from reconcilers.antrea.convert.description import (
-    IP_TYPES,
-    Description,
-    Neighbor,
-    Notes,
-    Process,
-)
 from reconcilers.antrea.effective import FLAG
-from reconcilers.antrea.node import ROUTER_ID_ANNOTATION
+from reconcilers.antrea.node_facts import ROUTER_ID_ANNOTATION
 from reconcilers.antrea.passwords import SECRET
-from resources.antrea.bgppolicy import MAX_RELEASED_ASN
+from reconcilers.model import ObjectRef, Problem
+from resources.antrea import BGPPolicy
+from resources.antrea.bgppolicy import MAX_RELEASED_ASN, BGPPeer
+from resources.antrea.kinds import BGP_POLICY
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+IP_TYPES: Final = ("ClusterIP", "ExternalIP", "LoadBalancerIP")
+"""In the order in which they are written."""
 
 
-def to_shipped(given: Description, notes: Notes) -> list[dict[str, Any]]:
+class Services(msgspec.Struct, frozen=True):
+    """Addresses of Services; None selects all."""
+
+    ip_types: tuple[str, ...]
+    service_selector: dict[str, Any] | None = None
+    namespace_selector: dict[str, Any] | None = None
+    path: str = ""
+    """Where it is in the object, for notes."""
+
+
+class Neighbor(msgspec.Struct, frozen=True):
+    """One peer; None is the default."""
+
+    address: str
+    asn: int
+    path: str
+    port: int | None = None
+    ttl: int | None = None
+    restart_time: int | None = None
+    """0: graceful restart is off."""
+    hold_time: int | None = None
+    keepalive_time: int | None = None
+    connect_retry_time: int | None = None
+    secret: str | None = None
+
+
+class Process(msgspec.Struct, frozen=True):
+    """One BGP process."""
+
+    path: str
+    local_asn: int
+    listen_port: int | None = None
+    router_id: str | None = None
+    confederation: dict[str, Any] | None = None
+    services: tuple[Services, ...] = ()
+    pod: bool = False
+    egress: bool = False
+    neighbors: tuple[Neighbor, ...] = ()
+
+
+class Description(msgspec.Struct, frozen=True):
+    """One policy."""
+
+    name: str
+    node_selector: dict[str, Any]
+    processes: tuple[Process, ...]
+    metadata: dict[str, dict[str, str]] = {}
+    """Labels and annotations, where there are any."""
+
+
+class Notes:
+    """The notes of a conversion."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def add(self, name: str, field: str, message: str) -> None:
+        """Add a note on a field of a policy."""
+        ref = ObjectRef(BGP_POLICY.name, "", name)
+        self.problems.append(Problem((ref,), field, message, category="unsupported"))
+
+
+def read_policy(row: BGPPolicy) -> Description:
+    """Return the content of a policy."""
+    spec, wanted = row.spec, row.spec.advertisements
+    types = wanted.service.ip_types if wanted.service is not None else ()
+    path = "spec.advertisements.service"
+    process = Process(
+        "spec",
+        spec.local_asn,
+        spec.listen_port,
+        None,
+        None if spec.confederation is None else msgspec.to_builtins(spec.confederation),
+        (Services(types, path=path),) if types else (),
+        wanted.pod is not None,
+        wanted.egress is not None,
+        tuple(_neighbor(peer, f"spec.bgpPeers[{i}]") for i, peer in enumerate(spec.bgp_peers)),
+    )
+    selector = msgspec.to_builtins(spec.node_selector)
+    metadata = {"labels": row.metadata.labels, "annotations": row.metadata.annotations}
+    described = {key: dict(texts) for key, texts in metadata.items() if texts}
+    return Description(row.metadata.name, selector, (process,), described)
+
+
+def _neighbor(peer: BGPPeer, path: str) -> Neighbor:
+    restarts = peer.graceful_restart_enabled is not False
+    return Neighbor(
+        peer.address,
+        peer.asn,
+        path,
+        peer.port,
+        peer.multihop_ttl,
+        peer.graceful_restart_time_seconds if restarts else 0,
+        peer.hold_time_seconds,
+        peer.keepalive_interval_seconds,
+        peer.connect_retry_seconds,
+        SECRET,
+    )
+
+
+def to_bgppolicy(given: Description, notes: Notes) -> list[dict[str, Any]]:
     """Return the policy, after the Node that gets an annotation."""
     name, process = given.name, given.processes[0] if given.processes else None
     if process is None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from reconcilers.cilium import node_configs, router_ids
-from reconcilers.cilium.members import known_nodes
+from reconcilers.cilium.node_facts import known_nodes
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.translation import translation

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.cilium.default_router_id import router_id_of
-from reconcilers.cilium.members import merged_nodes, preferring
+from reconcilers.cilium.node_facts import merged_nodes, preferring
 from reconcilers.node_addresses import next_hops_of
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.meta import ObjectMeta

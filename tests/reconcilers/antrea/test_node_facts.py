@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.antrea.dialect import AntreaDialect
-from reconcilers.antrea.node import hashed_router_id
+from reconcilers.antrea.node_facts import hashed_router_id
 from reconcilers.antrea.options import AntreaOperatorOptions
 from reconcilers.operator import Planner
 from tests.reconcilers.antrea.build import (

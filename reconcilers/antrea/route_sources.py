@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from reconcilers.antrea import addresses
-from reconcilers.antrea.node import node_facts
+from reconcilers.antrea import candidates
+from reconcilers.antrea.node_facts import node_facts
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.dialect import Contributed, NodeContext, RowSource
 from reconcilers.dialect import ServiceSource as Services
@@ -33,8 +33,8 @@ class ServiceSource(Services):
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
         """Yield the addresses of one Service."""
-        found = addresses.of_service(service, slices, context.node, ready_only=self._ready_only)
-        yield from addresses.contributions(found, rules)
+        found = candidates.of_service(service, slices, context.node, ready_only=self._ready_only)
+        yield from candidates.contributions(found, rules)
 
 
 class EgressSource(RowSource[Egress]):
@@ -49,8 +49,8 @@ class EgressSource(RowSource[Egress]):
         """Yield the address of one Egress, if it is assigned to the node."""
         row = self._table.get(snapshot, key)
         if row is not None:
-            found = addresses.of_egress(row, context.node, enabled=True)
-            yield from addresses.contributions(found, rules)
+            found = candidates.of_egress(row, context.node, enabled=True)
+            yield from candidates.contributions(found, rules)
 
 
 class PodCidrSource:
@@ -84,5 +84,5 @@ class PodCidrSource:
         """Yield the pod CIDRs; other nodes contribute nothing."""
         node = self._nodes.get(snapshot, ("", context.node)) if key == context.node else None
         if node is not None:
-            found = addresses.of_node(self.object(context, key), node_facts(node))
-            yield from addresses.contributions(found, rules)
+            found = candidates.of_node(self.object(context, key), node_facts(node))
+            yield from candidates.contributions(found, rules)
