@@ -41,6 +41,7 @@ class TelemetryOptions(Options, frozen=True):
     ] = None
     interval_seconds: Annotated[
         float,
+        msgspec.Meta(gt=0.0),
         setting("longest time that a span waits to be sent", flag="--otlp-interval-seconds"),
     ] = 1.0
 

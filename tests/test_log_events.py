@@ -12,7 +12,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("cells", "cmd", "reconcilers", "resources", "speaker", "statedb")
 PAGE = ROOT / "docs" / "log-events.md"
-ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]+) \|", re.MULTILINE)
+ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]+) \| ([^|]*) \|", re.MULTILINE)
+
+LOGGER = re.compile(r"(?:get_logger\(|getLogger\(|LogLines\(\s*|logger=)\"([^\"]+)\"")
+"""A logger in the code."""
 
 
 class Event(NamedTuple):
@@ -21,6 +24,8 @@ class Event(NamedTuple):
     name: str
     level: str
     message: str
+    values: frozenset[str] | None = None
+    """The keys that the call names; None where they are computed."""
 
 
 def _texts(node: ast.expr | None) -> list[str]:
@@ -68,12 +73,18 @@ def _of_call(call: ast.Call) -> Iterator[Event]:
             names, messages = _texts(keyword.value), _texts(call.args[0]) if call.args else []
             for i, name in enumerate(names):
                 one = messages[i : i + 1] if len(messages) == len(names) else messages
-                yield Event(name, called, ", or ".join(one))
+                yield Event(name, called, ", or ".join(one), _values(call))
+
+
+def _values(call: ast.Call) -> frozenset[str] | None:
+    keys = {keyword.arg for keyword in call.keywords}
+    named = frozenset(key for key in keys if key is not None)
+    return named - {"event_name", "exc_info"} if None not in keys else None
 
 
 def test_every_event_is_listed_with_its_level_and_message() -> None:
     listed = {
-        name: (level, message.strip()) for name, level, message in ROW.findall(PAGE.read_text())
+        name: (level, message.strip()) for name, level, message, _ in ROW.findall(PAGE.read_text())
     }
     found = {event.name: event for event in events()}
     assert len(found) > 70
@@ -82,6 +93,29 @@ def test_every_event_is_listed_with_its_level_and_message() -> None:
         level, message = listed[event.name]
         if event.message:
             assert (level, message) == (event.level, event.message), event.name
+
+
+def test_the_values_of_an_event_are_those_of_all_its_calls() -> None:
+    listed = {
+        name: set(re.findall(r"`([^`]+)`", values))
+        for name, _, _, values in ROW.findall(PAGE.read_text())
+    }
+    found: dict[str, set[str]] = {}
+    for event in events():
+        if event.values is not None:
+            found.setdefault(event.name, set()).update(event.values)
+    assert len(found) > 60
+    assert {name: listed[name] for name in found} == found
+
+
+def test_the_loggers_are_listed() -> None:
+    page = PAGE.read_text()
+    listed = re.findall(r"`([\w.]+)`", page.partition("`logger` is one of")[2].partition(".\n")[0])
+    names = set[str]()
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            names.update(LOGGER.findall(path.read_text()))
+    assert sorted(listed) == sorted(names)
 
 
 def test_a_page_names_no_event_that_there_is_not() -> None:

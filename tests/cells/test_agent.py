@@ -74,6 +74,75 @@ def test_the_graph_for_graphviz_has_an_arrow_for_every_need() -> None:
             assert f'"{view.name}" -> "{need.cell}" [label=' in graph
 
 
+AT_FIRST = """
+    logging, telemetry, job metrics.loop-lag, http, speaker, job speaker.sessions,
+    job frrk8s.log-level, state-directory,
+    claims, job claims.write-claims, frrk8s-state, job claims.write-frrk8s-state,
+    metallb-state, job claims.write-metallb-state, job intent.rounds
+"""
+OF_MANIFESTS = """
+    manifests-last-valid, job manifests.write-last-valid, manifests, job manifests.watch
+"""
+OF_AN_API_SERVER = """
+    kubernetes, job kubernetes.watch, job kubernetes.log, job kubernetes.secrets,
+    snapshot, job snapshot.resume, job snapshot.write
+"""
+WITH_EITHER = """
+    job host.netlink, job host.gateways,
+    session-addresses, job apply.write-session-addresses, job apply.session-addresses,
+    learned-limits, job apply.write-learned-limits, job apply.learned-limits,
+    job apply.rounds, job apply.verification, job apply.session-readings, job apply.peer-limits,
+    job readiness.configuration, job readiness.gate, job status.rounds
+"""
+REPORTS = """
+    job report.cluster-size, job report.status, job report.occurrences, job report.events,
+    job report.objects, job report.object-writes
+"""
+"""Parts of the program in the order of their start. Lines of the log, the metric
+waggle_task_restarts_total and /healthz?verbose have these names."""
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (
+            {"--manifests": ["/nonexistent"]},
+            (AT_FIRST, OF_MANIFESTS, WITH_EITHER, "api"),
+        ),
+        (
+            {
+                "--kubeconfig": "/nonexistent/kubeconfig",
+                "--snapshot-file": "/nonexistent/snapshot",
+            },
+            (AT_FIRST, OF_AN_API_SERVER, WITH_EITHER, REPORTS, "api"),
+        ),
+    ],
+    ids=["manifests", "API server"],
+)
+def test_the_parts_start_in_this_order(flags: dict[str, Any], expected: tuple[str, ...]) -> None:
+    common = {
+        "--http-address": "0",
+        "--otlp-endpoint": "http://127.0.0.1:4318",
+        "--api-socket": "/nonexistent/agent.sock",
+        "--state-directory": "/nonexistent/state",
+        "--node-name": NODE,
+        "enable_cell": ["antrea,frrk8s,metallb"],
+    }
+    hive = Hive(CELLS, load(CELLS, flags=common | flags))
+    names = [name.strip() for part in expected for name in part.split(",")]
+    assert list(hive.lifecycle.names) == names
+
+
+def test_the_gates_of_readiness_say_what_they_wait_for() -> None:
+    hive = Hive(CELLS, load(CELLS, flags={"--manifests": ["/nonexistent"]}))
+    assert hive.readiness.waiting() == {
+        "sources": "the first reading of all sources",
+        "first-pass": "the first complete apply round",
+        "configuration": "the first reading of the configuration",
+        "peers": "the initial table of every peer",
+    }
+
+
 def test_a_wrong_endpoint_is_found_while_building() -> None:
     settings = load(CELLS, flags=EVERYTHING | {"--otlp-endpoint": "localhost"})
     with pytest.raises(HiveError, match="--otlp-endpoint: is not an http"):

@@ -1,6 +1,6 @@
 """Small changes of a module's text, each of which its tests should notice: one operand, one argument.
 
-Annotations, docstrings and texts with spaces (messages, help) stay as they are.
+Annotations, type variables, docstrings and texts with spaces (messages, help) stay as they are.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _COMPUTED: Final = {
     ast.BitOr: ("|", "&"),
     ast.BitAnd: ("&", "|"),
 }
+_TYPES: Final = frozenset({"TypeVar", "ParamSpec", "NewType"})
+"""Functions for type checkers alone."""
 
 
 class Change(NamedTuple):
@@ -184,7 +186,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that run: no annotations, docstrings, imports, parts of formatted texts."""
+    """Yield the nodes that run: no annotations, type variables, docstrings, imports, parts of texts."""
     yield node
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns"):
@@ -196,5 +198,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
             if isinstance(child, ast.Import | ast.ImportFrom):
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+                continue
+            if isinstance(child, ast.Call) and ast.unparse(child.func) in _TYPES:
                 continue
             yield from _executed(child)

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 ACTIONS = (
     Column("SEQ", right=True),
     Column("TIME", right=True),
-    Column("INPUT", minor=3, beneath=True),
+    Column("INPUT", minor=2, beneath=True),
     Column("PEER"),
     Column("ACTION"),
     Column("DETAIL", minor=1, beneath=True),

@@ -1,0 +1,97 @@
+"""The help of each command, as tests/cmd/help has it: one line for each argument.
+
+Written by ``python -m tests.cmd.help_pages`` after a change of a flag, so that the change is read in
+the words of the user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+import waggle_agent.__main__
+import waggle_operator.__main__
+from waggle.__main__ import COMMANDS
+from waggle.__main__ import main as waggle
+
+PAGES = Path(__file__).parent / "help"
+ACTIONS = (
+    *("check", "announce", "withdraw", "reset", "shutdown", "enable", "refresh"),
+    *("peers", "collectors", "routes"),
+)
+"""Of ``waggle router``."""
+PAGE_NAMES = (
+    *("waggle", *(f"waggle {command}" for command in COMMANDS)),
+    *(f"waggle router {action}" for action in ACTIONS),
+    *("waggle antrea", "waggle-agent", "waggle-operator"),
+)
+MAINS: dict[str, Callable[[Sequence[str]], int]] = {
+    "waggle": waggle,
+    "waggle-agent": waggle_agent.__main__.main,
+    "waggle-operator": waggle_operator.__main__.main,
+}
+
+
+def page(name: str) -> str:
+    """Return the help of a command: a line for each paragraph, argument and exit status.
+
+    The usage is left out, which argparse makes of the arguments; so is their layout.
+    """
+    program, *words = name.split()
+    written = io.StringIO()
+    # One width and one user, as some defaults are of the user.
+    with (
+        patch.dict(os.environ, {"COLUMNS": "80"}),
+        patch("os.geteuid", lambda: 0),
+        contextlib.redirect_stdout(written),
+        contextlib.suppress(SystemExit),
+    ):
+        os.environ.pop("WAGGLE_API_SOCKET", None)
+        MAINS[program]([*words, "--help"])
+    usage, _, text = written.getvalue().partition("\n\n")
+    assert usage.startswith(f"usage: {name} ")
+    return "".join(f"{line}\n" for line in _joined(text))
+
+
+def file_of(name: str) -> Path:
+    """Return the file with the help of a command."""
+    return PAGES / f"{name.replace(' ', '-')}.txt"
+
+
+def _joined(text: str) -> Iterator[str]:
+    """Yield the lines, each with those that continue it, and a short flag without its value."""
+    line = ""
+    for part in text.splitlines():
+        is_continued = part.startswith(" " * 7) or (line and part[:1].strip() and line[:1].strip())
+        if is_continued and line:
+            line = f"{line} {part.strip()}"
+            continue
+        yield from [_without_layout(line)] if line else []
+        line = part
+        if not part:
+            yield ""
+    yield from [_without_layout(line)] if line else []
+
+
+def _without_layout(line: str) -> str:
+    """Return the line with one indentation, and a flag's value behind its long form alone."""
+    text = re.sub(r"^(-\w) .*?, --", r"\1, --", re.sub(" {2,}", " ", line.strip()))
+    return f"  {text}" if line.startswith(" ") else text
+
+
+def main() -> int:
+    """Write the pages; returns the exit status."""
+    PAGES.mkdir(exist_ok=True)
+    for name in PAGE_NAMES:
+        file_of(name).write_text(page(name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

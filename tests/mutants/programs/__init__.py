@@ -1,0 +1,1 @@
+"""On the path of programs that a recorded run starts (`tests.mutants.reach`)."""
