@@ -44,7 +44,7 @@ client.connect(sys.argv[1])
 client.sendall(sys.argv[2].encode())
 size = 0
 tail = b""
-while not tail.endswith((b"]}\\n", b"0\\r\\n\\r\\n")):
+while not tail.endswith(b"0\\r\\n\\r\\n"):
     data = client.recv(1 << 16)
     if not data:
         sys.exit(1)
@@ -54,7 +54,7 @@ print(size)
 """
 """Reads one answer to its end, and discards it; it gives way to the measuring client, on whose core it
 runs: the time until that one is awake is none of the program's."""
-QUESTIONS = ("received", "available", "advertised", "explain")
+TABLES = ("received", "available", "advertised")
 
 
 class Feeder:
@@ -150,15 +150,8 @@ def agent(directory: Path, port: int, core: set[int]) -> Iterator[Program]:
         program.stop()
 
 
-def router_request(question: str) -> str:
-    """Return a request to the router for a table, or for its sessions."""
-    if question == "small":
-        return '{"op": "collectors"}\n'
-    return json.dumps({"op": "routes", "table": question}) + "\n"
-
-
-def agent_request(question: str) -> str:
-    """Return a request to the agent for a table, explanations, or the smallest answer."""
+def http_request(question: str) -> str:
+    """Return a request for a table, explanations, or the smallest answer."""
     path = f"/v1/routes?table={question}"
     if question == "small":
         path = "/v1/peers?refused=at-once"  # answers are read in turn; a refusal waits for none
@@ -203,7 +196,7 @@ def received(path: Path, request: str) -> int:
 
 
 def measure(
-    program: Program, request: Callable[[str], str], routes: int, clients: int, cores: set[int]
+    program: Program, questions: Sequence[str], routes: int, clients: int, cores: set[int]
 ) -> bool:
     """Measure and print; return whether every delay was within the goal."""
     os.sched_setaffinity(0, cores)
@@ -215,15 +208,13 @@ def measure(
             raise RuntimeError("the table has not arrived")
         time.sleep(1)
         if program.socket.exists():
-            size = received(program.socket, request("received"))
-    small = request("small")
+            size = received(program.socket, http_request("received"))
+    small = http_request("small")
     end = time.monotonic() + IDLE_SECONDS
     _print("idle", *delays(program, small, lambda: time.monotonic() > end), "")
     good = True
-    for question in QUESTIONS:
-        if question == "explain" and request is router_request:
-            continue
-        command = [sys.executable, "-c", READER, str(program.socket), request(question)]
+    for question in questions:
+        command = [sys.executable, "-c", READER, str(program.socket), http_request(question)]
         began = time.monotonic()
         readers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(clients)]
         elapsed, busy = delays(program, small, partial(_ended, readers))
@@ -252,7 +243,7 @@ def main() -> int:
     cores = sorted(os.sched_getaffinity(0))
     core, others = {cores[0]}, set(cores[1:]) or {cores[0]}
     good = True
-    for start, request in ((router, router_request), (agent, agent_request)):
+    for start, questions in ((router, TABLES), (agent, (*TABLES, "explain"))):
         with tempfile.TemporaryDirectory() as name:
             print(
                 f"{start.__name__}: {args.routes} routes, {args.clients} clients at once; ms of a"
@@ -260,7 +251,7 @@ def main() -> int:
             print(f"{'':12} {'CPU: max':>9} {'median':>8} {'wait: max':>9}   small request")
             feeder = Feeder(args.routes)
             with start(Path(name), feeder.port, core) as program:
-                good = measure(program, request, args.routes, args.clients, others) and good
+                good = measure(program, questions, args.routes, args.clients, others) and good
     print(f"goal {GOAL_MS:g} ms: {'met' if good else 'MISSED'}")
     return 0 if good else 1
 

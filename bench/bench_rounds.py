@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import frrk8s_workload as workload
-from bench.bench_questions import agent_request, cpu_clock
+from bench.bench_questions import cpu_clock, http_request
 from bench.sink import KEEPALIVE, MARKER
 
 GOAL_MS: Final = 50.0
@@ -113,7 +113,7 @@ def delays(process: int, path: Path, until: Callable[[], bool]) -> tuple[float, 
     """Return the longest wait of small requests, and the most CPU time of the agent in one (ms)."""
     waited = busy = 0.0
     clock = cpu_clock(process)
-    request = agent_request("small").encode()
+    request = http_request("small").encode()
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(60)
         client.connect(str(path))

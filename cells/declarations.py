@@ -173,7 +173,7 @@ API = Cell(
     name="api",
     description="Answers the waggle command on a Unix socket.",
     options=ApiOptions,
-    wiring="cells.api.cell",
+    wiring="cells.serve.cell",
 )
 
 OPERATOR = Cell(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from waggle.router.api import items
+from cells.serve.items import INTERNAL
+from speaker.api import CollectorStatus, PeerStatus
+from waggle.router.api import RouterApi
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("cells", "cmd", "reconcilers", "resources", "speaker")
@@ -44,27 +46,35 @@ def test_every_path_of_the_local_api_is_listed_with_its_parameters() -> None:
             assert name in listed[path], f"{path}: {name}"
 
 
-class _Any:
-    """A value of any attribute."""
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        return [] if name == "families" else ""
+def test_every_path_of_the_router_is_listed_with_its_parameters() -> None:
+    listed = {
+        (method, path): set(re.findall(r"`([a-z]\w+)`", parameters.partition("(")[0] + parameters))
+        for method, path, parameters in re.findall(
+            r"^\| `(GET|POST) (/v1/[\w-]+)` \| [^|]+\| ([^|]*) ?\|$", page("router"), re.MULTILINE
+        )
+    }
+    absent: Any = None
+    api = RouterApi(absent)
+    resources = {("GET", resource.path): resource.parameters for resource in api.resources()}
+    actions = {
+        ("POST", action.path): tuple(f.encode_name for f in msgspec.structs.fields(action.body))
+        for action in api.actions()
+    }
+    assert listed.keys() == {**resources, **actions}.keys()
+    for key, names in {**resources, **actions}.items():
+        assert set(names) <= listed[key], key
 
 
 @pytest.mark.parametrize(
-    ("title", "make"),
-    [
-        ("peer", items.peer_object),
-        ("route", items.route_object),
-        ("collector", items.collector_object),
-    ],
+    ("kind", "status", "hidden"),
+    [("PeerList", PeerStatus, INTERNAL), ("CollectorList", CollectorStatus, frozenset())],
 )
-def test_every_member_of_an_answer_of_the_router_is_described(
-    title: str, make: Callable[[Any], dict[str, Any]]
+def test_every_field_of_a_status_is_described_as_a_member_of_its_items(
+    kind: str, status: type[msgspec.Struct], hidden: frozenset[str]
 ) -> None:
-    _, _, rest = page("router").partition(f"| member of a {title} | |\n")
-    rows = re.findall(r"^\| ([^|]+) \|", rest.partition("\n\n")[0], re.MULTILINE)
-    assert set(re.findall(r"`(\w+)`", "".join(rows))) == set(make(_Any()))
+    (row,) = re.findall(rf"^\| `{kind}` \| (.+) \|$", page("cli"), re.MULTILINE)
+    fields = {f.encode_name for f in msgspec.structs.fields(status) if f.name not in hidden}
+    assert fields <= set(re.findall(r"`(\w+)`", row))
 
 
 NOT_OURS = {

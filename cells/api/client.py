@@ -1,6 +1,7 @@
-"""Requests to a running agent over its Unix socket: an answer within a time-out, or a stream.
+"""Requests to a running agent or router over its Unix socket: an answer within a time-out, or a stream.
 
-Plain HTTP of the standard library, so that a question costs as little as the answer.
+Plain HTTP of the standard library, so that a question costs as little as the answer. ``program`` is
+what listens on the socket, for errors.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,28 +42,33 @@ def default_socket() -> Path:
     return Path(os.environ[SOCKET_ENV]) if os.environ.get(SOCKET_ENV) else default_path()
 
 
-def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]:
+def get(
+    path: Path, target: str, query: dict[str, str | None], program: str = "agent"
+) -> dict[str, Any]:
     """Return the agent's answer; raises `AgentError`. Unset query members are left out."""
-    with _request(path, "GET", _with_query(target, query)) as response:
-        return _answer(path, response)
+    with _request(path, "GET", _with_query(target, query), program) as response:
+        return _answer(path, response, program)
 
 
-def get_list(path: Path, target: str, query: dict[str, str | None]) -> StreamedList:
+def get_list(
+    path: Path, target: str, query: dict[str, str | None], program: str = "agent"
+) -> StreamedList:
     """Return the agent's answer, whose items are read as they arrive; raises `AgentError`.
 
     Reading the items raises it, too.
     """
-    found = StreamedList(_pieces(path, _with_query(target, query)), "items", _bad_answer(path))
-    if "apiVersion" not in found.head:
-        raise _bad_answer(path)
-    return found
+    broken = _bad_answer(path, program)
+    answer = StreamedList(_pieces(path, _with_query(target, query), program), "items", broken)
+    if "apiVersion" not in answer.head:
+        raise broken
+    return answer
 
 
-def _pieces(path: Path, target: str) -> Iterator[str]:
+def _pieces(path: Path, target: str, program: str) -> Iterator[str]:
     text = codecs.getincrementaldecoder("utf-8")("replace")
-    with _request(path, "GET", target) as response:
+    with _request(path, "GET", target, program) as response:
         if response.status >= 400:
-            yield json.dumps(_answer(path, response), separators=(",", ":"))
+            yield json.dumps(_answer(path, response, program), separators=(",", ":"))
             return
         while data := response.read1(READ_OCTETS):
             yield text.decode(data)
@@ -74,10 +80,13 @@ def get_plain(path: Path, target: str, query: dict[str, str | None]) -> tuple[in
         return response.status, response.read().decode()
 
 
-def post(path: Path, target: str) -> dict[str, Any]:
+def post(
+    path: Path, target: str, body: Mapping[str, Any] | None = None, program: str = "agent"
+) -> dict[str, Any]:
     """Request an action and return its result once it is done; raises `AgentError`."""
-    with _request(path, "POST", target, timeout=ACTION_TIMEOUT) as response:
-        return _answer(path, response)
+    content = None if body is None else json.dumps(body)
+    with _request(path, "POST", target, program, content, timeout=ACTION_TIMEOUT) as response:
+        return _answer(path, response, program)
 
 
 def stream(path: Path, target: str, query: dict[str, str | None]) -> Iterator[dict[str, Any]]:
@@ -101,12 +110,19 @@ def _with_query(target: str, query: dict[str, str | None]) -> str:
 
 @contextmanager
 def _request(
-    path: Path, method: str, target: str, *, timeout: float = TIMEOUT, endless: bool = False
+    path: Path,
+    method: str,
+    target: str,
+    program: str = "agent",
+    content: str | None = None,
+    *,
+    timeout: float = TIMEOUT,
+    endless: bool = False,
 ) -> Iterator[http.client.HTTPResponse]:
     """Send a request; between two lines of an ``endless`` answer any time may pass."""
     connection = _UnixConnection(path, timeout)
     try:
-        connection.request(method, target)
+        connection.request(method, target, content)
         sock = connection.sock
         response = connection.getresponse()
         if endless:
@@ -114,31 +130,34 @@ def _request(
         yield response
     except FileNotFoundError:
         raise AgentError(
-            "AgentNotRunning", f"no agent runs here: there is no socket {path} (see --socket)"
+            "AgentNotRunning", f"no {program} runs here: there is no socket {path} (see --socket)"
         ) from None
     except ConnectionRefusedError:
         raise AgentError(
-            "AgentNotRunning", f"no agent runs here: no process listens on {path} (see --socket)"
+            "AgentNotRunning",
+            f"no {program} runs here: no process listens on {path} (see --socket)",
         ) from None
     except PermissionError:
         raise AgentError(
-            "Forbidden", f"not allowed to open {path}: run as the agent's user"
+            "Forbidden", f"not allowed to open {path}: run as the {program}'s user"
         ) from None
     except (OSError, http.client.HTTPException) as error:
         raise AgentError(
-            "AgentUnreachable", f"the agent at {path} cannot be reached: {error}"
+            "AgentUnreachable", f"the {program} at {path} cannot be reached: {error}"
         ) from error
     finally:
         connection.close()
 
 
-def _answer(path: Path, response: http.client.HTTPResponse) -> dict[str, Any]:
+def _answer(
+    path: Path, response: http.client.HTTPResponse, program: str = "agent"
+) -> dict[str, Any]:
     try:
         answer = json.loads(response.read())
     except ValueError as error:
-        raise _bad_answer(path) from error
+        raise _bad_answer(path, program) from error
     if not isinstance(answer, dict) or "items" not in answer:
-        raise _bad_answer(path)
+        raise _bad_answer(path, program)
     if response.status >= 400:
         first = (answer.get("errors") or [{}])[0]
         if first.get("code") == "NotFound":
@@ -149,8 +168,9 @@ def _answer(path: Path, response: http.client.HTTPResponse) -> dict[str, Any]:
     return answer
 
 
-def _bad_answer(path: Path) -> AgentError:
-    return AgentError("BadAnswer", f"{path} does not answer like an agent")
+def _bad_answer(path: Path, program: str) -> AgentError:
+    like = "an agent" if program == "agent" else f"a {program}"
+    return AgentError("BadAnswer", f"{path} does not answer like {like}")
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 API_VERSION = "cli.waggle/v1"
-ESTABLISHED = "Established"
 
 T = TypeVar("T")
 
@@ -64,58 +63,18 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
 
 
 class FamilyCount(Item, frozen=True, kw_only=True):
-    """Routes of one family."""
+    """Routes of one family of a session."""
 
     family: str
     routes: int
+    accepted: int | None = None
+    """Those of them that entered the Loc-RIB; of received routes."""
     not_kept: int | None = None
     """Those of them that are only counted (``--keep-received``); absent without any."""
     left_out: int | None = None
     """Those beside them that are to be advertised and cannot be; absent without any."""
     reason: str | None = None
-    """Why some are left out."""
-
-
-class PeerItem(Item, frozen=True, kw_only=True):
-    """One session. Counts are there only while it is Established, ``reason`` only otherwise.
-
-    ``since_time`` is when it became Established; where it is not, when it last was, or when the peer
-    was configured.
-    """
-
-    node: str
-    instance: str
-    name: str
-    address: str | None = None
-    interface: str | None = None
-    local_asn: int | None = msgspec.field(name="localASN", default=None)
-    peer_asn: int | None = msgspec.field(name="peerASN", default=None)
-    peer_type: str | None = None
-    """``internal`` or ``external``, where that is configured in place of a number."""
-    state: str
-    since_time: datetime | None = None
-    families: list[str]
-    received: list[FamilyCount] | None = None
-    advertised: list[FamilyCount] | None = None
-    reason: str | None = None
-    peer_router_id: str | None = msgspec.field(name="peerRouterID", default=None)
-    hold_seconds: float | None = None
-    keepalive_seconds: float | None = None
-    retry_seconds: float | None = None
-    """Until the next attempt to connect."""
-    likely_cause: str | None = None
-    """What to check where the peer does not come up."""
-    messages_received: int | None = None
-    messages_sent: int | None = None
-    malformed_updates: int | None = None
-    """UPDATEs of this session that cost their routes only (RFC 7606); absent without any."""
-    malformed: str | None = None
-    """What was wrong with the last one that was logged."""
-    flaps: int | None = None
-    """How often the session has been lost after it was Established."""
-    last_error: str | None = None
-    authentication: str | None = None
-    graceful_restart_seconds: int | None = None
+    """Why some are left out, or why stale ones are kept."""
 
 
 class PartItem(Item, frozen=True, kw_only=True):
@@ -188,7 +147,8 @@ class StatusItem(Item, frozen=True, kw_only=True):
     degraded: list[PartItem] = []
     reporting: str
     """Whether the status is written anywhere."""
-    peers: list[PeerItem] = []
+    peers: list[dict[str, Any]] = []
+    """Sessions, as ``/v1/peers`` has them: the fields of `speaker.api.PeerStatus`."""
     objects: list[ObjectStatusItem] = []
     conditions: list[ConditionItem] = []
     """Of other objects, as far as this agent reads them."""
@@ -224,6 +184,8 @@ class RouteItem(Item, frozen=True, kw_only=True):
     """The instance that an available route is imported from."""
     family: str
     prefix: str
+    path_id: int | None = msgspec.field(name="pathID", default=None)
+    """The path identifier, where negotiated (RFC 7911)."""
     next_hop: str | None = None
     """Absent for a local route: each session's own address."""
     as_path: str | None = None
@@ -345,3 +307,12 @@ class DriftItem(Item, frozen=True, kw_only=True):
     repaired: bool
     error: str | None = None
     """Why it was not repaired; it is retried."""
+
+
+class PrefixChangeItem(Item, frozen=True, kw_only=True):
+    """What became of an announcement or a withdrawal of prefixes by a router."""
+
+    changed: int
+    """The number of prefixes."""
+    absent: list[str] = []
+    """Prefixes to withdraw that the router does not originate."""

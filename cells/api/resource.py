@@ -23,6 +23,14 @@ class BadRequestError(Exception):
     """A parameter that cannot be read; ``str()`` is one sentence."""
 
 
+class PlainError(Exception):
+    """A request that an `ApiPlain` refuses: an HTTP status, and a sentence as its body."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class UnavailableError(Exception):
     """An action that is not possible yet; ``str()`` is one sentence."""
 
@@ -64,7 +72,7 @@ class ApiPlain(msgspec.Struct, frozen=True, kw_only=True):
     """One path of the API whose answer is not in the API's form: another program's scripts read it.
 
     ``read`` returns what is encoded as JSON, or an iterator of groups of a list. It raises
-    `reconcilers.dialect.RefusedError`, whose text is the body of the answer.
+    `PlainError`.
     """
 
     path: str
@@ -84,15 +92,22 @@ class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Query], AsyncGenerator[Sequence[Any]]]
 
 
+class NoBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of an action without parameters: absent, or an empty object."""
+
+
 class ApiAction(msgspec.Struct, frozen=True, kw_only=True):
     """Work that a POST requests.
 
     ``run`` returns the items once the work is done. It raises `UnavailableError` where it cannot be
-    done at present.
+    done at present, `NotFoundError` or `BadRequestError`.
     """
 
     path: str
     """For example ``/v1/verify``."""
     kind: str
     """Of the list, for example ``DriftList``."""
-    run: Callable[[], Awaitable[Sequence[Any]]]
+    run: Callable[[Any], Awaitable[Sequence[Any]]]
+    """Called with the body of the request."""
+    body: type = NoBody
+    """What the JSON of the body is decoded to, strictly."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from cells.api.model import DriftItem, ReconcilerItem
-from cells.api.resource import ApiAction, ApiResource, UnavailableError
+from cells.api.resource import ApiAction, ApiResource, NoBody, UnavailableError
 from cells.apply.verification import NotReadyError, VerificationLoop
 from reconcilers.target import Drift, ReconcilerReport, Runner
 
@@ -22,7 +22,7 @@ def reconciler_resource(runner: Runner) -> ApiResource:
 def verify_action(verification: VerificationLoop) -> ApiAction:
     """Return the action that verifies; its items are the objects that drifted."""
 
-    async def verify() -> list[DriftItem]:
+    async def verify(_: NoBody) -> list[DriftItem]:
         try:
             result = await verification.request()
         except NotReadyError as error:

@@ -14,7 +14,14 @@ import msgspec
 import structlog
 from prometheus_client.core import GaugeMetricFamily
 
-from cells.api.resource import ApiPlain, ApiResource, BadRequestError, NotFoundError, Query
+from cells.api.resource import (
+    ApiPlain,
+    ApiResource,
+    BadRequestError,
+    NotFoundError,
+    PlainError,
+    Query,
+)
 from cells.hive import CompositionError, Health, SettingError, Wiring, provide
 from cells.hive.cell import Constructor, Provider
 from cells.hive.jobs import Jobs
@@ -22,7 +29,7 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.logging import Logs
 from cells.metrics import MetricsCollector
-from reconcilers.dialect import ApiPath, Dialect, PlainPath, ViewContext
+from reconcilers.dialect import ApiPath, Dialect, PlainPath, RefusedError, ViewContext
 from reconcilers.dialect_entry import DialectEntry
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
@@ -176,7 +183,10 @@ def plain_resources(
 
     def read(path: PlainPath, query: Query) -> Any:  # noqa: ANN401  JSON
         context = ViewContext(database.snapshot(), intent, dialect.name, speaker.peers())
-        return path.read(context, query)
+        try:
+            return path.read(context, query)
+        except RefusedError as error:
+            raise PlainError(error.status, str(error)) from None
 
     return tuple(
         ApiPlain(path=path.path, read=functools.partial(read, path)) for path in dialect.plain_paths

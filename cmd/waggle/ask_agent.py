@@ -1,4 +1,4 @@
-"""Requests of the sub-commands to a running agent; `cells.api.client` sends them."""
+"""Requests of the sub-commands to a running agent or router; `cells.api.client` sends them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from waggle import output
 
 __all__ = [
     "AgentError",
+    "act",
     "add_socket_flag",
     "answer",
     "default_socket",
+    "listens_on_socket",
     "post",
     "read",
     "read_list",
@@ -32,7 +34,8 @@ __all__ = [
 
 
 def add_socket_flag(parser: argparse.ArgumentParser) -> None:
-    """Add ``--socket``."""
+    """Add ``--socket`` of an agent."""
+    listens_on_socket(parser, "agent")
     parser.add_argument(
         "--socket",
         metavar="PATH",
@@ -41,35 +44,49 @@ def add_socket_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def listens_on_socket(parser: argparse.ArgumentParser, program: str) -> None:
+    """Note for errors which program listens on the socket, and the name of the command."""
+    parser.set_defaults(server=program, prog=parser.prog)
+
+
 def read(
-    program: str, kind: str, args: argparse.Namespace, path: str, query: dict[str, str | None]
+    args: argparse.Namespace, kind: str, path: str, query: dict[str, str | None]
 ) -> dict[str, Any] | None:
-    """Return the agent's answer to a GET; an error is printed as by `answer`."""
-    socket = args.socket or default_socket()
-    return answer(program, kind, args, lambda: get(socket, path, query))
+    """Return the answer to a GET; an error is printed as by `answer`."""
+    return answer(args, kind, lambda: get(_socket(args), path, query, args.server))
 
 
 def read_list(
-    program: str, kind: str, args: argparse.Namespace, path: str, query: dict[str, str | None]
+    args: argparse.Namespace, kind: str, path: str, query: dict[str, str | None]
 ) -> StreamedList | None:
-    """Return the agent's answer to a GET, whose items are read as they arrive; an error as by `answer`.
+    """Return the answer to a GET, whose items are read as they arrive; an error as by `answer`.
 
     Reading the items raises `AgentError`.
     """
-    socket = args.socket or default_socket()
-    return answer(program, kind, args, lambda: get_list(socket, path, query))
+    return answer(args, kind, lambda: get_list(_socket(args), path, query, args.server))
+
+
+def act(
+    args: argparse.Namespace, kind: str, path: str, body: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Return the answer to a POST; an error is printed as by `answer`."""
+    return answer(args, kind, lambda: post(_socket(args), path, body, args.server))
+
+
+def _socket(args: argparse.Namespace) -> Path:
+    return args.socket or default_socket()
 
 
 T = TypeVar("T")
 
 
-def answer(program: str, kind: str, args: argparse.Namespace, request: Callable[[], T]) -> T | None:
+def answer(args: argparse.Namespace, kind: str, request: Callable[[], T]) -> T | None:
     """Return the answer to a request; print an error in the form of ``--output`` and return None."""
     try:
         return request()
     except AgentError as error:
         if args.output in ("table", "wide"):
-            output.complain(f"waggle {program}", str(error))
+            output.complain(args.prog, str(error))
         else:
             failure = {"code": error.code, "message": str(error)}
             output.dump(output.document(kind, [], [failure]), args.output)

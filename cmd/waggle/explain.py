@@ -16,36 +16,57 @@ from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.tables import NONE, Column
+from waggle.output import member
+from waggle.tables import Column
 
 if TYPE_CHECKING:
     from cells.api.model import ExplainItem, ReceivedExplainItem
     from reconcilers.dialect import Dialect
     from reconcilers.offline import OfflineIntent
 
+
+def _object(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda item: output.object_name(item.get(name))
+
+
+def _advertised(item: dict[str, Any]) -> str:
+    if not item["advertised"]:
+        return "no"
+    aggregates = [p for p in item.get("advertisedPrefixes", ()) if p != item.get("prefix")]
+    return f"as {', '.join(aggregates)}" if aggregates else "yes"
+
+
+def _yes_or_no(name: str) -> Callable[[dict[str, Any]], str]:
+    return lambda item: "" if item.get(name) is None else "yes" if item[name] else "no"
+
+
 COLUMNS = (
-    Column("INSTANCE", wide=True),
-    Column("PEER"),
-    Column("PREFIX", minor=6, beneath=True),
-    Column("OBJECT", minor=4, beneath=True),
-    Column("TYPE", minor=3, beneath=True),
-    Column("ADVERTISED", style=lambda text: "yellow" if text == "no" else "green"),
-    Column("REASON", minor=5, beneath=True),
-    Column("RULE", wide=True, minor=2, beneath=True),
-    Column("WHY", minor=1, beneath=True),
+    Column("INSTANCE", member("instance"), wide=True),
+    Column("PEER", member("peer")),
+    Column("PREFIX", member("prefix"), minor=6, beneath=True),
+    Column("OBJECT", _object("object"), minor=4, beneath=True),
+    Column("TYPE", member("addressType"), minor=3, beneath=True),
+    Column("ADVERTISED", _advertised, style=lambda text: "yellow" if text == "no" else "green"),
+    Column("REASON", member("reason"), minor=5, beneath=True),
+    Column("RULE", _object("rule"), wide=True, minor=2, beneath=True),
+    Column("WHY", member("message"), minor=1, beneath=True),
 )
 
 
 RECEIVED = (
-    Column("INSTANCE", wide=True),
-    Column("PEER"),
-    Column("PREFIX", minor=6, beneath=True),
-    Column("RECEIVED", minor=4, beneath=True),
-    Column("ACCEPTED", style=lambda text: "yellow" if text == "no" else "green"),
-    Column("REASON", minor=5, beneath=True),
-    Column("FILTER", minor=3, beneath=True),
-    Column("OBJECT", minor=2, beneath=True),
-    Column("WHY", minor=1, beneath=True),
+    Column("INSTANCE", member("instance"), wide=True),
+    Column("PEER", member("peer")),
+    Column("PREFIX", member("prefix"), minor=6, beneath=True),
+    Column("RECEIVED", _yes_or_no("received"), minor=4, beneath=True),
+    Column(
+        "ACCEPTED",
+        _yes_or_no("accepted"),
+        style=lambda text: "yellow" if text == "no" else "green",
+    ),
+    Column("REASON", member("reason"), minor=5, beneath=True),
+    Column("FILTER", member("filter"), minor=3, beneath=True),
+    Column("OBJECT", _object("object"), minor=2, beneath=True),
+    Column("WHY", member("message"), minor=1, beneath=True),
 )
 
 
@@ -135,8 +156,7 @@ def run(args: argparse.Namespace) -> int:
     for message in errors.values():
         output.complain("waggle explain", message)
     if answer["items"]:
-        columns, cells = (RECEIVED, received_row) if args.received else (COLUMNS, row)
-        output.table(columns, [cells(item) for item in answer["items"]], args)
+        output.table(RECEIVED if args.received else COLUMNS, answer["items"], args)
     elif not errors:
         output.complain("waggle explain", "every route is advertised to every peer")
     return status
@@ -179,7 +199,7 @@ def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
             # Of the arguments, and not of the agent.
             return output.document(kind, [], [{"code": error.code, "message": str(error)}])
 
-    return ask_agent.answer("explain", kind, args, ask)
+    return ask_agent.answer(args, kind, ask)
 
 
 def _offline(args: argparse.Namespace) -> dict[str, Any]:
@@ -237,7 +257,7 @@ def _chosen(
 
 
 def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
-    from cells.api.items import explain_item
+    from cells.serve.items import explain_item
     from reconcilers.intent.explain import parse_target
 
     dialects = args.dialects.load()
@@ -249,7 +269,7 @@ def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
 
 
 def _offline_received(args: argparse.Namespace) -> list[ReceivedExplainItem]:
-    from cells.api.received import decided
+    from cells.serve.received import decided
     from speaker.api import parse_prefix
 
     wanted = parse_prefix(args.target)
@@ -263,44 +283,3 @@ def _offline_received(args: argparse.Namespace) -> list[ReceivedExplainItem]:
         for peer in peers
         if chosen(peer.instance, peer.name, peer.address)
     ]
-
-
-def received_row(item: dict[str, Any]) -> list[str]:
-    """Return the cells of one line, in the order of `RECEIVED`."""
-    received = item.get("received")
-    return [
-        item["instance"],
-        item["peer"],
-        item["prefix"],
-        NONE if received is None else "yes" if received else "no",
-        "yes" if item["accepted"] else "no",
-        item["reason"],
-        item["filter"],
-        _object(item.get("object")),
-        item["message"],
-    ]
-
-
-def row(item: dict[str, Any]) -> list[str]:
-    """Return the cells of one line, in the order of `COLUMNS`."""
-    aggregates = [p for p in item.get("advertisedPrefixes", ()) if p != item.get("prefix")]
-    advertised = "no"
-    if item["advertised"]:
-        advertised = f"as {', '.join(aggregates)}" if aggregates else "yes"
-    return [
-        item.get("instance") or NONE,
-        item.get("peer") or NONE,
-        item.get("prefix") or NONE,
-        _object(item.get("object")),
-        item.get("addressType") or NONE,
-        advertised,
-        item["reason"],
-        _object(item.get("rule")),
-        item.get("message") or NONE,
-    ]
-
-
-def _object(ref: dict[str, Any] | None) -> str:
-    if ref is None:
-        return NONE
-    return "/".join(part for part in (ref["kind"], ref.get("namespace"), ref["name"]) if part)

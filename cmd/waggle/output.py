@@ -71,20 +71,19 @@ def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None
 
 def table(
     columns: Sequence[Column],
-    rows: Iterable[Sequence[str]],
+    items: Iterable[Any],
     args: argparse.Namespace,
     *,
     stream: TextIO | None = None,
 ) -> None:
     """Print a table as the flags of `add_output_flags` have it, a group of rows at a time.
 
-    ``rows`` have a cell for every column, wide ones too.
+    Of each item the columns compute their cells.
     """
     stream = stream or sys.stdout
     wide = args.output == "wide"
-    shown = [index for index, column in enumerate(columns) if wide or not column.wide]
-    head = [columns[index] for index in shown]
-    cells = ([escape(row[index]) or NONE for index in shown] for row in rows)
+    head = [column for column in columns if wide or not column.wide]
+    cells = (row(head, item) for item in items)
     layout = Layout(color=use_color(args.color, stream), headers=not args.no_headers)
     if (width := terminal_width(stream)) is not None:
         if not (stream.encoding or "ascii").lower().startswith("utf"):
@@ -97,6 +96,11 @@ def table(
     for lines in groups:
         stream.write("".join(f"{line}\n" for line in lines))
         stream.flush()
+
+
+def row(columns: Sequence[Column], item: object) -> list[str]:
+    """Return the cells of an item, safe to print."""
+    return [escape(column.cell(item)) or NONE for column in columns]
 
 
 def terminal_width(stream: TextIO) -> int | None:
@@ -305,6 +309,27 @@ def duration(seconds: float) -> str:
         if big:
             return f"{big}{names[0]}{small}{names[1]}" if small else f"{big}{names[0]}"
     return f"{second}s"
+
+
+def member(name: str, missing: str = "") -> Callable[[Mapping[str, Any]], str]:
+    """Return the cell of a member of an item, as text."""
+
+    def cell(item: Mapping[str, Any]) -> str:
+        value = item.get(name)
+        return missing if value is None else str(value)
+
+    return cell
+
+
+def age_of(name: str, now: datetime) -> Callable[[Mapping[str, Any]], str]:
+    """Return the cell of the time since a member of an item."""
+    return lambda item: age(read_time(item[name]) if name in item else None, now)
+
+
+def object_name(ref: Mapping[str, Any] | None) -> str:
+    """Return a reference to an object as tables have it: ``Service/shop/web``; empty without one."""
+    parts = () if ref is None else (ref["kind"], ref.get("namespace"), ref["name"])
+    return "/".join(filter(None, parts))
 
 
 def short_family(family: str) -> str:

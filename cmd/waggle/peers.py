@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from waggle import ask_agent, output
-from waggle.tables import NONE, Column
+from waggle.output import member
+from waggle.tables import Column
 
 ESTABLISHED = "Established"
+Item: TypeAlias = Mapping[str, Any]
 
 
 def state_style(state: str) -> str:
@@ -21,29 +23,31 @@ def state_style(state: str) -> str:
     return "dim" if state == "Disabled" else "red" if state == "Idle" else "yellow"
 
 
-COLUMNS = (
-    Column("NODE", minor=3),
-    Column("PEER"),
-    Column("ADDRESS", minor=6, beneath=True),
-    Column("LOCAL-AS", right=True, minor=5),
-    Column("PEER-AS", right=True, minor=7, beneath=True),
-    Column("STATE", style=state_style),
-    Column("SINCE", right=True),
-    Column("FAMILIES", minor=4),
-    Column("RECV", right=True, minor=8, beneath=True),
-    Column("SENT", right=True, minor=9, beneath=True),
-    Column("INSTANCE", wide=True),
-    Column("ROUTER-ID", wide=True),
-    Column("HOLD/KA", wide=True),
-    Column("MSG-IN/OUT", wide=True),
-    Column("FLAPS", wide=True, right=True),
-    Column("AUTH", wide=True),
-    Column("GR", wide=True),
-    Column("NEXT-RETRY", wide=True, right=True),
-    Column("LAST-ERROR", wide=True, minor=2, beneath=True),
-    Column("REASON", minor=2, beneath=True),
-    Column("LIKELY-CAUSE", wide=True, minor=1, beneath=True),
-)
+def columns(now: datetime) -> tuple[Column, ...]:
+    """Return the columns of a table of sessions."""
+    return (
+        Column("NODE", member("node"), minor=3),
+        Column("PEER", member("name")),
+        Column("ADDRESS", _address, minor=6, beneath=True),
+        Column("LOCAL-AS", member("localASN"), right=True, minor=5),
+        Column("PEER-AS", _peer_asn, right=True, minor=7, beneath=True),
+        Column("STATE", member("state"), style=state_style),
+        Column("SINCE", output.age_of("sinceTime", now), right=True),
+        Column("FAMILIES", _families, minor=4),
+        Column("RECV", _counts("received"), right=True, minor=8, beneath=True),
+        Column("SENT", _counts("advertised"), right=True, minor=9, beneath=True),
+        Column("INSTANCE", member("instance"), wide=True),
+        Column("ROUTER-ID", member("peerRouterID"), wide=True),
+        Column("HOLD/KA", _timers, wide=True),
+        Column("MSG-IN/OUT", _messages, wide=True),
+        Column("FLAPS", member("flaps"), wide=True, right=True),
+        Column("AUTH", member("authentication", "none"), wide=True),
+        Column("GR", _restart_time, wide=True),
+        Column("NEXT-RETRY", _next_retry, wide=True, right=True),
+        Column("LAST-ERROR", member("lastError"), wide=True, minor=2, beneath=True),
+        Column("REASON", reason, minor=2, beneath=True),
+        Column("LIKELY-CAUSE", member("likelyCause"), wide=True, minor=1, beneath=True),
+    )
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -71,7 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the sessions; returns the exit status."""
     query = {"peer": args.peer, "instance": args.instance}
-    answer = ask_agent.read("peers", "PeerList", args, "/v1/peers", query)
+    answer = ask_agent.read(args, "PeerList", "/v1/peers", query)
     if answer is None:
         return output.EXIT_ERROR
     answer["items"].sort(key=output.peer_order)
@@ -83,14 +87,11 @@ def run(args: argparse.Namespace) -> int:
         output.dump(answer, args.output)
         return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
     if not answer["items"]:
-        return _explain_absence(answer, named)
-    now = output.read_time(answer["generatedAt"])
-    rows = [row(item, now) for item in answer["items"]]
-    output.table(COLUMNS, rows, args)
-    for sentence in (*left_out(answer["items"]), *malformed(answer["items"])):
-        output.complain("waggle peers", sentence)
-    for problem in answer.get("problems", []):
-        output.complain("waggle peers", problem)
+        return _explain_absence(args, answer, named)
+    output.table(columns(output.read_time(answer["generatedAt"])), answer["items"], args)
+    items, problems = answer["items"], answer.get("problems", ())
+    for sentence in (*left_out(items), *malformed(items), *problems):
+        output.complain(args.prog, sentence)
     return output.EXIT_OK
 
 
@@ -98,21 +99,23 @@ def _not_found(name: str) -> str:
     return f"no peer or instance of that name: {name}"
 
 
-def _explain_absence(answer: dict[str, Any], named: str | None) -> int:
+def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], named: str | None) -> int:
     """Print why there are no peers, or none of a name; returns the exit status."""
     problems = answer.get("problems", [])
     if named:
         text = _not_found(named)
     elif problems:
         text = "no peers, for the problems of the configuration:"
+    elif args.server == "router":
+        text = "no peers: the configuration has no neighbors, or none has connected from a prefix"
     else:
         text = (
             "no peers: no configuration selects this node, or the configuration has not been read "
             "yet; waggle render -f PATH --node NAME shows the peers of manifests"
         )
-    output.complain("waggle peers", text)
+    output.complain(args.prog, text)
     for reason in (*problems, *(() if named else answer.get("notes", []))):
-        output.complain("waggle peers", reason)
+        output.complain(args.prog, reason)
     return output.EXIT_NOT_FOUND if named else output.EXIT_OK
 
 
@@ -139,38 +142,39 @@ def malformed_updates(item: dict[str, Any]) -> Iterator[str]:
         yield f"{count} malformed UPDATE{'s' if count > 1 else ''}: {item.get('malformed', '')}"
 
 
-def row(item: dict[str, Any], now: datetime) -> list[str]:
-    """Return the cells of one session, in the order of `COLUMNS`."""
-    since = output.read_time(item["sinceTime"]) if "sinceTime" in item else None
-    hold, keepalive = item.get("holdSeconds"), item.get("keepaliveSeconds")
-    messages = item.get("messagesReceived"), item.get("messagesSent")
-    retry, restart = item.get("retrySeconds"), item.get("gracefulRestartSeconds")
-    return [
-        item["node"],
-        item["name"],
-        item.get("address") or item.get("interface") or NONE,
-        _text(item.get("localASN")),
-        _text(item.get("peerASN"), item.get("peerType", "any")),
-        item["state"],
-        output.age(since, now),
-        ",".join(output.short_family(family) for family in item["families"]) or NONE,
-        _count(item.get("received")),
-        _count(item.get("advertised")),
-        item["instance"],
-        _text(item.get("peerRouterID")),
-        NONE if hold is None else f"{hold:g}/{keepalive or 0:g}",
-        NONE if messages[0] is None else f"{messages[0]}/{messages[1]}",
-        _text(item.get("flaps")),
-        _text(item.get("authentication"), "none"),
-        NONE if restart is None else f"{restart}s",
-        NONE if retry is None else _countdown(retry) or "now",
-        _text(item.get("lastError")),
-        reason(item),
-        _text(item.get("likelyCause")),
-    ]
+def _address(item: Item) -> str:
+    return item.get("address") or item.get("interface") or ""
 
 
-def reason(item: dict[str, Any]) -> str:
+def _peer_asn(item: Item) -> str:
+    return str(item.get("peerASN") or item.get("peerType", "any"))
+
+
+def _families(item: Item) -> str:
+    return ",".join(map(output.short_family, item["families"]))
+
+
+def _timers(item: Item) -> str:
+    hold = item.get("holdSeconds")
+    return "" if hold is None else f"{hold:g}/{item.get('keepaliveSeconds') or 0:g}"
+
+
+def _messages(item: Item) -> str:
+    received = item.get("messagesReceived")
+    return "" if received is None else f"{received}/{item.get('messagesSent')}"
+
+
+def _restart_time(item: Item) -> str:
+    seconds = item.get("gracefulRestartSeconds")
+    return "" if seconds is None else f"{seconds}s"
+
+
+def _next_retry(item: Item) -> str:
+    seconds = item.get("retrySeconds")
+    return "" if seconds is None else _countdown(seconds) or "now"
+
+
+def reason(item: Item) -> str:
     """Return why a session is not Established, with the time to the next attempt; else empty."""
     if item["state"] == ESTABLISHED:
         return ""
@@ -186,13 +190,13 @@ def _countdown(seconds: float) -> str:
     return output.duration(math.ceil(seconds)) if seconds > 0 else ""
 
 
-def _text(value: object, missing: str = NONE) -> str:
-    return missing if value is None else str(value)
+def _counts(name: str) -> Callable[[Item], str]:
+    """Return the cell of the routes of each family; one number where there are none."""
 
+    def cell(item: Item) -> str:
+        counts = item.get(name)
+        if counts is None:
+            return ""
+        return ",".join(str(count["routes"]) for count in counts) or "0"
 
-def _count(counts: list[dict[str, Any]] | None) -> str:
-    if counts is None:
-        return NONE
-    if len(counts) < 2:
-        return str(sum(count["routes"] for count in counts))
-    return ",".join(str(count["routes"]) for count in counts)
+    return cell

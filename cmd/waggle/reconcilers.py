@@ -7,21 +7,30 @@ from datetime import datetime
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.tables import NONE, Column
+from waggle.output import member
+from waggle.tables import Column
 
-COLUMNS = (
-    Column("ORDER", right=True, minor=3),
-    Column("RECONCILER"),
-    Column("TARGET", minor=2),
-    Column("NEEDS", minor=4),
-    Column("OBJECTS", right=True),
-    Column("ERRORS", right=True, style=lambda text: "green" if text == "0" else "red"),
-    Column("WAITING", right=True),
-    Column("DRIFTED", right=True),
-    Column("LAST-RUN", right=True),
-    Column("DURATION", right=True, minor=1),
-    Column("SUMMARY", wide=True, minor=5, beneath=True),
-)
+
+def columns(now: datetime) -> tuple[Column, ...]:
+    """Return the columns."""
+    return (
+        Column("ORDER", member("order"), right=True, minor=3),
+        Column("RECONCILER", member("name")),
+        Column("TARGET", member("target"), minor=2),
+        Column("NEEDS", lambda item: ",".join(item["tables"]), minor=4),
+        Column("OBJECTS", member("objects"), right=True),
+        Column(
+            "ERRORS",
+            member("errors"),
+            right=True,
+            style=lambda text: "green" if text == "0" else "red",
+        ),
+        Column("WAITING", member("waiting"), right=True),
+        Column("DRIFTED", member("drifted"), right=True),
+        Column("LAST-RUN", output.age_of("lastRunTime", now), right=True),
+        Column("DURATION", _duration, right=True, minor=1),
+        Column("SUMMARY", member("summary"), wide=True, minor=5, beneath=True),
+    )
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -46,29 +55,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the reconcilers; returns the exit status."""
-    answer = ask_agent.read("reconcilers", "ReconcilerList", args, "/v1/reconcilers", {})
+    answer = ask_agent.read(args, "ReconcilerList", "/v1/reconcilers", {})
     if answer is None:
         return output.EXIT_ERROR
     if args.output not in ("table", "wide"):
         output.dump(answer, args.output)
         return output.EXIT_OK
-    now = output.read_time(answer["generatedAt"])
-    rows = [row(item, now) for item in answer["items"]]
-    output.table(COLUMNS, rows, args)
+    output.table(columns(output.read_time(answer["generatedAt"])), answer["items"], args)
     return output.EXIT_OK
 
 
-def row(item: dict[str, Any], now: datetime) -> list[str]:
-    """Return the cells of one reconciler, in the order of `COLUMNS`."""
-    since = output.read_time(item["lastRunTime"]) if "lastRunTime" in item else None
+def _duration(item: dict[str, Any]) -> str:
     seconds = item.get("durationSeconds")
-    return [
-        str(item["order"]),
-        item["name"],
-        item["target"],
-        ",".join(item["tables"]),
-        *(str(item.get(name, NONE)) for name in ("objects", "errors", "waiting", "drifted")),
-        output.age(since, now),
-        NONE if seconds is None else f"{seconds * 1000:.1f}ms",
-        item["summary"],
-    ]
+    return "" if seconds is None else f"{seconds * 1000:.1f}ms"

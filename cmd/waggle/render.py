@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from cells.api.model import problem_text
 from resources.option_declarations import InvalidOption
@@ -14,33 +14,82 @@ from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, exit_statuses, member
 from waggle.tables import NONE, Column
 
 NAME = "render"
 
-PEERS = (
-    Column("PEER"),
-    Column("ADDRESS", minor=3, beneath=True),
-    Column("LOCAL-AS", right=True, minor=2),
-    Column("PEER-AS", right=True),
-    Column("ROUTER-ID", minor=1),
-    Column("FAMILIES"),
-    Column("ROUTES", right=True),
-    Column("LOCAL-ADDRESS", wide=True),
-    Column("HOLD/KA/RETRY", wide=True),
-    Column("AUTH", wide=True),
-    Column("GR", wide=True),
-    Column("ACCEPT", wide=True),
+
+class PeerRow(NamedTuple):
+    """A row of the table of peers."""
+
+    instance: dict[str, Any]
+    peer: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The peer with its instance."""
+        return f"{self.instance['name']}/{self.peer['name']}"
+
+    @property
+    def address(self) -> str:
+        """Its address or interface, with the port."""
+        where = self.peer["address"] or self.peer["interface"] or NONE
+        return f"{f'[{where}]' if ':' in where else where}:{self.peer['peerPort']}"
+
+    @property
+    def times(self) -> str:
+        """Its timers."""
+        names = ("holdTime", "keepaliveTime", "connectRetryTime")
+        times = (self.peer[name] for name in names)
+        return "/".join(NONE if time is None else f"{time:g}" for time in times)
+
+    @property
+    def accept(self) -> str:
+        """Its import policy."""
+        accept = self.peer["accept"]
+        return accept if accept == "all" else f"{len(accept)} rules" if accept else "none"
+
+
+def _restart_time(row: PeerRow) -> str:
+    restart = row.peer["gracefulRestart"]
+    return f"{restart['restartTime']:g}s" if restart else ""
+
+
+PEERS: tuple[Column, ...] = (
+    Column("PEER", lambda row: row.name),
+    Column("ADDRESS", lambda row: row.address, minor=3, beneath=True),
+    Column("LOCAL-AS", lambda row: str(row.instance["localASN"]), right=True, minor=2),
+    Column(
+        "PEER-AS", lambda row: str(row.peer["peerASN"] or row.peer["peerType"] or "any"), right=True
+    ),
+    Column("ROUTER-ID", lambda row: row.instance["routerID"], minor=1),
+    Column("FAMILIES", lambda row: ",".join(map(output.short_family, row.peer["families"]))),
+    Column("ROUTES", lambda row: str(len(row.peer["advertise"])), right=True),
+    Column("LOCAL-ADDRESS", lambda row: row.peer["localAddress"] or "", wide=True),
+    Column("HOLD/KA/RETRY", lambda row: row.times, wide=True),
+    Column("AUTH", lambda row: "TCP MD5" if row.peer["password"] else "", wide=True),
+    Column("GR", _restart_time, wide=True),
+    Column("ACCEPT", lambda row: row.accept, wide=True),
 )
-ROUTES = (
-    Column("PEER"),
-    Column("PREFIX", minor=5, beneath=True),
-    Column("NEXT-HOP", minor=4, beneath=True),
-    Column("COMMUNITIES", minor=3, beneath=True),
-    Column("LP", right=True, minor=2, beneath=True),
-    Column("ORIGIN-OBJECT", minor=1, beneath=True),
-    Column("ORIGIN", wide=True),
+ROUTES: tuple[Column, ...] = (
+    Column("PEER", member("peer")),
+    Column("PREFIX", member("prefix"), minor=5, beneath=True),
+    Column("NEXT-HOP", member("nextHop", "self"), minor=4, beneath=True),
+    Column(
+        "COMMUNITIES",
+        lambda route: " ".join((*route["communities"], *route["largeCommunities"])),
+        minor=3,
+        beneath=True,
+    ),
+    Column("LP", member("localPreference"), right=True, minor=2, beneath=True),
+    Column(
+        "ORIGIN-OBJECT",
+        lambda route: " ".join(map(output.object_name, route["origins"])),
+        minor=1,
+        beneath=True,
+    ),
+    Column("ORIGIN", member("origin"), wide=True),
 )
 
 
@@ -108,11 +157,13 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     """Print peers, routes and problems as tables."""
     from resources.metav1 import NEUTRAL, is_adverse
 
-    peers = [(instance, peer) for instance in document["instances"] for peer in instance["peers"]]
-    peers.sort(key=lambda of: output.peer_order({**of[1], "instance": of[0]["name"]}))
-    routes = [_route(*of, route) for of in peers for route in of[1]["advertise"]]
+    peers = [
+        PeerRow(instance, peer) for instance in document["instances"] for peer in instance["peers"]
+    ]
+    peers.sort(key=lambda row: output.peer_order({**row.peer, "instance": row.instance["name"]}))
+    routes = [route | {"peer": row.name} for row in peers for route in row.peer["advertise"]]
     if peers:
-        output.table(PEERS, [peer_row(*of) for of in peers], args)
+        output.table(PEERS, peers, args)
     if routes:
         print()
         output.table(ROUTES, routes, args)
@@ -135,46 +186,8 @@ def _complaints(conditions: list[dict[str, Any]], problems: list[dict[str, Any]]
     """
     messages = [problem["message"] for problem in problems]
     lines = [
-        f"{_reference(condition)}: {condition['message']}"
+        f"{output.object_name(condition)}: {condition['message']}"
         for condition in conditions
         if not any(message in condition["message"] for message in messages)
     ]
     return list(dict.fromkeys([*lines, *map(problem_text, problems)]))
-
-
-def peer_row(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:
-    """Return the cells of one peer, in the order of `PEERS`."""
-    where = peer["address"] or peer["interface"] or NONE
-    times = (peer[name] for name in ("holdTime", "keepaliveTime", "connectRetryTime"))
-    restart, accept = peer["gracefulRestart"], peer["accept"]
-    return [
-        f"{instance['name']}/{peer['name']}",
-        f"{f'[{where}]' if ':' in where else where}:{peer['peerPort']}",
-        str(instance["localASN"]),
-        str(peer["peerASN"] or peer["peerType"] or "any"),
-        instance["routerID"],
-        ",".join(output.short_family(family) for family in peer["families"]),
-        str(len(peer["advertise"])),
-        peer["localAddress"] or NONE,
-        "/".join(NONE if time is None else f"{time:g}" for time in times),
-        "TCP MD5" if peer["password"] else NONE,
-        f"{restart['restartTime']:g}s" if restart else NONE,
-        accept if accept == "all" else f"{len(accept)} rules" if accept else "none",
-    ]
-
-
-def _route(instance: dict[str, Any], peer: dict[str, Any], route: dict[str, Any]) -> list[str]:
-    preference = route["localPreference"]
-    return [
-        f"{instance['name']}/{peer['name']}",
-        route["prefix"],
-        route["nextHop"] or "self",
-        " ".join((*route["communities"], *route["largeCommunities"])),
-        NONE if preference is None else str(preference),
-        " ".join(map(_reference, route["origins"])),
-        route["origin"],
-    ]
-
-
-def _reference(of: dict[str, str | None]) -> str:
-    return "/".join(part for part in (of["kind"], of["namespace"], of["name"]) if part)

@@ -11,10 +11,11 @@ import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from cells.api.streamed_list import StreamedList
 from waggle import ask_agent, output, peers
+from waggle.output import member
 from waggle.tables import NONE, Column
 
 TABLES = ("available", "advertised", "received")
@@ -37,47 +38,87 @@ examples:
   waggle routes received 198.51.100.10
   waggle routes received --limit 100"""
 
-INSTANCE = Column("INSTANCE", wide=True)
+Item: TypeAlias = Mapping[str, Any]
+
+
+def _list(name: str) -> Callable[[Item], str]:
+    return lambda item: ",".join(item.get(name, ()))
+
+
+def _preference(item: Item) -> str:
+    values = [item.get("localPreference"), item.get("med")]
+    if values == [None, None]:
+        return ""
+    return "/".join(NONE if value is None else str(value) for value in values)
+
+
+def _origins(item: Item) -> str:
+    """Return the first origin of the route, and the number of the others."""
+    origins = item.get("origins", [])
+    if not origins:
+        return ""
+    text = output.object_name(origins[0])
+    return text if len(origins) == 1 else f"{text} +{len(origins) - 1}"
+
+
+def _age(item: Item) -> str:
+    return output.age_of("sinceTime", datetime.now(UTC))(item)
+
+
+def _from(item: Item) -> str:
+    return item.get("peer") or item.get("importedFrom") or _origins(item)
+
+
+def _filter(item: Item) -> str:
+    return item["filter"] if item.get("accepted") else ""
+
+
+INSTANCE = Column("INSTANCE", member("instance"), wide=True)
 _DETAILS = (
     INSTANCE,
-    Column("COMMUNITIES", wide=True),
-    Column("LARGE", wide=True),
-    Column("LP/MED", wide=True),
+    Column("COMMUNITIES", _list("communities"), wide=True),
+    Column("LARGE", _list("largeCommunities"), wide=True),
+    Column("LP/MED", _preference, wide=True),
 )
-ADVERTISED = (
-    Column("NODE", minor=1),
-    Column("PEER"),
-    Column("PREFIX", minor=7, beneath=True),
-    Column("NEXT-HOP", minor=6, beneath=True),
-    Column("ORIGIN-OBJECT", minor=5, beneath=True),
-    Column("COMMUNITIES", minor=4, beneath=True),
-    Column("LP/MED", minor=3, beneath=True),
-    Column("AGE", right=True, minor=2),
-    Column("INSTANCE", wide=True),
-    Column("AS-PATH", wide=True),
-    Column("LARGE", wide=True),
-)
-RECEIVED = (
-    Column("NODE", minor=1),
-    Column("PEER"),
-    Column("PREFIX", minor=7, beneath=True),
-    Column("NEXT-HOP", minor=5, beneath=True),
-    Column("AS-PATH", minor=4, beneath=True),
-    Column("STATUS", minor=6, beneath=True),
-    Column("FILTER", minor=3, beneath=True),
-    Column("OBJECT", minor=2, beneath=True),
-    *_DETAILS,
-)
-AVAILABLE = (
-    Column("NODE", minor=1),
-    Column("PREFIX"),
-    Column("NEXT-HOP", minor=4, beneath=True),
-    Column("FROM"),
-    Column("BEST"),
-    Column("AS-PATH", minor=3, beneath=True),
-    Column("STATUS", minor=2, beneath=True),
-    *_DETAILS,
-)
+COLUMNS: Mapping[str, Sequence[Column]] = {
+    "advertised": (
+        Column("NODE", member("node"), minor=1),
+        Column("PEER", member("peer")),
+        Column("PREFIX", member("prefix"), minor=7, beneath=True),
+        Column("NEXT-HOP", member("nextHop", "self"), minor=6, beneath=True),
+        Column("ORIGIN-OBJECT", _origins, minor=5, beneath=True),
+        Column("COMMUNITIES", _list("communities"), minor=4, beneath=True),
+        Column("LP/MED", _preference, minor=3, beneath=True),
+        Column("AGE", _age, right=True, minor=2),
+        INSTANCE,
+        Column("AS-PATH", member("asPath"), wide=True),
+        Column("LARGE", _list("largeCommunities"), wide=True),
+    ),
+    "received": (
+        Column("NODE", member("node"), minor=1),
+        Column("PEER", member("peer")),
+        Column("PREFIX", member("prefix"), minor=7, beneath=True),
+        Column("NEXT-HOP", member("nextHop"), minor=5, beneath=True),
+        Column("AS-PATH", member("asPath"), minor=4, beneath=True),
+        Column("STATUS", member("status"), minor=6, beneath=True),
+        Column("FILTER", _filter, minor=3, beneath=True),
+        Column(
+            "OBJECT", lambda item: output.object_name(item.get("object")), minor=2, beneath=True
+        ),
+        *_DETAILS,
+    ),
+    "available": (
+        Column("NODE", member("node"), minor=1),
+        Column("PREFIX", member("prefix")),
+        Column("NEXT-HOP", member("nextHop", "self"), minor=4, beneath=True),
+        Column("FROM", _from),
+        Column("BEST", lambda item: "yes" if item.get("best") else "no"),
+        Column("AS-PATH", member("asPath"), minor=3, beneath=True),
+        Column("STATUS", member("status"), minor=2, beneath=True),
+        *_DETAILS,
+    ),
+}
+"""The columns of each table."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -97,11 +138,20 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             TABLE_NOTES,
         ),
     )
+    add_arguments(parser, "advertised")
+    parser.add_argument("--instance", metavar="I", help="only this instance")
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
+
+
+def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
+    """Declare what selects routes; without a TABLE it is this one."""
+    others = [name for name in ("advertised", "received", "available") if name != table]
     parser.add_argument(
         "table",
         nargs="?",
         metavar="TABLE",
-        help="advertised (the default), received or available",
+        help=f"{table} (the default), {' or '.join(others)}",
     )
     parser.add_argument("family", nargs="?", metavar="FAMILY", help="ipv4 or ipv6; default: both")
     parser.add_argument(
@@ -111,34 +161,33 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="only this prefix, or the longest prefix that contains the address, at each peer",
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
-    parser.add_argument("--instance", metavar="I", help="only this instance")
     parser.add_argument(
         "--limit",
         type=output.positive,
         metavar="N",
         help="only the first N routes of the answer",
     )
-    ask_agent.add_socket_flag(parser)
-    output.add_output_flags(parser)
+    parser.set_defaults(default_table=table, instance=None)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the routes; returns the exit status."""
     try:
-        selection = _selection(filter(None, (args.table, args.family, args.prefix)))
+        words = filter(None, (args.table, args.family, args.prefix))
+        selection = _selection(words, args.default_table)
     except ValueError as error:
-        output.complain("waggle routes", f"{error}; see waggle routes --help")
+        output.complain(args.prog, f"{error}; see {args.prog} --help")
         return output.EXIT_USAGE
     given = {"peer": args.peer, "instance": args.instance, "limit": args.limit and str(args.limit)}
     query = {**selection._asdict(), **given}
-    answer = ask_agent.read_list("routes", "RouteList", args, "/v1/routes", query)
+    answer = ask_agent.read_list(args, "RouteList", "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR
     try:
         return _print(answer, selection, args)
     except ask_agent.AgentError as error:
         # A part of the answer is printed already.
-        output.complain("waggle routes", str(error))
+        output.complain(args.prog, str(error))
         return output.EXIT_ERROR
 
 
@@ -154,22 +203,22 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
         def rest() -> Mapping[str, Any]:
             if not is_missing or answer.head.get("errors") or answer.rest.get("errors"):
                 return answer.rest
-            text = _no_routes(selection, args.peer, is_kept=True)
+            text = _no_routes(selection, args, is_kept=True)
             return {**answer.rest, "errors": [{"code": "NotFound", "message": text}]}
 
         output.dump_list(answer.head, found, rest, args.output)
     elif first is not None:
-        columns, draw = DRAWN[selection.table]
+        columns = COLUMNS[selection.table]
         if selection.table == "available" and ahead.may_be_of_several_instances:
             # No other column shows it: routes that the agent originates have no peer.
-            columns = [one._replace(wide=one.wide and one != INSTANCE) for one in columns]
-        output.table(columns, map(draw, found), args)
+            columns = [c._replace(wide=c.wide and c != INSTANCE) for c in columns]
+        output.table(columns, found, args)
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
     errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
     missing = [error for error in errors if error.get("code") == "NotFound"]
     if args.output in ("table", "wide"):
         for note in _notes(answer, selection, args, missing, empty=first is None):
-            output.complain("waggle routes", note)
+            output.complain(args.prog, note)
     if missing or is_missing:
         return output.EXIT_NOT_FOUND
     return output.EXIT_OK
@@ -190,7 +239,7 @@ def _notes(
         counted = []
         if selection.table == "received":
             counted = list(_not_kept(_peers(args), selection))
-        yield _no_routes(selection, args.peer, is_kept=not counted)
+        yield _no_routes(selection, args, is_kept=not counted)
         yield from counted
     elif answer.rest.get("truncated"):
         yield f"these are the first {args.limit} routes; there are more"
@@ -256,7 +305,7 @@ def _sorted(items: list[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str
 def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the sessions of the peers of a question; none without an answer."""
     query = {"peer": args.peer, "instance": args.instance}
-    answer = ask_agent.read("routes", "PeerList", args, "/v1/peers", query)
+    answer = ask_agent.read(args, "PeerList", "/v1/peers", query)
     return [] if answer is None else list(answer["items"])
 
 
@@ -279,12 +328,12 @@ def _not_kept(peers: Iterable[dict[str, Any]], selection: Selection) -> Iterator
 class Selection(NamedTuple):
     """The routes that the positional arguments select; the members are query parameters."""
 
-    table: str = "advertised"
+    table: str
     family: str | None = None
     prefix: str | None = None
 
 
-def _selection(words: Iterable[str]) -> Selection:
+def _selection(words: Iterable[str], table: str) -> Selection:
     """Read the positional arguments, each of which may be absent. Raises ValueError."""
     found: dict[str, str] = {}
     for word in words:
@@ -307,7 +356,7 @@ def _selection(words: Iterable[str]) -> Selection:
     prefix, family = found.get("prefix"), found.get("family")
     if prefix is not None and family not in (None, _family(prefix)):
         raise ValueError(f"{prefix} is not of the family {family}")
-    return Selection(**found)
+    return Selection(**{"table": table} | found)
 
 
 def _family(text: str) -> str | None:
@@ -319,109 +368,21 @@ def _family(text: str) -> str | None:
     return FAMILIES[f"ipv{version}"]
 
 
-def _no_routes(selection: Selection, peer: str | None, *, is_kept: bool) -> str:
+def _no_routes(selection: Selection, args: argparse.Namespace, *, is_kept: bool) -> str:
     """Return what was not found; ``is_kept`` is False where only some routes of the peers are kept."""
     family = f"{_FAMILY_NAMES[selection.family]} " if selection.family else ""
-    where = f" of peer {peer}" if peer else ""
+    where = f" of peer {args.peer}" if args.peer else ""
     if selection.prefix is not None:
         relation = "for" if "/" in selection.prefix else "that contains"
         found = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
         return found if is_kept else f"{found} is kept"
     if not is_kept:
         return f"no {selection.table} {family}route{where} is kept"
+    sessions = args.prog.replace("routes", "peers")
     why = {
         "advertised": "no route is selected for advertisement, or no session is Established; "
-        "see waggle peers",
-        "received": "no session is Established, or the peers send no valid routes; see waggle "
-        "peers",
+        f"see {sessions}",
+        "received": f"no session is Established, or the peers send no valid routes; see {sessions}",
         "available": "no route is selected for advertisement and none was received",
     }[selection.table]
     return f"no {selection.table} {family}routes{where}: {why}"
-
-
-def _advertised(item: dict[str, Any]) -> list[str]:
-    return [
-        item["node"],
-        item.get("peer", NONE),
-        item["prefix"],
-        item.get("nextHop", "self"),
-        _origins(item),
-        _list(item, "communities"),
-        _preference(item),
-        _age(item),
-        item["instance"],
-        item.get("asPath", ""),
-        _list(item, "largeCommunities"),
-    ]
-
-
-def _received(item: dict[str, Any]) -> list[str]:
-    return [
-        item["node"],
-        item.get("peer", NONE),
-        item["prefix"],
-        item.get("nextHop", NONE),
-        item.get("asPath", ""),
-        item.get("status", NONE),
-        item["filter"] if item.get("accepted") else NONE,
-        _object(item.get("object")),
-        item["instance"],
-        _list(item, "communities"),
-        _list(item, "largeCommunities"),
-        _preference(item),
-    ]
-
-
-def _available(item: dict[str, Any]) -> list[str]:
-    return [
-        item["node"],
-        item["prefix"],
-        item.get("nextHop", "self"),
-        item.get("peer") or item.get("importedFrom") or _origins(item),
-        "yes" if item.get("best") else "no",
-        item.get("asPath", ""),
-        item.get("status", NONE),
-        item["instance"],
-        _list(item, "communities"),
-        _list(item, "largeCommunities"),
-        _preference(item),
-    ]
-
-
-def _age(item: dict[str, Any]) -> str:
-    since = output.read_time(item["sinceTime"]) if "sinceTime" in item else None
-    return output.age(since, datetime.now(UTC))
-
-
-def _origins(item: dict[str, Any]) -> str:
-    """Return the first origin of the route, and the number of the others."""
-    origins = item.get("origins", [])
-    if not origins:
-        return NONE
-    text = _object(origins[0])
-    return text if len(origins) == 1 else f"{text} +{len(origins) - 1}"
-
-
-def _object(ref: dict[str, Any] | None) -> str:
-    if ref is None:
-        return NONE
-    return "/".join(ref[key] for key in ("kind", "namespace", "name") if ref.get(key))
-
-
-def _list(item: dict[str, Any], key: str) -> str:
-    return ",".join(item.get(key, []))
-
-
-def _preference(item: dict[str, Any]) -> str:
-    preference, med = item.get("localPreference"), item.get("med")
-    if preference is None and med is None:
-        return NONE
-    return f"{NONE if preference is None else preference}/{NONE if med is None else med}"
-
-
-DRAWN: dict[str, tuple[Sequence[Column], Callable[[dict[str, Any]], list[str]]]] = {
-    "advertised": (ADVERTISED, _advertised),
-    "received": (RECEIVED, _received),
-    "available": (AVAILABLE, _available),
-}
-"""Table -> its columns, and the function from an item to a row."""

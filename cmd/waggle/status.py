@@ -9,14 +9,21 @@ from typing import Any
 
 from cells.api.model import problem_text
 from waggle import ask_agent, output
+from waggle.output import member
 from waggle.peers import ESTABLISHED, malformed_updates, reason
-from waggle.tables import NONE, Column
+from waggle.tables import Column
 
 CONDITIONS = (
-    Column("OBJECT"),
-    Column("CONDITION", minor=3, beneath=True),
-    Column("STATUS", minor=2, beneath=True),
-    Column("MESSAGE", minor=1, beneath=True),
+    Column("OBJECT", member("object")),
+    Column("CONDITION", member("type"), minor=3, beneath=True),
+    Column("STATUS", member("status"), minor=2, beneath=True),
+    # A message of several lines has a reason in each.
+    Column(
+        "MESSAGE",
+        lambda condition: condition.get("message", "").replace("\n", "; "),
+        minor=1,
+        beneath=True,
+    ),
 )
 MAX_OF_TENANTS = 5
 """Problems of tenants' objects that are printed."""
@@ -46,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the state; returns the exit status."""
-    answer = ask_agent.read("status", "StatusList", args, "/v1/status", {})
+    answer = ask_agent.read(args, "StatusList", "/v1/status", {})
     if answer is None:
         return output.EXIT_ERROR
     item = answer["items"][0]
@@ -107,28 +114,15 @@ def _causes(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [part for part in parts if not repeats(part)]
 
 
-def conditions(item: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of the conditions, those reported by this node first."""
+def conditions(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the conditions with their objects, those reported by this node first."""
     own = [
-        (_name(reported), one)
+        condition | {"object": output.object_name(reported)}
         for reported in item.get("objects", [])
-        for one in reported["status"].get("conditions", [])
+        for condition in reported["status"].get("conditions", [])
     ]
-    others = [(_name(one), one) for one in item.get("conditions", [])]
-    return [
-        # A message of several lines has a reason in each.
-        [
-            name,
-            one["type"],
-            one["status"],
-            one.get("message", "").replace("\n", "; ") or NONE,
-        ]
-        for name, one in own + others
-    ]
-
-
-def _name(of: dict[str, Any]) -> str:
-    return "/".join(filter(None, (of["kind"], of.get("namespace"), of["name"])))
+    others = item.get("conditions", [])
+    return own + [other | {"object": output.object_name(other)} for other in others]
 
 
 def _peer(peer: dict[str, Any], now: datetime) -> str:

@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 MIN_WIDTH = 12
 """A text in a line of its own is not made narrower."""
@@ -33,10 +33,13 @@ _WORDS = re.compile(r"[^ ,]*,|[^ ,]+")
 
 
 class Column(NamedTuple):
-    """A column: its title, whether only ``wide`` shows it, alignment, and a style by value."""
+    """A column: its title, its cell of an item, and how it is shown."""
 
     title: str
+    cell: Callable[[Any], str]
+    """The text of an item; empty where it has none."""
     wide: bool = False
+    """Whether only ``wide`` shows it."""
     right: bool = False
     style: Callable[[str], str] | None = None
     minor: int = 0

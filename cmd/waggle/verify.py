@@ -6,16 +6,31 @@ import argparse
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.tables import NONE, Column
+from waggle.output import member
+from waggle.tables import Column
+
+
+def _repaired(item: dict[str, Any]) -> str:
+    return "yes" if item["repaired"] else f"no: {item.get('error', 'unknown')}"
+
+
+def _details(item: dict[str, Any]) -> str:
+    details = item.get("details", [])
+    others = sum(item.get(name, 0) for name in ("missing", "unexpected", "different")) - len(
+        details
+    )
+    text = ", ".join(details)
+    return f"{text} (and {others} more)" if details and others > 0 else text
+
 
 COLUMNS = (
-    Column("RECONCILER"),
-    Column("OBJECT", minor=2, beneath=True),
-    Column("MISSING", right=True),
-    Column("UNEXPECTED", right=True),
-    Column("DIFFERENT", right=True),
-    Column("REPAIRED", style=lambda text: "green" if text == "yes" else "red"),
-    Column("DETAILS", minor=1, beneath=True),
+    Column("RECONCILER", member("reconciler")),
+    Column("OBJECT", member("object"), minor=2, beneath=True),
+    Column("MISSING", member("missing", "0"), right=True),
+    Column("UNEXPECTED", member("unexpected", "0"), right=True),
+    Column("DIFFERENT", member("different", "0"), right=True),
+    Column("REPAIRED", _repaired, style=lambda text: "green" if text == "yes" else "red"),
+    Column("DETAILS", _details, minor=1, beneath=True),
 )
 
 
@@ -40,33 +55,14 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Request a verification and print the drift; returns the exit status."""
-    socket = args.socket or ask_agent.default_socket()
-    found = ask_agent.answer(
-        "verify", "DriftList", args, lambda: ask_agent.post(socket, "/v1/verify")
-    )
+    found = ask_agent.act(args, "DriftList", "/v1/verify")
     if found is None:
         return output.EXIT_ERROR
     items = found["items"]
     if args.output not in ("table", "wide"):
         output.dump(found, args.output)
     elif items:
-        output.table(COLUMNS, list(map(row, items)), args)
+        output.table(COLUMNS, items, args)
     else:
         print("no drift")
     return output.EXIT_ERROR if items else output.EXIT_OK
-
-
-def row(item: dict[str, Any]) -> list[str]:
-    """Return the cells of one object, in the order of `COLUMNS`."""
-    counts = [item.get(name, 0) for name in ("missing", "unexpected", "different")]
-    total, details = sum(counts), item.get("details", [])
-    text = ", ".join(details)
-    if details and total > len(details):
-        text += f" (and {total - len(details)} more)"
-    return [
-        item["reconciler"],
-        item["object"],
-        *map(str, counts),
-        "yes" if item["repaired"] else f"no: {item.get('error', 'unknown')}",
-        text or NONE,
-    ]

@@ -68,20 +68,20 @@ class BmpCollector(msgspec.Struct, frozen=True, kw_only=True):
         return InvalidConfig("collector", self.name, field, rule)
 
 
-class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One monitoring station's connection."""
+class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One monitoring station's connection; the encoded names are those of the local API."""
 
     name: str
     address: str
     port: int
     connected: bool
-    reason: str
+    reason: str = ""
     """Why it is not connected; empty when it is."""
-    since: float
+    since: float = msgspec.field(name="sinceTime")
     """When it was connected or lost, as Unix time."""
     synchronized: bool
     """Whether all tables have been sent."""
-    retry_in: float | None
+    retry_in: float | None = msgspec.field(name="retrySeconds")
     octets_sent: int
     """On this connection."""
     queued_octets: int

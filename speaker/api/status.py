@@ -46,8 +46,8 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why routes are not advertised, for an obstacle; otherwise why stale ones are kept. As text."""
 
 
-class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One session."""
+class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One session. The encoded names are those of the local API, whose answers have these fields."""
 
     instance: str
     name: str
@@ -56,50 +56,51 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     local_address: str | None
     """Of the connection; the configured one without a connection."""
-    local_asn: int
-    peer_asn: int
+    local_asn: int = msgspec.field(name="localASN")
+    peer_asn: int = msgspec.field(name="peerASN", default=0)
     """The configured AS number, or the one of the peer's OPEN; 0 while unknown."""
     peer_type: str | None = None
     """``internal`` or ``external``, where that is configured in place of a number."""
     state: str
     """Idle, Connect, Active, OpenSent, OpenConfirm or Established (RFC 4271 section 8.2.2)."""
-    reason: str
-    """Why it is not Established, as text; empty when it is. It has no countdown: see `retry_in`."""
-    since: float
+    since: float = msgspec.field(name="sinceTime")
     """When it became Established; where it is not, when it last was, or when the peer was configured.
     As Unix time."""
     families: tuple[FamilyStatus, ...]
-    peer_router_id: str | None
-    hold_time: int | None
+    reason: str = ""
+    """Why it is not Established, as text; empty when it is. It has no countdown: see `retry_in`."""
+    peer_router_id: str | None = msgspec.field(name="peerRouterID")
+    hold_time: int | None = msgspec.field(name="holdSeconds")
     """Negotiated; None without a session."""
-    keepalive_time: int | None
-    retry_in: float | None
+    keepalive_time: int | None = msgspec.field(name="keepaliveSeconds")
+    retry_in: float | None = msgspec.field(name="retrySeconds")
     """Seconds until the next connection attempt, where one is due."""
-    capabilities: tuple[str, ...]
-    """The capabilities of the peer's OPEN, as text."""
-    last_error: str | None
-    """The last NOTIFICATION sent or received, or the last loss of the transport."""
-    flaps: int
-    """How often the session has left Established."""
+    likely_cause: str = ""
+    """What to check where the peer does not come up, as text; empty where nothing is known."""
     messages_received: int
     messages_sent: int
     updates_received: int
     updates_sent: int
-    queued_octets: int
-    """Octets that were written and not yet accepted by the kernel."""
-    authentication: str | None
-    """"TCP MD5" where a password is set."""
-    graceful_restart_time: int | None
-    dynamic: bool
-    route_set: str | None
-    likely_cause: str = ""
-    """What to check where the peer does not come up, as text; empty where nothing is known."""
-    failures: int = 0
-    """Failed attempts since the session was last Established."""
     malformed_updates: int = 0
     """Malformed UPDATEs of this session, which cost their routes only (RFC 7606)."""
     malformed: str = ""
     """What was wrong with the last one that was reported, as text (`SessionError`)."""
+    flaps: int
+    """How often the session has left Established."""
+    last_error: str | None
+    """The last NOTIFICATION sent or received, or the last loss of the transport."""
+    authentication: str | None
+    """"TCP MD5" where a password is set."""
+    graceful_restart_time: int | None = msgspec.field(name="gracefulRestartSeconds")
+    capabilities: tuple[str, ...] = ()
+    """The capabilities of the peer's OPEN, as text."""
+    dynamic: bool = False
+    """Whether it is a neighbour of a prefix (`DynamicPeerConfig`)."""
+    route_set: str | None
+    failures: int = 0
+    """Failed attempts since the session was last Established."""
+    queued_octets: int
+    """Octets that were written and not yet accepted by the kernel."""
     next_hops: tuple[str, ...] = ()
     """The next hops of the routes that the peer has announced, accepted or not: the first 256."""
     initial_table_sent: bool = False

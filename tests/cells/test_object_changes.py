@@ -16,12 +16,12 @@ import pytest
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.api.agent_resources import Facts
 from cells.api.client import AgentError, stream
 from cells.declarations import API, DATABASE, RESOURCES
 from cells.hive import Cell, Group, Wiring, load, provide, supply
 from cells.hive.hive import Hive
 from cells.object_changes import SLICE, find_kind, watch_stream
+from cells.serve.agent_resources import Facts
 from resources import streams
 from resources.ingest import Ingest
 from resources.kind import Kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
@@ -11,6 +12,9 @@ from waggle import explain, peers, reconcilers, render, routes, status, verify
 from waggle.demo import view
 from waggle.replay import program as replay
 from waggle.tables import Column
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PEERS, RECONCILERS = peers.columns(NOW), reconcilers.columns(NOW)
 
 
 class Shown(NamedTuple):
@@ -30,7 +34,7 @@ class Shown(NamedTuple):
 
 TABLES = {
     "sessions": Shown(
-        peers.COLUMNS,
+        PEERS,
         always="NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE FAMILIES RECV SENT REASON",
         wide="INSTANCE ROUTER-ID HOLD/KA MSG-IN/OUT FLAPS AUTH GR NEXT-RETRY LAST-ERROR LIKELY-CAUSE",
         right="LOCAL-AS PEER-AS SINCE RECV SENT FLAPS NEXT-RETRY",
@@ -49,26 +53,26 @@ TABLES = {
         room="WHY OBJECT FILTER RECEIVED REASON PREFIX",
     ),
     "advertised routes": Shown(
-        routes.ADVERTISED,
+        routes.COLUMNS["advertised"],
         always="NODE PEER PREFIX NEXT-HOP ORIGIN-OBJECT COMMUNITIES LP/MED AGE",
         wide="INSTANCE AS-PATH LARGE",
         right="AGE",
         room="NODE* AGE* LP/MED COMMUNITIES ORIGIN-OBJECT NEXT-HOP PREFIX",
     ),
     "received routes": Shown(
-        routes.RECEIVED,
+        routes.COLUMNS["received"],
         always="NODE PEER PREFIX NEXT-HOP AS-PATH STATUS FILTER OBJECT",
         wide="INSTANCE COMMUNITIES LARGE LP/MED",
         room="NODE* OBJECT FILTER AS-PATH NEXT-HOP STATUS PREFIX",
     ),
     "available routes": Shown(
-        routes.AVAILABLE,
+        routes.COLUMNS["available"],
         always="NODE PREFIX NEXT-HOP FROM BEST AS-PATH STATUS",
         wide="INSTANCE COMMUNITIES LARGE LP/MED",
         room="NODE* STATUS AS-PATH NEXT-HOP",
     ),
     "reconcilers": Shown(
-        reconcilers.COLUMNS,
+        RECONCILERS,
         always="ORDER RECONCILER TARGET NEEDS OBJECTS ERRORS WAITING DRIFTED LAST-RUN DURATION",
         wide="SUMMARY",
         right="ORDER OBJECTS ERRORS WAITING DRIFTED LAST-RUN DURATION",
@@ -100,7 +104,7 @@ TABLES = {
         room="MESSAGE STATUS CONDITION",
     ),
     "actions of a recording": Shown(
-        replay.ACTIONS,
+        replay.actions(0.0),
         always="SEQ TIME INPUT PEER ACTION DETAIL",
         right="SEQ TIME",
         room="DETAIL INPUT",
@@ -148,7 +152,7 @@ def test_the_columns_of_a_table(table: Shown) -> None:
     ],
 )
 def test_a_session_that_is_up_is_green_and_one_that_is_down_is_not(state: str, style: str) -> None:
-    for columns in (peers.COLUMNS, view.SESSIONS):
+    for columns in (PEERS, view.SESSIONS):
         (column,) = (column for column in columns if column.title == "STATE")
         assert column.style is not None
         assert column.style(state) == style
@@ -159,7 +163,7 @@ def test_a_session_that_is_up_is_green_and_one_that_is_down_is_not(state: str, s
     [
         (explain.COLUMNS, "ADVERTISED", "yes", "no", "yellow"),
         (explain.RECEIVED, "ACCEPTED", "yes", "no", "yellow"),
-        (reconcilers.COLUMNS, "ERRORS", "0", "1", "red"),
+        (RECONCILERS, "ERRORS", "0", "1", "red"),
         (verify.COLUMNS, "REPAIRED", "yes", "no", "red"),
     ],
 )

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -20,10 +21,10 @@ from waggle import output
 from waggle.tables import Column
 
 COLUMNS = (
-    Column("PEER"),
-    Column("STATE", style=lambda state: "green" if state == "Established" else "red"),
-    Column("SENT", right=True),
-    Column("FLAPS", wide=True, right=True),
+    Column("PEER", itemgetter(0)),
+    Column("STATE", itemgetter(1), style=lambda s: "green" if s == "Established" else "red"),
+    Column("SENT", itemgetter(2), right=True),
+    Column("FLAPS", itemgetter(3), wide=True, right=True),
 )
 
 

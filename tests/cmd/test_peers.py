@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
-from cells.api.model import FamilyCount, PeerItem
-from tests.support.api import MadeUp, serving
+from cells.api.model import FamilyCount
+from tests.support.api import MadeUp, serving, session_item
+from waggle import output, peers
 from waggle.__main__ import main
-from waggle.peers import COLUMNS, row
 
 
 def counts(ipv4: int, ipv6: int) -> list[FamilyCount]:
@@ -24,7 +23,7 @@ def counts(ipv4: int, ipv6: int) -> list[FamilyCount]:
     ]
 
 
-UP = PeerItem(
+UP = session_item(
     node="node-a",
     instance="default",
     name="tor-1",
@@ -49,7 +48,7 @@ UP = PeerItem(
     messages_sent=9,
     flaps=0,
 )
-DOWN = PeerItem(
+DOWN = session_item(
     node="node-a",
     instance="default",
     name="tor-2",
@@ -93,9 +92,10 @@ def test_the_table_has_the_documented_columns(
     ],
 )
 def test_a_countdown_does_not_stand_at_0(seconds: float | None, reason: str, column: str) -> None:
-    item = msgspec.to_builtins(replace(DOWN, retry_seconds=seconds))
-    cells = row(item, datetime.now(UTC))
-    titles = [each.title for each in COLUMNS]
+    item = msgspec.to_builtins(DOWN | {"retrySeconds": seconds})
+    columns = peers.columns(datetime.now(UTC))
+    cells = output.row(columns, item)
+    titles = [column.title for column in columns]
     assert cells[titles.index("REASON")] == reason
     assert cells[titles.index("NEXT-RETRY")] == column
 
@@ -120,7 +120,7 @@ def test_a_peer_that_does_not_get_all_routes_is_named(
         FamilyCount(family="ipv4-unicast", routes=12, left_out=2, reason="there is no next hop"),
         FamilyCount(family="ipv6-unicast", routes=1, left_out=1, reason="they do not fit"),
     ]
-    with serving(path, MadeUp([replace(UP, advertised=some), replace(UP, name="tor-3"), DOWN])):
+    with serving(path, MadeUp([UP | {"advertised": some}, UP | {"name": "tor-3"}, DOWN])):
         assert main(["peers", "--socket", str(path)]) == 0
         shown = capsys.readouterr()
         assert " 12,1 " in shown.out
@@ -243,9 +243,9 @@ def test_malformed_updates_of_a_peer_are_named(
 ) -> None:
     path = tmp_path / "agent.sock"
     text = "AS_PATH: the first AS is 65009, the peer's is 65001 (treat-as-withdraw)"
-    some = replace(UP, received=counts(0, 0), malformed_updates=9, malformed=text)
+    some = UP | {"received": counts(0, 0), "malformedUpdates": 9, "malformed": text}
     sentence = f"tor-1: 9 malformed UPDATEs: {text}\n"
-    with serving(path, MadeUp([some, replace(UP, name="tor-3"), DOWN])):
+    with serving(path, MadeUp([some, UP | {"name": "tor-3"}, DOWN])):
         assert main(["peers", "--socket", str(path)]) == 0
         assert capsys.readouterr().err == f"waggle peers: {sentence}"
         assert main(["routes", "received", "--socket", str(path)]) == 0

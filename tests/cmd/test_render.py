@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.reconcilers.build import cluster_config
+from waggle import output, render
 from waggle.__main__ import main
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
-from waggle.render import peer_row
 
 
 def peer(**fields: object) -> dict[str, Any]:
@@ -52,7 +52,8 @@ def test_the_table_has_every_peer_also_one_without_an_address(
     fields: dict[str, object], address: str, asn: str
 ) -> None:
     instance = {"name": "i", "localASN": 65001, "routerID": "192.0.2.9"}
-    assert peer_row(instance, peer(**fields))[:4] == ["i/p", address, "65001", asn]
+    cells = output.row(render.PEERS, render.PeerRow(instance, peer(**fields)))
+    assert cells[:4] == ["i/p", address, "65001", asn]
 
 
 def frr_configuration(name: str, port: int) -> dict[str, Any]:

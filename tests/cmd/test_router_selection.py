@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
 import pytest
 
-from speaker.api import InstanceConfig, PeerConfig, RouteAttributes
+from cells.api.resource import NotFoundError
+from cells.serve.speaker_facts import SpeakerFacts, routes_resource
+from speaker.api import InstanceConfig, Limited, PeerConfig, RouteAttributes
 from tests.support.engine_speaker import EngineSpeaker
-from waggle.router.api import Api
 from waggle.router.config import INSTANCE
 
 ROUTER, TOR_1, TOR_2 = "192.0.2.1", "192.0.2.11", "192.0.2.12"
@@ -18,7 +18,7 @@ SHARED = ("10.0.0.0/8", "2001:db8::/32")
 
 
 @pytest.fixture(name="api", scope="module")
-def router_with_two_peers() -> Api:
+def router_with_two_peers() -> SpeakerFacts:
     speaker = EngineSpeaker(address=ROUTER)
     speaker.set_instance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id=ROUTER))
     for number, address in enumerate((TOR_1, TOR_2), 1):
@@ -34,61 +34,67 @@ def router_with_two_peers() -> Api:
         tor.routes(dict.fromkeys((*SHARED, f"10.{number}.0.0/16"), RouteAttributes()))
     speaker.network.run(5)
     assert all(status.established for status in speaker.peers())
-    return Api(cast("Any", speaker))
+    return SpeakerFacts(cast("Any", speaker))
 
 
-def ask(api: Api, **question: object) -> list[tuple[str, str]]:
+def ask(
+    api: SpeakerFacts, *, table: str = "available", limit: int | None = None, **question: str
+) -> list[tuple[str, str]]:
     """Return peer and prefix of each route of an answer."""
-    answer = api.answer(json.dumps({"op": "routes", **question}).encode())
-    assert not isinstance(answer, dict), answer
-    return sorted((str(route["peer"]), route["prefix"]) for routes in answer for route in routes)
+    slices = iter(routes_resource(api).read({"table": table, **question}))
+    found = [
+        (str(route.peer), route.prefix) for routes in Limited(slices, limit) for route in routes
+    ]
+    return sorted(found)
 
 
 def at(peer: str, *prefixes: str) -> list[tuple[str, str]]:
     return sorted((peer, prefix) for prefix in prefixes)
 
 
-def test_a_peer_is_named_by_its_address_too(api: Api) -> None:
+def test_a_peer_is_named_by_its_address_too(api: SpeakerFacts) -> None:
     for table in ("received", "available", "advertised"):
         assert ask(api, table=table, peer=TOR_1) == ask(api, table=table, peer="tor-1")
-    unknown = api.answer(b'{"op": "routes", "peer": "192.0.2.13"}')
-    assert unknown == {"ok": False, "error": "there is no peer '192.0.2.13'"}
+    with pytest.raises(NotFoundError, match=r"no peer is called 192\.0\.2\.13"):
+        ask(api, peer="192.0.2.13")
 
 
 @pytest.mark.parametrize("table", ["received", "available"])
 @pytest.mark.parametrize(("peer", "own"), [("tor-1", "10.1.0.0/16"), ("tor-2", "10.2.0.0/16")])
 def test_a_peers_routes_are_those_that_it_announced(
-    api: Api, table: str, peer: str, own: str
+    api: SpeakerFacts, table: str, peer: str, own: str
 ) -> None:
     assert ask(api, table=table, peer=peer) == at(peer, *SHARED, own)
     assert ask(api, table=table, peer=peer, family="ipv6-unicast") == at(peer, "2001:db8::/32")
     assert ask(api, table=table, peer=peer, prefix="10.0.0.0/8") == at(peer, "10.0.0.0/8")
 
 
-def test_without_a_peer_both_have_theirs(api: Api) -> None:
+def test_without_a_peer_both_have_theirs(api: SpeakerFacts) -> None:
     both = at("tor-1", *SHARED, "10.1.0.0/16") + at("tor-2", *SHARED, "10.2.0.0/16")
     assert ask(api, table="received") == both
     assert ask(api, table="available") == both
 
 
-def test_advertised_to_a_peer_is_what_the_other_one_announced(api: Api) -> None:
+def test_advertised_to_a_peer_is_what_the_other_one_announced(api: SpeakerFacts) -> None:
     assert ask(api, table="advertised", peer="tor-1") == at("tor-1", "10.2.0.0/16")
     assert "10.1.0.0/16" in {prefix for _, prefix in ask(api, table="advertised", peer="tor-2")}
 
 
 @pytest.mark.parametrize("table", ["received", "available"])
-def test_the_longest_match_is_that_of_the_peer(api: Api, table: str) -> None:
+def test_the_longest_match_is_that_of_the_peer(api: SpeakerFacts, table: str) -> None:
     assert ask(api, table=table, peer="tor-1", prefix="10.1.2.3") == at("tor-1", "10.1.0.0/16")
     assert ask(api, table=table, peer="tor-2", prefix="10.1.2.3") == at("tor-2", "10.0.0.0/8")
     assert ask(api, table=table, peer="tor-2", prefix="192.0.2.1") == []
 
 
-def test_without_a_peer_the_longest_match_is_that_of_each_peer_or_of_the_table(api: Api) -> None:
+def test_without_a_peer_the_longest_match_is_that_of_each_peer_or_of_the_table(
+    api: SpeakerFacts,
+) -> None:
     of_each = at("tor-1", "10.1.0.0/16") + at("tor-2", "10.0.0.0/8")
     assert ask(api, table="received", prefix="10.1.2.3") == of_each
     assert ask(api, table="available", prefix="10.1.2.3") == at("tor-1", "10.1.0.0/16")
 
 
-def test_a_limit_counts_the_routes_of_the_peer(api: Api) -> None:
+def test_a_limit_counts_the_routes_of_the_peer(api: SpeakerFacts) -> None:
     assert len(ask(api, table="received", peer="tor-2", limit=2)) == 2
     assert {peer for peer, _ in ask(api, table="received", peer="tor-2", limit=2)} == {"tor-2"}

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cells.api.model import FamilyCount, OriginItem, PeerItem, RouteItem
-from tests.support.api import MadeUp, serving
+from cells.api.model import FamilyCount, OriginItem, RouteItem
+from tests.support.api import MadeUp, serving, session_item
 from waggle import output
 from waggle.__main__ import main
 
-PEER = PeerItem(node="a", instance="default", name="tor-1", state="Established", families=[])
+PEER = session_item(node="a", instance="default", name="tor-1", state="Established", families=[])
 ROUTES = [
     RouteItem(
         node="a",
@@ -280,7 +280,7 @@ def test_a_route_that_is_counted_only_is_not_said_to_be_absent(
         FamilyCount(family="ipv6-unicast", routes=7, not_kept=7),
     ]
     counted = "routes are kept, the others are only counted (--keep-received)"
-    with serving(path, MadeUp([replace(PEER, received=counts)])):
+    with serving(path, MadeUp([PEER | {"received": counts}])):
 
         def answered(*words: str) -> tuple[int, list[str]]:
             status = main(["routes", "received", *words, "--socket", str(path)])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from waggle import explain, peers, reconcilers, render, routes, status, verify
+from waggle import explain, output, peers, reconcilers, render, routes, status, verify
 from waggle.tables import Column
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -17,8 +17,12 @@ def ago(**units: float) -> str:
     return (NOW - timedelta(**units)).isoformat()
 
 
-def cells(columns: Sequence[Column], row: Sequence[str]) -> dict[str, str]:
+def cells(columns: Sequence[Column], item: object) -> dict[str, str]:
+    row = output.row(columns, item)
     return {column.title: cell for column, cell in zip(columns, row, strict=True)}
+
+
+PEERS, RECONCILERS = peers.columns(NOW), reconcilers.columns(NOW)
 
 
 PEER = {
@@ -46,7 +50,7 @@ PEER = {
 
 
 def test_a_session_with_all_members() -> None:
-    assert cells(peers.COLUMNS, peers.row(PEER, NOW)) == {
+    assert cells(PEERS, PEER) == {
         "NODE": "worker-1",
         "PEER": "tor-1",
         "ADDRESS": "192.0.2.1",
@@ -66,7 +70,7 @@ def test_a_session_with_all_members() -> None:
         "GR": "120s",
         "NEXT-RETRY": "-",
         "LAST-ERROR": "hold timer expired",
-        "REASON": "",
+        "REASON": "-",
         "LIKELY-CAUSE": "-",
     }
 
@@ -84,7 +88,7 @@ def test_a_session_that_is_down() -> None:
         "retrySeconds": 3.2,
         "likelyCause": "the port is filtered",
     }
-    found = cells(peers.COLUMNS, peers.row(item, NOW))
+    found = cells(PEERS, item)
     assert found["ADDRESS"] == "eth1"
     assert found["PEER-AS"] == "external"
     assert found["REASON"] == "connection refused (retry in 4s)"
@@ -95,10 +99,10 @@ def test_a_session_that_is_down() -> None:
         *("LOCAL-AS", "SINCE", "FAMILIES", "RECV", "SENT", "ROUTER-ID", "HOLD/KA", "MSG-IN/OUT"),
         *("FLAPS", "GR", "LAST-ERROR"),
     }
-    nameless = peers.row({**item, "interface": None, "peerType": "any"}, NOW)
-    assert cells(peers.COLUMNS, nameless)["ADDRESS"] == "-"
+    nameless = {**item, "interface": None, "peerType": "any"}
+    assert cells(PEERS, nameless)["ADDRESS"] == "-"
     del item["peerType"], item["reason"]
-    unknown = cells(peers.COLUMNS, peers.row({**item, "holdSeconds": 0, "retrySeconds": 0}, NOW))
+    unknown = cells(PEERS, {**item, "holdSeconds": 0, "retrySeconds": 0})
     assert (unknown["PEER-AS"], unknown["HOLD/KA"]) == ("any", "0/0")
     assert (unknown["REASON"], unknown["NEXT-RETRY"]) == ("unknown (retry now)", "now")
 
@@ -137,12 +141,12 @@ DETAILS = {
 BARE = {"node": "worker-1", "instance": "rack0", "prefix": "203.0.113.7/32"}
 BARE_DETAILS = {
     "INSTANCE": "rack0",
-    "COMMUNITIES": "",
-    "LARGE": "",
+    "COMMUNITIES": "-",
+    "LARGE": "-",
     "LP/MED": "-",
     "NODE": "worker-1",
     "PREFIX": "203.0.113.7/32",
-    "AS-PATH": "",
+    "AS-PATH": "-",
 }
 
 
@@ -172,22 +176,22 @@ BARE_DETAILS = {
     ],
 )
 def test_a_route(table: str, full: dict[str, str], bare: dict[str, str]) -> None:
-    columns, draw = routes.DRAWN[table]
-    assert cells(columns, draw(ROUTE)) == DETAILS | full
-    assert cells(columns, draw(BARE)) == BARE_DETAILS | bare
+    columns = routes.COLUMNS[table]
+    assert cells(columns, ROUTE) == DETAILS | full
+    assert cells(columns, BARE) == BARE_DETAILS | bare
 
 
 def test_a_route_has_the_preference_or_the_metric() -> None:
-    columns, draw = routes.DRAWN["available"]
-    assert cells(columns, draw({**BARE, "localPreference": 150}))["LP/MED"] == "150/-"
-    assert cells(columns, draw({**BARE, "med": 0}))["LP/MED"] == "-/0"
+    columns = routes.COLUMNS["available"]
+    assert cells(columns, {**BARE, "localPreference": 150})["LP/MED"] == "150/-"
+    assert cells(columns, {**BARE, "med": 0})["LP/MED"] == "-/0"
 
 
 def test_an_available_route_is_from_a_peer_or_an_instance_or_an_object() -> None:
-    columns, draw = routes.DRAWN["available"]
+    columns = routes.COLUMNS["available"]
     origin = {"kind": "Service", "namespace": "shop", "name": "web"}
-    assert cells(columns, draw({**BARE, "importedFrom": "blue"}))["FROM"] == "blue"
-    assert cells(columns, draw({**BARE, "origins": [origin]}))["FROM"] == "Service/shop/web"
+    assert cells(columns, {**BARE, "importedFrom": "blue"})["FROM"] == "blue"
+    assert cells(columns, {**BARE, "origins": [origin]})["FROM"] == "Service/shop/web"
 
 
 EXPLAINED = {
@@ -205,7 +209,7 @@ EXPLAINED = {
 
 
 def test_an_explanation() -> None:
-    assert cells(explain.COLUMNS, explain.row(EXPLAINED)) == {
+    assert cells(explain.COLUMNS, EXPLAINED) == {
         "INSTANCE": "rack0",
         "PEER": "tor-1",
         "PREFIX": "198.51.100.10/32",
@@ -217,8 +221,8 @@ def test_an_explanation() -> None:
         "WHY": "selected",
     }
     same = {**EXPLAINED, "advertisedPrefixes": ["198.51.100.10/32"]}
-    assert cells(explain.COLUMNS, explain.row(same))["ADVERTISED"] == "yes"
-    assert cells(explain.COLUMNS, explain.row({"advertised": False, "reason": "NoPeer"})) == {
+    assert cells(explain.COLUMNS, same)["ADVERTISED"] == "yes"
+    assert cells(explain.COLUMNS, {"advertised": False, "reason": "NoPeer"}) == {
         **dict.fromkeys(("INSTANCE", "PEER", "PREFIX", "OBJECT", "TYPE", "RULE", "WHY"), "-"),
         "ADVERTISED": "no",
         "REASON": "NoPeer",
@@ -238,7 +242,7 @@ def test_an_explanation_of_a_received_route(received: bool | None, cell: str) ->
         "object": {"kind": "FRRConfiguration", "namespace": "ns", "name": "a"},
         "message": "never accepted",
     }
-    assert cells(explain.RECEIVED, explain.received_row(item)) == {
+    assert cells(explain.RECEIVED, item) == {
         "INSTANCE": "rack0",
         "PEER": "tor-1",
         "PREFIX": "10.0.0.0/24",
@@ -265,7 +269,7 @@ def test_a_reconciler() -> None:
         "durationSeconds": 0.00123,
         "summary": "1 of 7 failed",
     }
-    assert cells(reconcilers.COLUMNS, reconcilers.row(item, NOW)) == {
+    assert cells(RECONCILERS, item) == {
         "ORDER": "20",
         "RECONCILER": "route-set",
         "TARGET": "speaker",
@@ -279,7 +283,7 @@ def test_a_reconciler() -> None:
         "SUMMARY": "1 of 7 failed",
     }
     few = {key: item[key] for key in ("order", "name", "target", "tables", "summary")}
-    assert reconcilers.row(few, NOW)[4:10] == ["-"] * 6
+    assert output.row(RECONCILERS, few)[4:10] == ["-"] * 6
 
 
 def test_drift() -> None:
@@ -293,7 +297,7 @@ def test_drift() -> None:
         "error": "no answer",
         "details": ["10.0.0.0/24 is missing", "10.0.1.0/24 is missing"],
     }
-    assert cells(verify.COLUMNS, verify.row(item)) == {
+    assert cells(verify.COLUMNS, item) == {
         "RECONCILER": "route-set",
         "OBJECT": "rack0/a",
         "MISSING": "4",
@@ -303,10 +307,10 @@ def test_drift() -> None:
         "DETAILS": "10.0.0.0/24 is missing, 10.0.1.0/24 is missing (and 5 more)",
     }
     few = {"reconciler": "peer", "object": "rack0/tor-1", "repaired": True}
-    assert verify.row(few) == ["peer", "rack0/tor-1", "0", "0", "0", "yes", "-"]
-    assert verify.row({**few, "repaired": False})[5] == "no: unknown"
+    assert output.row(verify.COLUMNS, few) == ["peer", "rack0/tor-1", "0", "0", "0", "yes", "-"]
+    assert output.row(verify.COLUMNS, {**few, "repaired": False})[5] == "no: unknown"
     whole = {**few, "missing": 1, "details": ["10.0.0.0/24 is missing"]}
-    assert verify.row(whole)[6] == "10.0.0.0/24 is missing"
+    assert output.row(verify.COLUMNS, whole)[6] == "10.0.0.0/24 is missing"
 
 
 INSTANCE = {"name": "rack0", "localASN": 65001, "routerID": "10.0.0.1"}
@@ -330,7 +334,7 @@ RENDERED: dict[str, object] = {
 
 
 def test_a_peer_of_manifests() -> None:
-    assert cells(render.PEERS, render.peer_row(INSTANCE, RENDERED)) == {
+    assert cells(render.PEERS, render.PeerRow(INSTANCE, RENDERED)) == {
         "PEER": "rack0/tor-1",
         "ADDRESS": "[2001:db8::1]:1179",
         "LOCAL-AS": "65001",
@@ -355,12 +359,12 @@ def test_a_peer_of_manifests() -> None:
         "interface": "eth1",
         "peerType": "external",
     }
-    found = cells(render.PEERS, render.peer_row(INSTANCE, other))
+    found = cells(render.PEERS, render.PeerRow(INSTANCE, other))
     assert (found["ADDRESS"], found["PEER-AS"]) == ("eth1:1179", "external")
     assert (found["LOCAL-ADDRESS"], found["AUTH"], found["GR"]) == ("-", "-", "-")
     assert found["ACCEPT"] == "none"
     last = {**other, "interface": None, "peerType": None, "accept": "all"}
-    found = cells(render.PEERS, render.peer_row(INSTANCE, last))
+    found = cells(render.PEERS, render.PeerRow(INSTANCE, last))
     assert (found["ADDRESS"], found["PEER-AS"], found["ACCEPT"]) == ("-:1179", "any", "all")
 
 
@@ -377,7 +381,7 @@ def test_a_route_of_manifests() -> None:
         ],
         "origin": "igp",
     }
-    assert cells(render.ROUTES, render._route(INSTANCE, RENDERED, route)) == {
+    assert cells(render.ROUTES, {**route, "peer": "rack0/tor-1"}) == {
         "PEER": "rack0/tor-1",
         "PREFIX": "203.0.113.7/32",
         "NEXT-HOP": "192.0.2.10",
@@ -386,8 +390,8 @@ def test_a_route_of_manifests() -> None:
         "ORIGIN-OBJECT": "Service/shop/web Node/worker-1",
         "ORIGIN": "igp",
     }
-    bare = render._route(INSTANCE, RENDERED, {**route, "nextHop": None, "localPreference": None})
-    assert (bare[2], bare[4]) == ("self", "-")
+    bare = cells(render.ROUTES, {**route, "nextHop": None, "localPreference": None})
+    assert (bare["NEXT-HOP"], bare["LP"]) == ("self", "-")
 
 
 def test_a_condition_of_the_agent_is_before_those_of_others() -> None:
@@ -405,7 +409,8 @@ def test_a_condition_of_the_agent_is_before_those_of_others() -> None:
         ],
         "conditions": [{"kind": "Node", "name": "worker-1", "type": "Drained", "status": "True"}],
     }
-    assert status.conditions(item) == [
+    found = status.conditions(item)
+    assert [output.row(status.CONDITIONS, condition) for condition in found] == [
         ["BGPSessionState/frr-k8s-system/a", "Ready", "False", "one; two"],
         ["Node/worker-1", "Drained", "True", "-"],
     ]

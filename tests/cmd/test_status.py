@@ -16,17 +16,16 @@ from cells.api.model import (
     FamilyCount,
     ObjectStatusItem,
     PartItem,
-    PeerItem,
     ProblemItem,
     StatusItem,
 )
 from tests.cmd.terminal import Terminal
-from tests.support.api import MadeUp, serving
+from tests.support.api import MadeUp, serving, session_item
 from waggle.__main__ import main
 
 SINCE = datetime.now(UTC) - timedelta(days=3, hours=5, minutes=30)
 PEERS = [
-    PeerItem(
+    session_item(
         node="worker-1",
         instance="rack0",
         name="tor-1",
@@ -39,7 +38,7 @@ PEERS = [
         received=[FamilyCount(family="ipv4-unicast", routes=3)],
         advertised=[FamilyCount(family="ipv4-unicast", routes=12)],
     ),
-    PeerItem(
+    session_item(
         node="worker-1",
         instance="rack0",
         name="tor-2",
@@ -180,7 +179,7 @@ def test_a_long_line_is_broken_at_spaces_on_a_terminal(
 def test_malformed_updates_are_with_the_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    peer = replace(PEERS[0], malformed_updates=1, malformed="AS_PATH: AS 0 (treat-as-withdraw)")
+    peer = PEERS[0] | {"malformedUpdates": 1, "malformed": "AS_PATH: AS 0 (treat-as-withdraw)"}
     with serving(tmp_path / "s", MadeUp(status=replace(ILL, peers=[peer]))):
         main(["status", "--socket", str(tmp_path / "s")])
     found = "12 advertised; 1 malformed UPDATE: AS_PATH: AS 0 (treat-as-withdraw)\n"

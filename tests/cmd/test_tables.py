@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from tests.cmd.terminal import run_in_terminal
 from waggle import explain, peers, routes, status
 from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 
+PEERS = peers.columns(datetime.now(UTC))
 PEER = [
     "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "v4,v6",
     "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-", "4s", "-",
@@ -71,12 +73,12 @@ def narrow(columns: tuple[Column, ...], row: list[str], width: int) -> list[str]
 @pytest.mark.parametrize(
     ("columns", "row", "may_be_left_out"),
     [
-        (peers.COLUMNS, PEER, {"NODE", "FAMILIES", "LOCAL-AS"}),
+        (PEERS, PEER, {"NODE", "FAMILIES", "LOCAL-AS"}),
         (explain.COLUMNS, EXPLAINED, set()),
         (explain.RECEIVED, DECIDED, set()),
-        (routes.ADVERTISED, ADVERTISED, {"NODE", "AGE"}),
-        (routes.RECEIVED, RECEIVED, {"NODE"}),
-        (routes.AVAILABLE, AVAILABLE, {"NODE"}),
+        (routes.COLUMNS["advertised"], ADVERTISED, {"NODE", "AGE"}),
+        (routes.COLUMNS["received"], RECEIVED, {"NODE"}),
+        (routes.COLUMNS["available"], AVAILABLE, {"NODE"}),
         (status.CONDITIONS, CONDITION, set()),
     ],
 )
@@ -97,8 +99,8 @@ def test_no_word_is_broken_and_no_important_column_left_out(
 
 
 def test_a_long_name_does_not_make_a_block_of_each_row() -> None:
-    shown = [at for at, column in enumerate(peers.COLUMNS) if not column.wide]
-    columns = [peers.COLUMNS[at] for at in shown]
+    shown = [at for at, column in enumerate(PEERS) if not column.wide]
+    columns = [PEERS[at] for at in shown]
     row = [PEER[at] for at in shown]
     long = [row[0], LONG_NAME, "2001:db8::1", *row[3:]]
     (lines, _) = fitted(columns, [[row, long]], Layout(), width=80, complete=False)
@@ -139,22 +141,26 @@ def test_a_text_without_room_in_its_column_stands_beneath_its_row() -> None:
 
 
 def test_a_terminal_too_narrow_for_the_columns_has_a_block_for_each_row() -> None:
-    lines = narrow(peers.COLUMNS, [PEER[0], LONG_NAME, *PEER[2:]], 40)
-    titles = [column.title for column in peers.COLUMNS if not column.wide]
+    lines = narrow(PEERS, [PEER[0], LONG_NAME, *PEER[2:]], 40)
+    titles = [column.title for column in PEERS if not column.wide]
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == titles
     assert words(lines[-3:]).endswith("awrongpassword(retryin12s)")
 
 
 def test_wide_leaves_nothing_out() -> None:
-    (lines,) = fitted(peers.COLUMNS, [[PEER, PEER]], Layout(), width=80, complete=True)
+    (lines,) = fitted(PEERS, [[PEER, PEER]], Layout(), width=80, complete=True)
     assert lines.count("") == 1
-    for column, value in zip(peers.COLUMNS, PEER, strict=True):
+    for column, value in zip(PEERS, PEER, strict=True):
         assert column.title in words(lines)
         assert words([value]) in words(lines)
 
 
 def test_numbers_and_states_are_not_broken() -> None:
-    columns = (Column("NAME"), Column("STATE", style=lambda _: ""), Column("N", right=True))
+    columns = (
+        Column("NAME", str),
+        Column("STATE", str, style=lambda _: ""),
+        Column("N", str, right=True),
+    )
     rows = [["two words", "Established", "1234567"]]
     (lines,) = fitted(columns, [rows], Layout(), width=28, complete=True)
     assert [" ".join(line.split()) for line in lines] == [
@@ -165,7 +171,7 @@ def test_numbers_and_states_are_not_broken() -> None:
 
 
 def test_the_first_group_decides_on_the_layout_of_a_terminal() -> None:
-    columns = (Column("NAME"), Column("NOTE", minor=1), Column("N", right=True))
+    columns = (Column("NAME", str), Column("NOTE", str, minor=1), Column("N", str, right=True))
     first = [["tor-1", "x" * 30, "1"], ["tor-2", "-", "22"]]
     groups = [first, [["the-longest-name-of-all", "y", "3"]], []]
     found = list(fitted(columns, groups, Layout(), width=20, complete=False))
@@ -180,7 +186,7 @@ def test_the_first_group_decides_on_the_layout_of_a_terminal() -> None:
 
 
 def test_a_column_of_a_later_group_grows_where_no_terminal_limits_it() -> None:
-    columns = (Column("NAME"), Column("N", right=True))
+    columns = (Column("NAME", str), Column("N", str, right=True))
     groups = [[["a", "1"]], [["longest", "2"], ["b", "3"]], [["c", "4"]]]
     assert list(plain(columns, groups, Layout())) == [
         ["NAME  N", "a     1"],

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from waggle import output, verify
 from waggle.__main__ import main
-from waggle.verify import row
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_drift_that_is_not_repaired_or_not_listed_is_shown() -> None:
         "repaired": False,
         "error": "OSError: no",
     }
-    assert row(item) == [
+    assert output.row(verify.COLUMNS, item) == [
         "route-set",
         "i/s",
         "12",

@@ -149,14 +149,14 @@ class Arena:
 
     def peer(self, wire: str) -> dict[str, Any]:
         """Return the status of the session from our speaker."""
-        found = [p for p in self.ours.ask("peers")["peers"] if p["address"] == self.there(wire)]
+        found = [p for p in self.ours.ask("peers") if p.get("address") == self.there(wire)]
         (peer,) = found
         return dict(peer)
 
     def assert_up(self, wire: str) -> None:
         """Check that both ends call the session Established."""
         ours = self.peer(wire)
-        assert ours["state"] == "Established", (ours["state"], ours["reason"], ours["lastError"])
+        assert ours["state"] == "Established", ours
         theirs = self.theirs.peers()[self.here(wire)]
         assert theirs.established, theirs
 

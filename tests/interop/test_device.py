@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from cells.api.client import AgentError, get
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
-from waggle.router.client import request
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
@@ -86,8 +86,8 @@ class Side:
         """The one session."""
         self.daemon.check()
         try:
-            (peer,) = request(self.socket, {"op": "peers"})["peers"]
-        except OSError as error:
+            (peer,) = get(self.socket, "/v1/peers", {}, "router")["items"]
+        except AgentError as error:
             raise NotReadyError(str(error)) from error
         return dict(peer)
 

@@ -208,7 +208,7 @@ def test_ten_mistaken_starts_of_waggle_router_send_its_neighbor_nothing(
         for other in others:
 
             def waits(other: Waggle = other) -> None:
-                (session,) = other.ask("peers")["peers"]
+                (session,) = other.ask("peers")
                 assert "another process listens there" in session["reason"], session
 
             eventually(waits, within=60, context=other.daemon.tail)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from cells.api.client import AgentError, get
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
-from waggle.router.client import request
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
@@ -39,19 +39,19 @@ class Unnumbered:
 
     def learnt(self) -> dict[str, str]:
         """Received prefixes and their next hops."""
-        routes = self._ask(op="routes", table="received")["routes"]
+        routes = self._ask("routes", table="received")
         return {route["prefix"]: route["nextHop"] for route in routes if route["best"]}
 
     def peer(self) -> dict[str, object]:
         """The one session."""
-        (peer,) = self._ask(op="peers")["peers"]
+        (peer,) = self._ask("peers")
         return dict(peer)
 
-    def _ask(self, **message: str) -> dict[str, Any]:
-        """Return an answer; a socket that is there may not listen yet."""
+    def _ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
+        """Return the items of an answer; a socket that is there may not listen yet."""
         try:
-            return request(self.socket, message)
-        except OSError as error:
+            return list(get(self.socket, f"/v1/{name}", query, "router")["items"])
+        except AgentError as error:
             raise NotReadyError(str(error)) from error
 
 

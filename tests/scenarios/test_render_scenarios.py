@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cells.api.items import explain_item
+from cells.serve.items import explain_item
 from reconcilers.dialect import Dialect
 from reconcilers.intent.explain import parse_target
 from reconcilers.offline import OfflineIntent, kinds_of

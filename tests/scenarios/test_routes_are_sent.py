@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from cells.api.facts import AgentFacts
 from cells.api.model import ExplainItem
 from cells.hive import Group
 from cells.node import ThisNode
 from cells.options import NodeOptions
+from cells.serve.facts import AgentFacts
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
 from reconcilers.offline import OfflineIntent, kinds_of

@@ -7,20 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import structlog
 
-from cells.api.agent_resources import Facts
-from cells.api.model import ExplainItem, PeerItem, ReceivedExplainItem, RouteItem, StatusItem
+from cells.api.model import ExplainItem, ReceivedExplainItem, RouteItem, StatusItem
 from cells.api.resource import ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, supply
 from cells.hive.hive import Hive
+from cells.serve.agent_resources import Facts
 from tests.support.cells import rewired
+
+
+def session_item(**members: object) -> dict[str, Any]:
+    """Return a session as ``/v1/peers`` has it; members are named as in Python."""
+    return {
+        re.sub(r"_(asn|id)\b|_([a-z])", lambda m: (m[1] or m[2]).upper(), name): value
+        for name, value in members.items()
+    }
 
 
 class MadeUp:
@@ -28,7 +38,7 @@ class MadeUp:
 
     def __init__(
         self,
-        peers: Sequence[PeerItem] = (),
+        peers: Sequence[dict[str, Any]] = (),
         routes: Sequence[RouteItem] = (),
         explained: Sequence[ExplainItem] = (),
         status: StatusItem | None = None,
@@ -51,12 +61,13 @@ class MadeUp:
         del empty
         return list(self._missing)
 
-    def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
+    def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
         """Return the peers that match."""
         return [
             item
             for item in self._peers
-            if peer in (None, item.name, item.address) and instance in (None, item.instance)
+            if peer in (None, item["name"], item.get("address"))
+            and instance in (None, item["instance"])
         ]
 
     def routes(
@@ -70,7 +81,7 @@ class MadeUp:
     ) -> Iterator[Sequence[RouteItem]]:
         """Return the routes that match, whatever the table; a prefix as text."""
         assert table in ("available", "advertised", "received")
-        known = {item.name for item in self._peers} | {None}
+        known = {item["name"] for item in self._peers} | {None}
         if peer not in known:
             raise NotFoundError(f"no peer is called {peer}")
         chosen = [

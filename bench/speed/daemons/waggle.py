@@ -11,7 +11,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from bench.speed.daemons.base import Contender
 from tests.support.routers.waggle import Waggle as Driver
@@ -64,17 +64,30 @@ class Waggle(Contender):
         return {"router.yaml": json.dumps(document)}
 
     def ready(self) -> bool:
-        return self._listens() and (self.directory / "api").exists()
+        if not self._listens():
+            return False
+        try:
+            self.request(b"GET /v1/peers?refused=at-once HTTP/1.1\r\nHost: x\r\n\r\n", 400)
+        except OSError:
+            self._close()
+            return False
+        return True
 
     def __exit__(self, *exc: object) -> None:
         """End the router, and the connection to its socket."""
+        self._close()
+        super().__exit__(*exc)
+
+    def _close(self) -> None:
         if self._api is not None:
             self._api.close()
             self._api = None
-        super().__exit__(*exc)
 
-    def request(self, request: bytes) -> dict[str, Any]:
-        """Send a request over its socket, with a persistent connection like that of a controller."""
+    def request(self, request: bytes, expected: int = 200) -> None:
+        """Send a request over its socket, with a persistent connection like that of a controller.
+
+        Raises RuntimeError for an answer with another status.
+        """
         api = self._api
         if api is None:
             api = self._api = socket.socket(socket.AF_UNIX)
@@ -82,16 +95,14 @@ class Waggle(Contender):
             api.connect(str(self.directory / "api"))
         # Without a stream, whose two buffers would add 0.01 ms.
         api.sendall(request)
-        line = b""
-        while not line.endswith(b"\n"):
+        answer = b""
+        while not answer.endswith(b"}"):
             part = api.recv(_ANSWER)
             if not part:
-                raise RuntimeError(f"waggle router: {request!r}: no answer")
-            line += part
-        answer: dict[str, Any] = json.loads(line)
-        if not answer["ok"]:
-            raise RuntimeError(f"waggle router: {request!r}: {answer['error']}")
-        return answer
+                raise ConnectionResetError(f"waggle router: {request!r}: no answer")
+            answer += part
+        if not answer.startswith(b"HTTP/1.1 %d " % expected):
+            raise RuntimeError(f"waggle router: {request!r}: {answer!r}")
 
     def switch(self, way: str, *, announce: bool) -> None:
         self.request(self._requests[announce])
@@ -99,10 +110,11 @@ class Waggle(Contender):
     @functools.cached_property
     def _requests(self) -> dict[bool, bytes]:
         # Encoded beforehand, like all messages of the tester.
-        prefixes = [self.setting.switched]
+        body = json.dumps({"prefixes": [self.setting.switched]}).encode()
+        head = "POST /v1/{} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n"
         return {
-            announce: json.dumps({"op": op, "prefixes": prefixes}).encode() + b"\n"
-            for announce, op in ((True, "announce"), (False, "withdraw"))
+            announce: head.format(action, len(body)).encode() + body
+            for announce, action in ((True, "announce"), (False, "withdraw"))
         }
 
 

@@ -34,7 +34,6 @@ from waggle.demo.reasons import reasons
 from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
 from waggle.dialects import DIALECTS
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
-from waggle.router.client import request
 from waggle.router.config import ConfigError, load
 
 POLL_INTERVAL_SECONDS = 0.1
@@ -127,23 +126,26 @@ class Demo:
     def read(self) -> Snapshot:
         """Read the sessions and routes of the router."""
         try:
-            peers = request(self._socket, {"op": "peers"})["peers"]
-            routes = request(self._socket, {"op": "routes", "table": "received"})["routes"]
-        except OSError:
+            peers = get(self._socket, "/v1/peers", {}, "router")["items"]
+            routes = get(self._socket, "/v1/routes", {"table": "received"}, "router")["items"]
+        except AgentError:
             self.render()
             return Snapshot(problems=self._problems)
         if any(route["prefix"] not in self._origins for route in routes):
             self._rendered_at = 0.0  # the manifests have changed since the last compilation
         self.render()
         return Snapshot(
-            tuple(Session(p["address"], p["asn"], p["state"], p["reason"]) for p in peers),
+            tuple(
+                Session(p["address"], p.get("peerASN"), p["state"], p.get("reason", ""))
+                for p in peers
+            ),
             tuple(
                 ReceivedRoute(
                     r["prefix"],
                     r["nextHop"],
-                    r["asPath"],
-                    tuple(r["communities"]),
-                    tuple(r["largeCommunities"]),
+                    r.get("asPath", ""),
+                    tuple(r.get("communities", ())),
+                    tuple(r.get("largeCommunities", ())),
                     self._origins.get(r["prefix"], ""),
                 )
                 for r in sorted(routes, key=lambda route: address_order(route["prefix"]))

@@ -13,8 +13,9 @@ import msgspec
 from rich.text import Text
 
 from cells.text import escape
+from waggle.output import row
 from waggle.peers import state_style
-from waggle.tables import NONE, Column, Layout, fitted, wrap
+from waggle.tables import Column, Layout, fitted, wrap
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -48,17 +49,22 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 SESSIONS: Final = (
-    Column("PEER"),
-    Column("AS", right=True),
-    Column("STATE", style=state_style),
-    Column("REASON", minor=1, beneath=True),
+    Column("PEER", lambda session: session.address),
+    Column("AS", lambda session: str(session.peer_asn or ""), right=True),
+    Column("STATE", lambda session: session.state, style=state_style),
+    Column("REASON", lambda session: session.reason, minor=1, beneath=True),
 )
 ROUTES: Final = (
-    Column("PREFIX"),
-    Column("NEXT-HOP", minor=3, beneath=True),
-    Column("AS-PATH"),
-    Column("COMMUNITIES", minor=2, beneath=True),
-    Column("ORIGIN-OBJECT", minor=1, beneath=True),
+    Column("PREFIX", lambda route: route.prefix),
+    Column("NEXT-HOP", lambda route: route.next_hop, minor=3, beneath=True),
+    Column("AS-PATH", lambda route: route.as_path),
+    Column(
+        "COMMUNITIES",
+        lambda route: " ".join((*route.communities, *route.large_communities)),
+        minor=2,
+        beneath=True,
+    ),
+    Column("ORIGIN-OBJECT", lambda route: route.origin, minor=1, beneath=True),
 )
 
 
@@ -69,9 +75,9 @@ def screen(snapshot: Snapshot, hint: str, *, width: int, height: int | None = No
     last line but the hint has their number.
     """
     lines = [
-        *_titled("Sessions of the router", SESSIONS, map(_session, snapshot.sessions), width),
+        *_titled("Sessions of the router", SESSIONS, snapshot.sessions, width),
         "",
-        *_titled("Routes received by the router", ROUTES, map(_route, snapshot.routes), width),
+        *_titled("Routes received by the router", ROUTES, snapshot.routes, width),
         "",
     ]
     lines += [
@@ -89,25 +95,15 @@ def screen(snapshot: Snapshot, hint: str, *, width: int, height: int | None = No
 
 
 def _titled(
-    title: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int
+    title: str, columns: Sequence[Column], items: Iterable[object], width: int
 ) -> list[str]:
-    cells = [[escape(text) or NONE for text in row] for row in rows]
+    cells = [row(columns, item) for item in items]
     groups = fitted(columns, [cells], Layout(color=True), width=width, complete=True)
     return [_ansi("1", title[:width]), *chain.from_iterable(groups)]
 
 
 def _ansi(code: str, text: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
-
-
-def _session(session: Session) -> tuple[str, ...]:
-    asn = "" if session.peer_asn is None else str(session.peer_asn)
-    return session.address, asn, session.state, session.reason
-
-
-def _route(route: ReceivedRoute) -> tuple[str, ...]:
-    communities = " ".join((*route.communities, *route.large_communities))
-    return route.prefix, route.next_hop, route.as_path, communities, route.origin
 
 
 def line(route: ReceivedRoute) -> str:

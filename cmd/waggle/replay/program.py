@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from cells.api.items import peer_item, route_item
+from cells.serve.items import peer_item, route_item
 from speaker.api import PeerStatus
 from speaker.engine import Engine
 from speaker.message import HEADER_SIZE
@@ -17,18 +17,11 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, peers, routes
+from waggle.output import member
 from waggle.tables import Column
 
 Json = dict[str, Any]
 
-ACTIONS = (
-    Column("SEQ", right=True),
-    Column("TIME", right=True),
-    Column("INPUT", minor=2, beneath=True),
-    Column("PEER"),
-    Column("ACTION"),
-    Column("DETAIL", minor=1, beneath=True),
-)
 _MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH")
 
 
@@ -185,31 +178,28 @@ def _print(items: list[Json], player: Player, args: argparse.Namespace) -> None:
     if not items:
         output.complain("waggle replay", f"nothing to show: no {args.show}")
         return
-    columns, rows = _table(items, player, args)
-    output.table(columns, rows, args)
+    output.table(_columns(player, args), items, args)
 
 
-def _table(
-    items: list[Json], player: Player, args: argparse.Namespace
-) -> tuple[Sequence[Column], list[list[str]]]:
+def _columns(player: Player, args: argparse.Namespace) -> Sequence[Column]:
+    began = player.header.now
     if args.show == "actions":
-        return ACTIONS, [
-            [
-                str(item["seq"]),
-                f"{item['timeSeconds'] - player.header.now:.3f}",
-                item["input"],
-                item.get("peer") or "",
-                item["action"],
-                item["detail"],
-            ]
-            for item in items
-        ]
+        return actions(began)
     if args.show == "routes":
-        columns, draw = routes.DRAWN[args.table]
-        return columns, [draw(item) for item in items]
-    seconds = player.header.started + player.now - player.header.now
-    now = datetime.fromtimestamp(seconds, UTC)
-    return peers.COLUMNS, [peers.row(item, now) for item in items]
+        return routes.COLUMNS[args.table]
+    return peers.columns(datetime.fromtimestamp(player.header.started + player.now - began, UTC))
+
+
+def actions(began: float) -> tuple[Column, ...]:
+    """Return the columns of actions; ``began`` is the time at which the recording begins."""
+    return (
+        Column("SEQ", member("seq"), right=True),
+        Column("TIME", lambda item: f"{item['timeSeconds'] - began:.3f}", right=True),
+        Column("INPUT", member("input"), minor=2, beneath=True),
+        Column("PEER", member("peer")),
+        Column("ACTION", member("action")),
+        Column("DETAIL", member("detail"), minor=1, beneath=True),
+    )
 
 
 def _report(player: Player, args: argparse.Namespace) -> None:

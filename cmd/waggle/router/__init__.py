@@ -1,7 +1,8 @@
 """``waggle router``: the speaker alone as a small BGP router, for labs, demos, tests and benchmarks.
 
-Uses `speaker` and nothing of Kubernetes. This module declares the command; the other modules
-of the package are imported on use. docs/router.md describes the configuration file.
+`speaker` is the router, and `cells.serve` its local API: that of the agent, with its own paths (`api`).
+This module declares the command; the other modules of the package are imported on use. docs/router.md
+describes the configuration file.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resources.pages import reference
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses, positive
+from waggle import ask_agent, output, peers, routes
+from waggle.output import (
+    EXIT_ERROR,
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_USAGE,
+    complain,
+    exit_statuses,
+)
 
 if TYPE_CHECKING:
     from waggle.router.config import ConfigError
@@ -29,6 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 EXIT_OK: "ended by SIGTERM or SIGINT, or action performed",
                 EXIT_ERROR: "cannot start, or the router does not answer",
                 EXIT_USAGE: "wrong usage, invalid configuration, or the router rejects the action",
+                EXIT_NOT_FOUND: "no such neighbor, route or originated prefix",
             }
         ),
     )
@@ -88,30 +98,18 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     _add_where(refresh)
     for name, text in (
-        ("peers", "print the sessions of a running router, as JSON"),
-        ("collectors", "print the BMP monitoring stations of a running router, as JSON"),
-        ("routes", "print the routes of a running router, as JSON"),
+        ("peers", "list the sessions of a running router"),
+        ("collectors", "list the BMP monitoring stations of a running router"),
+        ("routes", "list the routes of a running router"),
     ):
-        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        _add_where(action)
+        listing = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        _add_where(listing)
         if name == "routes":
-            action.add_argument(
-                "table",
-                nargs="?",
-                metavar="TABLE",
-                help="available (the default), received or advertised",
-            )
-            action.add_argument(
-                "prefix",
-                nargs="?",
-                metavar="PREFIX|ADDRESS",
-                help="only this prefix, or the longest prefix that contains the address",
-            )
-            action.add_argument("--family", metavar="FAMILY", help="such as ipv4-unicast")
-            action.add_argument("--peer", metavar="P", help="only this peer, by name or address")
-            action.add_argument(
-                "--limit", type=positive, metavar="N", help="only the first N routes of the answer"
-            )
+            routes.add_arguments(listing, "available")
+        elif name == "peers":
+            listing.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+            listing.set_defaults(instance=None)
+        output.add_output_flags(listing)
 
 
 def _add_config(parser: argparse.ArgumentParser, default: Any) -> None:  # noqa: ANN401  argparse's
@@ -133,6 +131,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="the running router's apiSocket (default: the one that FILE names)",
     )
+    ask_agent.listens_on_socket(parser, "router")
 
 
 def _add_attributes(parser: argparse.ArgumentParser) -> None:
@@ -184,12 +183,17 @@ def run(args: argparse.Namespace) -> int:
             record=args.record,
             record_limit=args.record_limit * 1024 * 1024,
         )
-    socket = args.socket or (config.api_socket if config is not None else None)
-    if socket is None:
+    if args.socket is None and config is not None and config.api_socket is not None:
+        args.socket = Path(config.api_socket)
+    if args.socket is None:
         return _usage("--socket PATH is missing, or -c FILE with apiSocket", action)
-    from waggle.router import client
+    if action == "peers":
+        return peers.run(args)
+    if action == "routes":
+        return routes.run(args)
+    from waggle.router import actions
 
-    return client.run(action, Path(socket), args)
+    return actions.run(action, args)
 
 
 def _check(path: Path) -> int:

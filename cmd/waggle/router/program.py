@@ -8,6 +8,7 @@ from pathlib import Path
 
 import uvloop
 
+from cells.hive import StartError
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,
@@ -22,7 +23,7 @@ from speaker.api import (
 )
 from speaker.server import MemoryRelease, Speaker, bound_collections, settle_memory
 from waggle.output import complain
-from waggle.router.api import Api, ApiError
+from waggle.router.api import api_socket
 from waggle.router.config import Config, ConfigError, load
 from waggle.router.reload import apply
 
@@ -102,20 +103,23 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, hangup.set)
-    api = Api(speaker)
+    api = None if config.api_socket is None else api_socket(Path(config.api_socket), speaker)
     try:
         # Before the socket of the API, which is another router's if this one must not run.
         speaker.reserve()
-        if config.api_socket is not None:
-            await api.start(Path(config.api_socket))
+        if api is not None:
+            api.reserve()
+            # Clients that connect from now on are answered once the speaker runs.
+            api.listen()
         await speaker.start()
-    except ApiError as error:
+    except StartError as error:
         _report(str(error))
         await speaker.stop()
         return 1
     except OSError as error:
         _report(f"--record {error.filename}: {error.strerror}")
-        await api.stop()
+        if api is not None:
+            await api.stop()
         return 1
     apply(speaker, None, config)
     if not config.listen:
@@ -123,12 +127,15 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
             flush=True,
         )
+    if api is not None:
+        await api.start()
     bound_collections()
     settle_memory()
     reloading = asyncio.create_task(_reload_at(hangup, path, config, speaker, events))
     await stopped.wait()
     reloading.cancel()
-    await api.stop()
+    if api is not None:
+        await api.stop()
     await speaker.stop()
     return 0
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cells.api.client import AgentError, get, post
 from tests.support.routers.base import (
     MessageCounts,
     Originated,
@@ -107,20 +107,24 @@ class Waggle(Router):
             }
         return neighbor
 
-    def ask(self, op: str, **arguments: object) -> dict[str, Any]:
-        """Ask over its socket; raises `NotReadyError` while it is not there."""
-        with socket.socket(socket.AF_UNIX) as api:
-            try:
-                api.settimeout(5)
-                api.connect(str(self.directory / "api"))
-                api.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
-                line = api.makefile("rb").readline()
-            except (FileNotFoundError, ConnectionError) as error:
-                raise NotReadyError(f"waggle router: {error!r}") from error
-        answer: dict[str, Any] = json.loads(line)
-        if not answer["ok"]:
-            raise RuntimeError(f"waggle router: {op}: {answer['error']}")
-        return answer
+    def ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
+        """Return the items of an answer; raises `NotReadyError` while the socket is not there."""
+        return self._items(lambda api: get(api, f"/v1/{name}", query, "router"))
+
+    def act(self, name: str, **body: object) -> None:
+        """Perform an action, as `ask`."""
+        self._items(lambda api: post(api, f"/v1/{name}", body, "router"))
+
+    def _items(self, request: Callable[[Path], dict[str, Any]]) -> list[dict[str, Any]]:
+        try:
+            answer = request(self.directory / "api")
+        except AgentError as error:
+            if error.code not in ("AgentNotRunning", "AgentUnreachable"):
+                raise RuntimeError(f"waggle router: {error}") from error
+            raise NotReadyError(f"waggle router: {error}") from error
+        for problem in answer["errors"]:
+            raise RuntimeError(f"waggle router: {problem['message']}")
+        return list(answer["items"])
 
     def finish(self) -> None:
         # Its configuration has routes without attributes only.
@@ -131,11 +135,11 @@ class Waggle(Router):
             peer["address"]: RouterPeer(
                 peer["address"],
                 peer["state"] == "Established",
-                f"{peer['state']} {peer['reason']}",
+                f"{peer['state']} {peer.get('reason', '')}",
                 f"{peer['flaps']}",
             )
-            for peer in self.ask("peers")["peers"]
-            if peer["address"] is not None
+            for peer in self.ask("peers")
+            if "address" in peer
         }
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
@@ -143,7 +147,7 @@ class Waggle(Router):
 
     def paths_from(self, family: str, name: str) -> list[RouterRoute]:
         """Return routes learnt from a peer by its name: an address, or an interface."""
-        answer = self.ask("routes", table="available", family=family, peer=None)
+        routes = self.ask("routes", table="available", family=family)
         return [
             RouterRoute(
                 prefix=route["prefix"],
@@ -151,23 +155,23 @@ class Waggle(Router):
                 as_path=split_as_path(route["asPath"]),
                 members=split_members(route["asPath"]),
                 origin=route["origin"].lower(),
-                communities=frozenset(route["communities"]),
-                large_communities=frozenset(route["largeCommunities"]),
-                local_preference=route["localPreference"],
-                med=route["med"],
+                communities=frozenset(route.get("communities", ())),
+                large_communities=frozenset(route.get("largeCommunities", ())),
+                local_preference=route.get("localPreference"),
+                med=route.get("med"),
             )
-            for route in answer["routes"]
-            if route["peer"] == name
+            for route in routes
+            if route.get("peer") == name
         ]
 
     def received_cease(self) -> bool:
         return any(
-            "Cease" in (peer["lastError"] or "") and "received" in peer["lastError"].lower()
-            for peer in self.ask("peers")["peers"]
+            "Cease" in (error := peer.get("lastError", "")) and "received" in error.lower()
+            for peer in self.ask("peers")
         )
 
     def message_counts(self, address: str) -> MessageCounts:
-        (peer,) = [p for p in self.ask("peers")["peers"] if p["address"] == address]
+        (peer,) = [p for p in self.ask("peers") if p.get("address") == address]
         return MessageCounts(
             updates=peer["updatesReceived"],
             refresh_requests=None,
@@ -176,23 +180,23 @@ class Waggle(Router):
         )
 
     def request_refresh(self, address: str) -> None:
-        self.ask("refresh", peer=address)
+        self.act("refresh", peer=address)
 
     def shut_down(self, address: str, text: str) -> None:
-        self.ask("shutdown", peer=address, message=text)
+        self.act("shutdown", peer=address, message=text)
 
     def last_notification(self, address: str) -> str:
-        (peer,) = [p for p in self.ask("peers")["peers"] if p["address"] == address]
-        error = peer["lastError"] or ""
+        (peer,) = [p for p in self.ask("peers") if p.get("address") == address]
+        error: str = peer.get("lastError", "")
         return error if "received" in error.lower() else ""
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for prefix, value in new.items():
-            self.ask(
+            self.act(
                 "announce",
                 prefixes=[prefix],
                 communities=value.communities,
                 largeCommunities=value.large_communities,
             )
         if gone:
-            self.ask("withdraw", prefixes=list(gone))
+            self.act("withdraw", prefixes=list(gone))

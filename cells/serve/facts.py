@@ -6,27 +6,29 @@ a prefix originates from. Reads only.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from cells.api.ages import RouteAges
-from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
 from cells.api.model import (
     ExplainItem,
     OriginItem,
-    PeerItem,
     ReceivedExplainItem,
     RouteItem,
     StatusItem,
     problem_text,
 )
-from cells.api.received import Decisions, explain_received_route, not_received
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group, HealthTree, Readiness
 from cells.intent import IntentLoop
 from cells.node import ThisNode
+from cells.serve.ages import RouteAges
+from cells.serve.items import explain_item, origin_item, route_item
+from cells.serve.received import Decisions, explain_received_route, not_received
+from cells.serve.speaker_facts import Chosen, SpeakerFacts, selected_families
+from cells.serve.status import status_item
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
@@ -41,17 +43,16 @@ from speaker.api import (
     RouteView,
     SpeakerPort,
     UnknownName,
-    parse_prefix,
 )
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+from speaker.nlri import Family, prefix_to_wire
 from statedb import Database, Snapshot, Table
 
 MAX_SENTENCES = 20
 """Problems that an answer lists; `waggle status` has all of them."""
 
 
-class AgentFacts:
-    """`cells.api.agent_resources.Facts` of the real agent."""
+class AgentFacts(SpeakerFacts):
+    """`cells.serve.agent_resources.Facts` of the real agent."""
 
     def __init__(
         self,
@@ -67,8 +68,8 @@ class AgentFacts:
         health: HealthTree,
         unused: Table[UnusedObjects] | None,
     ) -> None:
+        super().__init__(speaker)
         self._node = node.name
-        self._speaker = speaker
         self._database = database
         self._resources = resources
         self._intent = intent
@@ -79,6 +80,11 @@ class AgentFacts:
         self._health = health
         self._unused = unused
         self._ages = RouteAges(database, intent.routes)
+
+    @property
+    def node(self) -> str:
+        """The name of the node."""
+        return self._node
 
     def status(self) -> StatusItem:
         """Return how the agent is."""
@@ -95,23 +101,9 @@ class AgentFacts:
             unrestricted=self._loop.unrestricted_addresses(),
         )
 
-    def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
-        """Return the sessions that match, by instance and name."""
-        chosen = self._chosen(peer, instance)
-        return [
-            peer_item(self._node, status)
-            for status in self._speaker.peers()
-            if chosen(status.instance, status.name, status.address)
-        ]
-
-    def _chosen(
-        self, peer: str | None, instance: str | None
-    ) -> Callable[[str, str | None, str | None], bool]:
-        """Return whether a peer is the wanted one, by its instance, name and address."""
-        return chosen_peer(self._peers(), peer, instance)
-
-    def _peers(self) -> list[Peer]:
-        return list(self._intent.peers.all(self._database.snapshot()))
+    def chosen(self, peer: str | None, instance: str | None) -> Chosen:
+        """Return whether a peer is the wanted one, also by the object that configures it."""
+        return chosen_peer(self._intent.peers.all(self._database.snapshot()), peer, instance)
 
     def why_missing(self, *, empty: bool) -> list[str]:
         """Return why peers are missing: those left out; all problems where there are no peers."""
@@ -136,83 +128,19 @@ class AgentFacts:
         hidden = len(texts) - MAX_SENTENCES
         return texts if hidden <= 0 else [*texts[:MAX_SENTENCES], f"and {hidden} more"]
 
-    def routes(
-        self,
-        table: str,
-        *,
-        family: str | None,
-        peer: str | None,
-        instance: str | None,
-        prefix: str | None,
-    ) -> Iterator[Sequence[RouteItem]]:
-        """Yield the routes of a table in slices, by peer (or instance) and family."""
-        families, wanted = _families(family, prefix)
-        instances = [status.name for status in self._speaker.instances()]
-        if instance is not None and instance not in instances:
-            raise NotFoundError(f"no instance is called {instance}")
-        chosen = self._chosen(peer, instance)
-        peers = [
-            status
-            for status in self._speaker.peers()
-            if chosen(status.instance, status.name, status.address)
-        ]
-        if peer is not None and not peers:
-            raise NotFoundError(f"no peer is called {peer}")
-        among = sorted({status.instance for status in peers})
-        if peer is not None and len(among) > 1:
-            raise BadRequestError(
-                f"{peer} is a peer of the instances {', '.join(among)}: add --instance"
-            )
-        if table == "available":
-            of = instances if instance is None else [instance]
-            if peer is not None:
-                of = sorted({status.instance for status in peers})
-            name = peers[0].name if peer else None
-            return self._available(of, families, name, wanted)
-        return self._by_peer(table, peers, families, wanted)
+    def received_items(
+        self, status: PeerStatus
+    ) -> Callable[[Sequence[RouteView]], list[RouteItem]]:
+        """Return the translation of received routes, with the decisions of the import policy."""
+        decisions = Decisions(self._peer(self._database.snapshot(), status))
+        return functools.partial(decisions.items, self.node, status.instance)
 
-    def _available(
-        self,
-        instances: Sequence[str],
-        families: Sequence[Family],
-        peer: str | None,
-        wanted: PrefixFilter | None,
-    ) -> Iterator[Sequence[RouteItem]]:
-        prefixes = None if wanted is None else wanted.prefixes
-        for instance in instances:
-            for family in families:
-                try:
-                    routes = self._speaker.routes_available(instance, family, prefixes, peer=peer)
-                except UnknownName:  # removed since the request
-                    continue
-                slices = routes.slices if wanted is None else wanted.first_match(routes.slices)
-                for views in slices:
-                    yield [route_item(self._node, instance, view) for view in views]
-
-    def _by_peer(
-        self,
-        table: str,
-        peers: Sequence[PeerStatus],
-        families: Sequence[Family],
-        wanted: PrefixFilter | None,
-    ) -> Iterator[Sequence[RouteItem]]:
-        received = table == "received"
-        read = self._speaker.routes_received if received else self._speaker.routes_advertised
-        prefixes = None if wanted is None else wanted.prefixes
-        for status in peers:
-            snapshot = self._database.snapshot()
-            decisions = Decisions(self._peer(snapshot, status))
-            for family in families:
-                try:
-                    routes = read(status.instance, status.name, family, prefixes)
-                except UnknownName:  # removed since the request
-                    continue
-                slices = routes.slices if wanted is None else wanted.first_match(routes.slices)
-                for views in slices:
-                    if received:
-                        yield decisions.items(self._node, status.instance, views)
-                    else:
-                        yield [self._advertised(snapshot, status, view) for view in views]
+    def advertised_items(
+        self, status: PeerStatus
+    ) -> Callable[[Sequence[RouteView]], list[RouteItem]]:
+        """Return the translation of advertised routes, with their origins."""
+        snapshot = self._database.snapshot()
+        return lambda views: [self._advertised(snapshot, status, view) for view in views]
 
     def _peer(self, snapshot: Snapshot, status: PeerStatus) -> Peer | None:
         return self._intent.peers.get(snapshot, (status.instance, status.name))
@@ -221,10 +149,10 @@ class AgentFacts:
         self, prefix: str, *, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[ReceivedExplainItem]]:
         """Yield what the import policy of each peer decides about a prefix, a slice for each peer."""
-        _, wanted = _families(None, prefix)
+        _, wanted = selected_families(None, prefix)
         assert wanted is not None  # noqa: S101  there is a prefix
         self._check_names(peer, instance)
-        chosen = self._chosen(peer, instance)
+        chosen = self.chosen(peer, instance)
         snapshot = self._database.snapshot()
         rows = [
             row
@@ -285,7 +213,7 @@ class AgentFacts:
         if explainer is None:
             raise NotFoundError("not all sources have been read yet; retry in a moment")
         self._check_names(peer, instance)
-        chosen = self._chosen(peer, instance)
+        chosen = self.chosen(peer, instance)
         parsed = None
         if target is not None:
             try:
@@ -375,23 +303,6 @@ class AgentFacts:
             if row.error is not None and row.object in objects:
                 return f"it has not been sent yet: {row.reconciler} {row.object}: {row.error}"
         return "it has not been sent yet"
-
-
-def _families(name: str | None, prefix: str | None) -> tuple[list[Family], PrefixFilter | None]:
-    """Return the families that are selected, and the prefixes of the only one."""
-    try:
-        family = None if name is None else Family.parse(name)
-    except ValueError:
-        raise NotFoundError(f"no family is called {name}") from None
-    if prefix is None:
-        return [IPV4_UNICAST, IPV6_UNICAST] if family is None else [family], None
-    try:
-        wanted = parse_prefix(prefix)
-    except ValueError as error:
-        raise BadRequestError(f"prefix: {error}") from None
-    if family not in (None, wanted.family):
-        raise BadRequestError(f"prefix: {prefix} is not of the family {name}")
-    return [wanted.family], wanted
 
 
 def _not_advertised(item: ExplainItem, reason: str, message: str) -> ExplainItem:

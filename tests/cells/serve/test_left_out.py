@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from cells.api.facts import AgentFacts
 from cells.api.model import ExplainItem, FamilyCount
 from cells.hive import Group
 from cells.node import ThisNode
 from cells.options import NodeOptions
+from cells.serve.facts import AgentFacts
 from reconcilers.model import ObjectRef, RouteExplanation
 from speaker.nlri import prefix_to_wire
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
@@ -63,8 +63,8 @@ def agent(rows: Rows) -> AgentFacts:
 
 def advertised(facts: AgentFacts) -> FamilyCount:
     (peer,) = facts.peers(peer=None, instance=None)
-    assert peer.advertised is not None
-    return next(count for count in peer.advertised if count.family == "ipv4-unicast")
+    counts: list[FamilyCount] = peer["advertised"]
+    return next(count for count in counts if count.family == "ipv4-unicast")
 
 
 def explained(facts: AgentFacts) -> list[ExplainItem]:

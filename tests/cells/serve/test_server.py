@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from cells.api.agent_resources import Facts
 from cells.api.client import AgentError, get
-from cells.api.model import PeerItem, RouteItem
+from cells.api.model import RouteItem
 from cells.declarations import API
 from cells.hive import load, supply
 from cells.hive.hive import Hive
-from tests.support.api import MadeUp, serving
+from cells.serve.agent_resources import Facts
+from tests.support.api import MadeUp, serving, session_item
 from tests.support.cells import rewired
 
-PEER = PeerItem(
+PEER = session_item(
     node="a",
     instance="i",
     name="tor-1",
@@ -193,6 +193,6 @@ def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
         await run
         imported.set()
 
-    monkeypatch.setattr("cells.api.server.import_listener", slow)
+    monkeypatch.setattr("cells.serve.api_socket.import_listener", slow)
     asyncio.run(stopped_at_once())
     assert not path.exists()

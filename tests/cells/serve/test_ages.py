@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cells.api.ages import RouteAges
+from cells.serve.ages import RouteAges
 from reconcilers.model import Attributes, Route
 from reconcilers.tables import IntentTables
 from speaker.nlri import IPV4_UNICAST
@@ -63,7 +63,7 @@ def test_a_commit_costs_the_same_whatever_the_number_of_its_routes() -> None:
 
 
 def test_only_the_commits_of_present_rows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cells.api.ages.MIN_COMMITS", 10)
+    monkeypatch.setattr("cells.serve.ages.MIN_COMMITS", 10)
     db = Database()
     routes = IntentTables(db).routes
     now = -10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from cells.api.model import OriginItem, ReceivedExplainItem
-from cells.api.received import Decisions, decided, explain_received_route, not_received
+from cells.serve.received import Decisions, decided, explain_received_route, not_received
 from reconcilers.model import ObjectRef, Peer, PrefixRule
 from speaker.api import RouteAttributes, parse_prefix
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire

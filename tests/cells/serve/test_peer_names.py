@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from reconcilers.model import ObjectRef
-from tests.cells.api.test_left_out import agent
+from tests.cells.serve.test_left_out import agent
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 
 BGP_PEER = ObjectRef("BGPPeer", "metallb-system", "tor")
@@ -19,7 +19,7 @@ def test_an_object_that_configures_one_peer_names_it() -> None:
     facts = agent(rows)
 
     def names(peer: str) -> list[str]:
-        return [item.name for item in facts.peers(peer=peer, instance=None)]
+        return [item["name"] for item in facts.peers(peer=peer, instance=None)]
 
     assert names("tor") == [PEER.name]
     assert names(PEER.name) == [PEER.name]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
-from cells.api.items import origin_item, route_item
 from cells.api.model import ReceivedExplainItem, RouteItem
+from cells.serve.items import origin_item, received_item
 from reconcilers.apply.received import NOT_ALLOWED, ReceivedDecision, decide, translated
 from reconcilers.model import Peer
-from speaker.api import NOT_ACCEPTED, PeerStatus, PolicyDecision, PrefixFilter, RouteView
+from speaker.api import PeerStatus, PolicyDecision, PrefixFilter, RouteView
 from speaker.nlri import Family, prefix_to_text, prefix_to_wire
-
-KEPT: Final = "kept while the peer is away"
 
 
 class Decisions:
@@ -37,26 +34,7 @@ class Decisions:
 
     def items(self, node: str, instance: str, views: Sequence[RouteView]) -> list[RouteItem]:
         """Translate received routes."""
-        return [_item(route_item(node, instance, view), view, self.of(view)) for view in views]
-
-
-def _item(item: RouteItem, view: RouteView, decision: ReceivedDecision | None) -> RouteItem:
-    status = view.reason
-    if view.used:
-        status = "accepted" if view.best else f"accepted, not best: {view.reason}"
-    elif view.reason == NOT_ACCEPTED and decision is not None and not decision.accepted:
-        status = decision.filter
-    if view.kept:
-        item, status = replace(item, kept=True), f"{status}, {KEPT}"
-    if decision is None:
-        return replace(item, status=status)
-    return replace(
-        item,
-        status=status,
-        accepted=decision.accepted,
-        filter=decision.filter,
-        object=None if decision.object is None else origin_item(decision.object),
-    )
+        return [received_item(node, instance, view, self.of(view)) for view in views]
 
 
 def decided(node: str, peer: Peer, family: Family, nlri: bytes) -> ReceivedExplainItem:

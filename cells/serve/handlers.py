@@ -26,15 +26,18 @@ from cells.api.resource import (
     ApiStream,
     BadRequestError,
     NotFoundError,
+    PlainError,
     Query,
     UnavailableError,
 )
-from reconcilers.dialect import RefusedError
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
 SLICE = 200
 """Items that are encoded between two turns of the loop: about a millisecond's work."""
+
+MAX_BODY: Final = 16 * 1024 * 1024
+"""Octets of the body of a POST."""
 
 T = TypeVar("T")
 
@@ -56,7 +59,7 @@ class Listener:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._reader = SlicedReader()
-        app = web.Application()
+        app = web.Application(client_max_size=MAX_BODY)
         for resource in resources:
             app.router.add_get(resource.path, functools.partial(self._get, resource))
         for one in plain:
@@ -105,7 +108,7 @@ class Listener:
     async def _get_plain(self, plain: ApiPlain, request: web.Request) -> web.StreamResponse:
         try:
             found = plain.read(request.query)
-        except RefusedError as error:
+        except PlainError as error:
             return web.Response(status=error.status, text=f"{error}\n")
         if not isinstance(found, Iterator):
             return web.Response(body=_encoder.encode(found) + b"\n", content_type=JSON)
@@ -172,7 +175,12 @@ async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
     for key in request.query:
         return _refusal(400, "BadRequest", f"unknown parameter {key}", action.kind)
     try:
-        return _answer(action.kind, await action.run())
+        body: Any = msgspec.json.decode(await request.read() or b"{}", type=action.body)
+        return _answer(action.kind, await action.run(body))
+    except (msgspec.DecodeError, BadRequestError) as error:
+        return _refusal(400, "BadRequest", str(error), action.kind)
+    except NotFoundError as error:
+        return _refusal(404, "NotFound", str(error), action.kind)
     except UnavailableError as error:
         return _refusal(503, "Unavailable", str(error), action.kind)
 

@@ -1,28 +1,24 @@
-"""The api cell: composes server and facts.
-
-Kept apart from `cells.api`'s own module, which the command line imports and which has to be cheap.
-"""
+"""The api cell: composes server and facts."""
 
 from __future__ import annotations
 
 import functools
 from typing import NoReturn
 
-from cells.api.agent_resources import Facts, agent_resources
-from cells.api.facts import AgentFacts
-from cells.api.resource import ApiPlain, Query
-from cells.api.server import ApiServer
+from cells.api.resource import ApiPlain, PlainError, Query
 from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
-from reconcilers.dialect import RefusedError
+from cells.serve.agent_resources import Facts, agent_resources
+from cells.serve.facts import AgentFacts
+from cells.serve.server import ApiServer
 
 
 def paths_while_off(composition: Composition) -> tuple[ApiPlain, ...]:
     """Return the paths of API dialects that are off: each answers with status 503."""
 
     def refuse(text: str, _: Query) -> NoReturn:
-        raise RefusedError(503, text)
+        raise PlainError(503, text)
 
     return tuple(
         ApiPlain(path=path, read=functools.partial(refuse, text))

@@ -1,0 +1,173 @@
+"""Translations of sessions, monitoring stations and routes to items of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from cells.api.model import ExplainItem, FamilyCount, OriginItem, RouteItem
+from speaker.api import NOT_ACCEPTED, CollectorStatus, FamilyStatus, PeerStatus, RouteView
+from speaker.nlri import prefix_to_text
+
+if TYPE_CHECKING:
+    from reconcilers.apply.received import ReceivedDecision
+    from reconcilers.model import ObjectRef, RouteExplanation
+
+KEPT: Final = "kept while the peer is away"
+INTERNAL: Final = frozenset(
+    {
+        "port",
+        "local_address",
+        "route_set",
+        "failures",
+        "queued_octets",
+        "next_hops",
+        "initial_table_sent",
+    }
+)
+"""Fields of a session that no answer has."""
+
+
+def peer_item(node: str, status: PeerStatus) -> dict[str, Any]:
+    """Translate a session: its fields by their encoded names, what is unknown or empty left out.
+
+    ``families`` are names; ``received`` and ``advertised`` have their counts while the session is
+    Established, ``stale`` those of routes that are kept during a restart of the peer.
+    """
+    item: dict[str, Any] = {"node": node}
+    for name, value in _members(status, INTERNAL):
+        if name != "families":
+            item[name] = value
+            continue
+        item["families"] = [str(family.family) for family in status.families]
+        if status.established:
+            item["received"] = list(_received(status.families))
+            item["advertised"] = list(_advertised(status.families))
+        if stale := [
+            FamilyCount(family=str(family.family), routes=family.stale, reason=family.note or None)
+            for family in status.families
+            if family.stale
+        ]:
+            item["stale"] = stale
+    return item
+
+
+def collector_item(node: str, status: CollectorStatus) -> dict[str, Any]:
+    """Translate the connection with a BMP monitoring station, as `peer_item` does a session."""
+    return {"node": node, **dict(_members(status, frozenset()))}
+
+
+def _members(
+    status: PeerStatus | CollectorStatus, hidden: frozenset[str]
+) -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(status):
+        value = getattr(status, field.name)
+        if value is None or value == field.default or field.name in hidden:
+            continue
+        if field.encode_name.endswith("Time"):
+            value = datetime.fromtimestamp(int(value), UTC)
+        elif isinstance(value, float):
+            value = round(value, 1)
+        yield field.encode_name, value
+
+
+def _received(families: Sequence[FamilyStatus]) -> Iterator[FamilyCount]:
+    for family in families:
+        if family.negotiated:
+            yield FamilyCount(
+                family=str(family.family),
+                routes=family.received,
+                accepted=family.accepted,
+                not_kept=family.not_kept or None,
+            )
+
+
+def _advertised(families: Sequence[FamilyStatus]) -> Iterator[FamilyCount]:
+    for family in families:
+        if family.negotiated or family.left_out:
+            yield FamilyCount(
+                family=str(family.family),
+                routes=family.advertised,
+                left_out=family.left_out or None,
+                reason=family.note if family.left_out else None,
+            )
+
+
+def route_item(
+    node: str, instance: str, view: RouteView, origins: Sequence[OriginItem] = ()
+) -> RouteItem:
+    """Translate a route."""
+    return RouteItem(
+        node=node,
+        instance=instance,
+        peer=view.peer,
+        imported_from=view.imported_from,
+        family=str(view.family),
+        prefix=view.prefix,
+        path_id=view.path_id,
+        next_hop=view.next_hop,
+        as_path=view.as_path,
+        origin=view.origin,
+        communities=list(view.communities),
+        large_communities=list(view.large_communities),
+        local_preference=view.local_preference,
+        med=view.med,
+        best=view.best,
+        status=view.reason or None,
+        origins=list(origins),
+    )
+
+
+def received_item(
+    node: str, instance: str, view: RouteView, decision: ReceivedDecision | None = None
+) -> RouteItem:
+    """Translate a received route; ``decision`` is that of the import policy of the intent."""
+    item = route_item(node, instance, view)
+    status = view.reason
+    if view.used:
+        status = "accepted" if view.best else f"accepted, not best: {view.reason}"
+    elif view.reason == NOT_ACCEPTED and decision is not None and not decision.accepted:
+        status = decision.filter
+    if view.kept:
+        item, status = replace(item, kept=True), f"{status}, {KEPT}"
+    if decision is None:
+        return replace(item, status=status)
+    return replace(
+        item,
+        status=status,
+        accepted=decision.accepted,
+        filter=decision.filter,
+        object=None if decision.object is None else origin_item(decision.object),
+    )
+
+
+def origin_item(ref: ObjectRef) -> OriginItem:
+    """Translate a reference to an object."""
+    return OriginItem(kind=ref.kind, namespace=ref.namespace or None, name=ref.name)
+
+
+def explain_item(node: str, found: RouteExplanation) -> ExplainItem:
+    """Translate the explanation of a route."""
+    family = found.family
+    return ExplainItem(
+        node=node,
+        instance=found.instance,
+        peer=found.peer,
+        object=None if found.object is None else origin_item(found.object),
+        address_type=found.type or None,
+        family=None if family is None else str(family),
+        prefix=(
+            None if family is None or found.nlri is None else prefix_to_text(family, found.nlri)
+        ),
+        advertised=bool(found.advertised),
+        advertised_prefixes=[]
+        if family is None
+        else [prefix_to_text(family, nlri) for nlri in found.advertised],
+        reason=found.reason,
+        message=found.message or None,
+        rule=None if found.rule is None else origin_item(found.rule),
+    )

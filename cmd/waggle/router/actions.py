@@ -1,0 +1,81 @@
+"""Actions on a running router, and its monitoring stations: requests over its socket."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from waggle import ask_agent, output
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, complain, member
+from waggle.tables import Column
+
+BODIES = {
+    "announce": (
+        "prefixes",
+        "next_hop",
+        "med",
+        "local_preference",
+        "communities",
+        "large_communities",
+    ),
+    "withdraw": ("prefixes",),
+    "reset": ("peer", "message"),
+    "shutdown": ("peer", "message"),
+    "enable": ("peer",),
+    "refresh": ("peer", "family"),
+}
+"""Action -> the arguments that are members of its body."""
+
+
+def run(action: str, args: argparse.Namespace) -> int:
+    """Perform one action, or list the stations; returns the exit status."""
+    if action == "collectors":
+        return _collectors(args)
+    words = {name: getattr(args, name) for name in BODIES[action]}
+    body = {_camel(name): value for name, value in words.items() if value is not None}
+    try:
+        answer = ask_agent.post(args.socket, f"/v1/{action}", body, args.server)
+    except ask_agent.AgentError as error:
+        complain(args.prog, str(error))
+        return EXIT_USAGE if error.code == "BadRequest" else EXIT_ERROR
+    texts = [error["message"] for error in answer["errors"]]
+    for item in answer["items"]:
+        texts += [f"{p}: the router does not originate it" for p in item.get("absent", ())]
+    for text in texts:
+        complain(args.prog, text)
+    return EXIT_NOT_FOUND if texts else EXIT_OK
+
+
+def _collectors(args: argparse.Namespace) -> int:
+    answer = ask_agent.read(args, "CollectorList", "/v1/collectors", {})
+    if answer is None:
+        return EXIT_ERROR
+    if args.output not in ("table", "wide"):
+        output.dump(answer, args.output)
+        return EXIT_OK
+    now = output.read_time(answer["generatedAt"])
+    columns = (
+        Column("NODE", member("node"), minor=2),
+        Column("COLLECTOR", member("name")),
+        Column("ADDRESS", member("address"), minor=3, beneath=True),
+        Column("PORT", member("port"), right=True, minor=4),
+        Column("STATE", _state, style=lambda text: "red" if text == "down" else "green"),
+        Column("SINCE", output.age_of("sinceTime", now), right=True),
+        Column("OCTETS", member("octetsSent"), right=True),
+        Column("QUEUED", member("queuedOctets"), right=True),
+        Column("CONNECTIONS", member("connections"), right=True, wide=True),
+        Column("REASON", member("reason"), minor=1, beneath=True),
+    )
+    output.table(columns, answer["items"], args)
+    return EXIT_OK
+
+
+def _state(item: dict[str, Any]) -> str:
+    if not item["connected"]:
+        return "down"
+    return "synchronized" if item["synchronized"] else "table dump"
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

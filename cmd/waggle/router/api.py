@@ -1,0 +1,225 @@
+"""The paths of the router's local API: sessions, routes, monitoring stations, and its actions.
+
+The server, its socket and the items are those of the agent's API (`cells.serve`, docs/local-api.md).
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from cells.api.model import PrefixChangeItem
+from cells.api.resource import ApiAction, ApiResource, BadRequestError, NotFoundError
+from cells.serve.api_socket import ApiSocket
+from cells.serve.items import collector_item
+from cells.serve.speaker_facts import SpeakerFacts, peers_resource, routes_resource
+from speaker.api import InvalidConfig, RouteAttributes, UnknownName
+from speaker.iana import WELL_KNOWN_COMMUNITIES
+from speaker.nlri import IPV4_UNICAST, Family
+from speaker.server import Speaker
+from waggle.router.config import INSTANCE, route_to_wire
+from waggle.router.config.values import with_key
+
+_to_wire: Final = functools.lru_cache(1024)(route_to_wire)
+"""Cached: the text of an announced prefix returns in its withdrawal."""
+
+
+class _Body(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Withdraw(_Body, frozen=True):
+    """Prefixes to withdraw."""
+
+    prefixes: list[str]
+
+
+class Announce(Withdraw, frozen=True):
+    """Prefixes to announce, with their attributes."""
+
+    next_hop: str | None = None
+    med: int | None = None
+    local_preference: int | None = None
+    communities: list[str] = []
+    large_communities: list[str] = []
+
+
+class Enable(_Body, frozen=True):
+    """A neighbour, by its name or address."""
+
+    peer: str
+
+
+class End(Enable, frozen=True):
+    """A neighbour whose session ends, with a shutdown communication (RFC 9003)."""
+
+    message: str = ""
+
+
+class Refresh(Enable, frozen=True):
+    """A neighbour that is to send its routes again, of one family or of all."""
+
+    family: str | None = None
+
+
+B = TypeVar("B")
+P = TypeVar("P", bound=Enable)
+
+
+def api_socket(path: Path, speaker: Speaker) -> ApiSocket:
+    """Return the socket of a router's API."""
+    paths = RouterApi(speaker)
+    return ApiSocket(
+        path, paths.resources(), actions=paths.actions(), setting="apiSocket", program="router"
+    )
+
+
+class RouterApi:
+    """Resources and actions of one speaker's instance."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self._speaker = speaker
+        self._facts = SpeakerFacts(speaker)
+
+    def resources(self) -> tuple[ApiResource, ...]:
+        """Return what a GET reads."""
+        return (
+            peers_resource(self._facts),
+            routes_resource(self._facts),
+            ApiResource(
+                path="/v1/collectors",
+                kind="CollectorList",
+                read=lambda _: [
+                    collector_item(self._facts.node, status)
+                    for status in self._speaker.collectors()
+                ],
+            ),
+        )
+
+    def actions(self) -> tuple[ApiAction, ...]:
+        """Return what a POST does."""
+        speaker = self._speaker
+        return (
+            _action("announce", "PrefixChangeList", Announce, self._announce),
+            _action("withdraw", "PrefixChangeList", Withdraw, self._withdraw),
+            self._of_peer(
+                "reset", End, lambda name, b: speaker.reset_peer(INSTANCE, name, b.message)
+            ),
+            self._of_peer(
+                "shutdown", End, lambda name, b: speaker.shut_down_peer(INSTANCE, name, b.message)
+            ),
+            self._of_peer("enable", Enable, lambda name, _: speaker.enable_peer(INSTANCE, name)),
+            self._of_peer(
+                "refresh",
+                Refresh,
+                lambda name, b: speaker.request_refresh(
+                    INSTANCE, name, () if b.family is None else (Family.parse(b.family),)
+                ),
+            ),
+        )
+
+    def _announce(self, body: Announce) -> Sequence[PrefixChangeItem]:
+        return [self._change(body.prefixes, attributes(body))]
+
+    def _change(self, prefixes: list[str], value: RouteAttributes | None) -> PrefixChangeItem:
+        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for text in prefixes:
+            family, nlri = _to_wire(text)
+            if value is not None:
+                check_next_hop_of(family, value.next_hop)
+            changes.setdefault(family, {})[nlri] = value
+        self._speaker.update_local(INSTANCE, changes)
+        return PrefixChangeItem(changed=len(prefixes))
+
+    def _withdraw(self, body: Withdraw) -> Sequence[PrefixChangeItem]:
+        """Withdraw prefixes; those that the router does not originate are in ``absent``."""
+        wanted: dict[Family, dict[bytes, str]] = {}
+        for text in body.prefixes:
+            family, nlri = _to_wire(text)
+            wanted.setdefault(family, {})[nlri] = text
+        absent: list[str] = []
+        for family, texts in wanted.items():
+            views = self._speaker.routes_available(INSTANCE, family, list(texts))
+            own = {_to_wire(view.prefix)[1] for view in views if not view.peer}
+            absent += [text for nlri, text in texts.items() if nlri not in own]
+        present = set(body.prefixes) - set(absent)
+        return [msgspec.structs.replace(self._change(list(present), None), absent=absent)]
+
+    def _of_peer(self, name: str, body: type[P], perform: Callable[[str, P], object]) -> ApiAction:
+        """Return an action on a neighbour, whose session is the answer."""
+
+        def run(request: P) -> list[dict[str, Any]]:
+            named = self._facts.sessions(request.peer, None)
+            # An unknown name is refused by the speaker.
+            peer = named[0].name if named else request.peer
+            perform(peer, request)
+            return self._facts.peers(peer=peer, instance=None)
+
+        return _action(name, "PeerList", body, run)
+
+
+def _action(
+    name: str, kind: str, body: type[B], perform: Callable[[B], Sequence[Any]]
+) -> ApiAction:
+    async def run(request: B) -> Sequence[Any]:
+        try:
+            return perform(request)
+        except UnknownName as error:
+            raise NotFoundError(str(error)) from None
+        except ValueError as error:
+            raise BadRequestError(str(error)) from None
+
+    return ApiAction(path=f"/v1/{name}", kind=kind, body=body, run=run)
+
+
+def check_next_hop_of(family: Family, next_hop: str | None) -> None:
+    """Reject a link-local next hop for IPv4 prefixes. Raises ValueError."""
+    if next_hop is None or family != IPV4_UNICAST:
+        return
+    address = ipaddress.ip_address(next_hop)
+    if address.version == 6 and address.is_link_local:
+        raise ValueError(
+            f"nextHop: {next_hop} is a link-local address; an IPv4 prefix needs another"
+        )
+
+
+def attributes(body: Announce) -> RouteAttributes:
+    """Return the attributes of announced prefixes. Raises ValueError naming the text."""
+    try:
+        return RouteAttributes(
+            next_hop=body.next_hop,
+            med=body.med,
+            local_preference=body.local_preference,
+            communities=tuple(map(_community, body.communities)),
+            large_communities=tuple(map(_large, body.large_communities)),
+        )
+    except InvalidConfig as error:
+        raise ValueError(with_key(error)) from None
+
+
+def _numbers(text: str, count: int, limit: int) -> list[int]:
+    parts = text.split(":")
+    if len(parts) != count or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not {count} numbers separated by colons")
+    numbers = [int(part) for part in parts]
+    if max(numbers) > limit:
+        raise ValueError(f"{text!r}: a number is above {limit}")
+    return numbers
+
+
+def _community(text: str) -> int:
+    known = WELL_KNOWN_COMMUNITIES.get(text)
+    if known is not None:
+        return known
+    high, low = _numbers(text, 2, 0xFFFF)
+    return high << 16 | low
+
+
+def _large(text: str) -> tuple[int, int, int]:
+    one, two, three = _numbers(text, 3, 0xFFFFFFFF)
+    return (one, two, three)
