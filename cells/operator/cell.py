@@ -26,7 +26,7 @@ from cells.hive import (
 )
 from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import run_rounds
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
@@ -40,10 +40,13 @@ from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
 from cells.resources import SecretsNamespace
+from reconcilers.api_error import RequestError
 from reconcilers.dialect import Dialect
-from reconcilers.model import Problem
+from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
-from reconcilers.operator.plan_writer import PlanWriter, WriteOutcome
+from reconcilers.operator.planned_conditions import PlannedConditions
+from reconcilers.operator.planned_objects import PlannedObjects
+from reconcilers.target import Outcome, Runner
 from resources.enumeration import first_of
 from resources.kubernetes import Election, ElectionTiming, MigrationPass, Migrations
 from resources.tables import Tables
@@ -106,6 +109,7 @@ class Operator:
         self._planner = Planner(
             database, dialects, secrets_namespace.name, report=options.status_report
         )
+        self._database = database
         self._kinds = tables.kinds
         self._managed = frozenset().union(*(dialect.managed_conditions for dialect in dialects))
         self._kubernetes = kubernetes
@@ -166,19 +170,34 @@ class Operator:
     async def _write(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
             health = self._health.scope("objects")
-            plan_writer = PlanWriter(
+            now = asyncio.get_running_loop().time
+            tables = [table.name for table in self._planner.followed]
+            objects = PlannedObjects(
+                writer,
+                self._kinds,
+                tables,
+                allowed=lambda: self._leadership.leads,
+                on_adopted=_log_adopted,
+                now=now,
+            )
+            conditions = PlannedConditions(
                 writer,
                 self._kinds,
                 self._managed,
-                random.SystemRandom(),
+                tables,
                 allowed=lambda: self._leadership.leads,
-                report=self._report_write,
-                now=asyncio.get_running_loop().time,
+                now=now,
                 wall=time.time,
             )
-            tables = (table.observable for table in self._planner.followed)
+            runner = Runner(
+                self._database,
+                None,
+                [objects, conditions],
+                random.SystemRandom(),
+                report=lambda outcome: self._report_write(outcome, objects),
+            )
             # An error of a kind is a state of its feed, and changes no table.
-            signal = Signal(*tables, self._kubernetes.source.statuses)
+            signal = Signal(*runner.wakes(), self._kubernetes.source.statuses)
 
             async def run(_: float | None) -> float | None:
                 with self._duration.time():
@@ -200,13 +219,17 @@ class Operator:
                     self._health.degraded("; ".join(texts))
                 else:
                     self._health.ok("follows what it reads")
-                pause = await plan_writer.carry_out(plan)
-                self._report_dropped(plan_writer.kinds_without_conditions)
-                if plan_writer.failure:
-                    health.degraded(plan_writer.failure)
+                objects.plan(plan)
+                conditions.plan(plan)
+                summary = await in_slices(runner.slices(now))
+                self._report_dropped(conditions.kinds_without_conditions)
+                failures = [state.failure for state in runner.reports() if state.failure]
+                if failures:
+                    key, error = min(failures)
+                    health.degraded(first_of(f"{ObjectRef(*key)}: {error}", summary.errors))
                 else:
-                    health.ok(f"all objects are written ({plan_writer.writes} writes)")
-                return pause
+                    health.ok(f"all objects are written ({self._written} writes)")
+                return None if summary.retry_at is None else max(0.0, summary.retry_at - now())
 
             await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
 
@@ -248,23 +271,23 @@ class Operator:
         else:
             scope.ok("nothing is in conflict")
 
-    def _report_write(self, outcome: WriteOutcome) -> None:
-        ref = str(outcome.object)
-        if outcome.verb == "adopt":
-            log.info("adopted", event_name="operator.taken_over", object=ref)
-        elif not outcome.error:
+    def _report_write(self, outcome: Outcome, objects: PlannedObjects) -> None:
+        ref, error = str(ObjectRef(*outcome.key)), outcome.error
+        of_object = outcome.reconciler == objects.description.name
+        verb = objects.verb(outcome.key) if of_object else "status"
+        if outcome.written:
             self._written += 1
-            log.info("written", event_name="operator.written", object=ref, what=outcome.verb)
-        else:
+            log.info("written", event_name="operator.written", object=ref, what=verb)
+        elif error is not None:
             self._errors.inc()
             log.warning(
                 "not written",
                 event_name="operator.write_failed",
                 object=ref,
-                what=outcome.verb,
-                reason=outcome.error,
-                attempt=outcome.failures,
-                retry_in=outcome.retry_in,
+                what=verb,
+                reason=error.reason if isinstance(error, RequestError) else outcome.text,
+                attempt=outcome.attempts,
+                retry_in=round(outcome.retry_in, 1),
             )
 
     def collect(self) -> list[Metric]:
@@ -274,6 +297,10 @@ class Operator:
         writes = CounterMetricFamily("waggle_operator_writes", "Objects and statuses written.")
         writes.add_metric([], self._written)
         return [leader, writes]
+
+
+def _log_adopted(ref: ObjectRef) -> None:
+    log.info("adopted", event_name="operator.taken_over", object=str(ref))
 
 
 WIRING = Wiring(

@@ -142,11 +142,6 @@ class Delete(msgspec.Struct, frozen=True):
     object: ObjectRef
     uid: str
 
-    @property
-    def key(self) -> tuple[ObjectRef, bool]:
-        """The object, and that it is not its status."""
-        return (self.object, False)
-
 
 class ClusterIntent(msgspec.Struct, frozen=True):
     """What the operator's part of a dialect generates and reports."""

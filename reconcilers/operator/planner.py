@@ -57,6 +57,8 @@ class Planner:
         self._report = report
         self._context = ClusterContext(secrets_namespace, stored=stored)
         self._kinds = {kind.name: kind for dialect in dialects for kind in dialect.cluster_kinds}
+        self._unread: tuple[Table[Any], ...] | None = None
+        """The tables that no source has filled yet; None before the first look."""
         self._last: dict[str, ClusterIntent] = {}
         """The last intent of each dialect that did not fail."""
 
@@ -107,10 +109,11 @@ class Planner:
     def _blocked(self, snapshot: Snapshot, unread: Unread) -> dict[str, str]:
         """Return what could not be read of each dialect that has to wait for it."""
         found: dict[str, str] = {}
+        waiting = self._waiting(snapshot)
         for dialect in self._dialects:
             tables = dialect.operated_tables()
             names = [unread.kinds[table.name] for table in tables if table.name in unread.kinds]
-            names += [table.name for table in tables if table.pending_initializers(snapshot)]
+            names += [table.name for table in tables if table in waiting]
             if names:
                 found[dialect.name] = names[0]
         return found
@@ -128,7 +131,13 @@ class Planner:
 
     def is_ready(self, snapshot: Snapshot) -> bool:
         """True if every source has been read once."""
-        return all(table.initialized(snapshot) for table in self.followed)
+        return not self._waiting(snapshot)
+
+    def _waiting(self, snapshot: Snapshot) -> tuple[Table[Any], ...]:
+        """Return the tables that no source has filled yet; one that is filled stays so."""
+        waiting = self.followed if self._unread is None else self._unread
+        self._unread = tuple(table for table in waiting if not table.initialized(snapshot))
+        return self._unread
 
     def prepare(self, snapshot: Snapshot) -> Slices[bool]:
         """Do in slices what would take `operate` long; True if anything did."""

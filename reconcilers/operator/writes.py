@@ -1,4 +1,4 @@
-"""Writes to the API server, as values: whole objects, or their conditions."""
+"""Writes of objects to the API server, as values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ class Apply(msgspec.Struct, frozen=True):
 
     object: ObjectRef
     content: JsonObject
-    status: bool = False
-    """Whether it goes to the status subresource."""
-
-    @property
-    def key(self) -> tuple[ObjectRef, bool]:
-        """What is written: an object or its status."""
-        return (self.object, self.status)
 
 
 class Annotate(msgspec.Struct, frozen=True):
@@ -35,11 +28,6 @@ class Annotate(msgspec.Struct, frozen=True):
     object: ObjectRef
     content: JsonObject
     dialect: str
-
-    @property
-    def key(self) -> tuple[ObjectRef, bool]:
-        """The object, and that it is not its status."""
-        return (self.object, False)
 
 
 Write = Apply | Delete | Annotate

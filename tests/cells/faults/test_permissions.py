@@ -27,7 +27,7 @@ from cells.hive.hive import Hive
 from cells.operator.webhook import certificate
 from cells.report import cell as report
 from reconcilers.dialect import Dialect
-from reconcilers.operator import plan_writer
+from reconcilers.operator import planned_objects
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE as NODE_KIND
 from resources.core.kinds import SECRET
@@ -122,8 +122,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Second attempts within the time of a test."""
     hurry(monkeypatch)
     monkeypatch.setattr(report, "SETTLE_SECONDS", 0.1)
-    monkeypatch.setattr(plan_writer, "FIRST_RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(plan_writer, "WRITE_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(planned_objects, "FIRST_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(planned_objects, "WRITE_INTERVAL_SECONDS", 0.02)
     monkeypatch.setattr(certificate, "FIRST_INTERVAL", 0.05)
 
 

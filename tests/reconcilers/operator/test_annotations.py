@@ -13,7 +13,7 @@ from resources.kubernetes import StatusError
 from statedb import Snapshot
 from tests.reconcilers.build import NODE as NAME
 from tests.reconcilers.build import Cluster
-from tests.reconcilers.operator.test_plan_writer import Run, run
+from tests.reconcilers.operator.plan_run import Run, run
 
 KEY = "test.waggle.dev/number"
 
@@ -73,23 +73,17 @@ def test_render_shows_it() -> None:
 
 def test_a_value_that_another_manager_has_set_is_kept() -> None:
     """The write fails with 409, and is retried until the plan is another one."""
-
-    class Taken(Run):
-        def __init__(self) -> None:
-            super().__init__()
-            self.writer._kinds = Kinds((NODE,))
-
     write = Annotate(ObjectRef("Node", "", "n1"), {"metadata": {"name": "n1"}}, "numbered")
 
     async def scenario(_: Run) -> None:
-        job = Taken()
+        job = Run(kinds=Kinds((NODE,)))
         job.plan = Plan((write,), {}, ())
         await job.until(2)
         assert [verb for _, verb, _ in job.api.calls] == ["annotate"]
         job.api.fails["n1"] = StatusError(409, "owned by kubectl")
         job.plan = Plan((Annotate(write.object, {"metadata": {}}, "numbered"),), {}, ())
         await job.until(4)
-        assert "owned by kubectl" in job.writer.failure
+        assert "owned by kubectl" in job.failure
         assert {verb for _, verb, _ in job.api.calls} == {"annotate"}
 
     run(scenario)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.operator.plan_writer import UNDECLARED
+from reconcilers.operator.planned_conditions import UNDECLARED
 from resources.crds.generate import custom_resource_definition
 from resources.kind import Kind
 from resources.metallb.kinds import (
@@ -129,7 +129,7 @@ NUMBERS = {"type": "object", "required": ["free"], "properties": {"free": {"type
 def test_definitions_like_metallbs_own_have_no_conditions(
     server: ApiServer, kind: Kind[Any], spec: dict[str, Any], status: dict[str, Any]
 ) -> None:
-    """What the operator takes for a kind without conditions (`reconcilers.operator.plan_writer`)."""
+    """What the operator takes for a kind without conditions (`UNDECLARED`)."""
     definition = custom_resource_definition(kind)
     for version in definition["spec"]["versions"]:
         version["schema"]["openAPIV3Schema"]["properties"]["status"] = status

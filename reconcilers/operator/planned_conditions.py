@@ -1,0 +1,221 @@
+"""Reconciles the conditions that the operator reports with those that objects have in the API server.
+
+An object's conditions are read once, before the first write, and updated from the answers to writes; no
+row has them. A transition time changes only with the condition's status. Kinds whose definition has no
+conditions are found out by the answer, and tried again after `DROPPED_SECONDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, final
+
+import msgspec
+
+from reconcilers import conditions
+from reconcilers.api_error import reconcile_error
+from reconcilers.model import Condition, ObjectRef
+from reconcilers.operator.planned_objects import UNCONFIRMED_SECONDS, write_pace
+from reconcilers.operator.planner import Plan
+from reconcilers.slices import Slices, at_once
+from reconcilers.target import Description, NotNow
+from reconcilers.target.reconciler import ObjectKey, Parts
+from reconcilers.target.single_value import SingleValue
+from resources import metav1
+from resources.kind import Kind, Kinds
+from resources.kubernetes import KubernetesError, StatusError
+from statedb import Snapshot
+
+DROPPED_SECONDS = 600.0
+"""After which conditions of a kind are written again that the API server has dropped."""
+UNDECLARED: Final = ".status.conditions: field not declared in schema"
+"""In the error of server-side apply (status 500) if the definition has a status without conditions."""
+
+Conditions = dict[str, metav1.Condition]
+"""By type."""
+
+
+class ConditionClient(Protocol):
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
+
+    async def get(self, path: str) -> dict[str, Any] | None:
+        """Return an object, or None if it does not exist."""
+
+    async def apply(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Apply an object as the field manager of the operator."""
+
+
+@final
+class PlannedConditions(SingleValue):
+    """Objects are ``(kind, namespace, name)``, values their conditions by type."""
+
+    def __init__(
+        self,
+        client: ConditionClient,
+        kinds: Kinds,
+        managed: frozenset[str],
+        tables: Sequence[str],
+        *,
+        allowed: Callable[[], bool],
+        now: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        """Write and remove conditions of the types in ``managed``, in plans made from ``tables``.
+
+        ``allowed`` returns whether this operator leads; ``now`` is a monotonic clock, ``wall`` Unix
+        time, in seconds.
+        """
+        self._client = client
+        self._kinds = kinds
+        self._managed = managed
+        self._allowed = allowed
+        self._now = now
+        self._wall = wall
+        self._plan: dict[ObjectKey, tuple[Condition, ...]] = {}
+        self._changed: dict[ObjectKey, Parts] = {}
+        self._known: dict[ObjectKey, Conditions] = {}
+        """The conditions in the API server, as read or written last."""
+        self._not_found: set[ObjectKey] = set()
+        """Objects whose status the API server did not find."""
+        self._dropped: dict[str, float] = {}
+        """Kinds whose conditions the API server drops, and when they are tried again."""
+        self._description = Description(
+            name="condition",
+            order=20,
+            tables=tuple(tables),
+            target="API server",
+            summary="conditions of objects",
+            ordered=True,
+            pace=write_pace(DROPPED_SECONDS, retry_changed=False),
+        )
+
+    @property
+    def description(self) -> Description:
+        """See `Reconciler`."""
+        return self._description
+
+    @property
+    def kinds_without_conditions(self) -> tuple[str, ...]:
+        """The kinds whose definition has no conditions: the API server drops those that are written."""
+        return tuple(sorted(self._dropped))
+
+    def plan(self, plan: Plan) -> None:
+        """Take the conditions of a plan in place of those of the plan before."""
+        before = self._plan
+        self._plan = {(ref.kind, ref.namespace, ref.name): c for ref, c in plan.conditions.items()}
+        changed = (key for key, wanted in self._plan.items() if before.get(key) != wanted)
+        removed = before.keys() - self._plan.keys()
+        for key in removed:
+            self._known.pop(key, None)
+        self._not_found -= removed
+        self._changed |= dict.fromkeys([*changed, *removed])
+
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
+        """See `Reconciler`."""
+        del snapshot
+        changed, self._changed = self._changed, {}
+        return at_once(changed)
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        del snapshot
+        return list(self._plan)
+
+    def actual_objects(self) -> Iterable[ObjectKey]:
+        """None: the plan has every object with conditions of the operator."""
+        return ()
+
+    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
+        """See `Reconciler`."""
+        del snapshot
+        return key in self._plan
+
+    def possible(self, key: ObjectKey) -> bool:
+        """True while this operator leads."""
+        del key
+        return self._allowed()
+
+    def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Conditions:
+        """Return the conditions of the plan, with the times of those that have not changed."""
+        del snapshot
+        known = self._known[key]
+        time = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            wanted.type: conditions.encode(wanted, known.get(wanted.type), time)
+            for wanted in sorted(self._plan[key], key=lambda condition: condition.type)
+        }
+
+    async def actual_value(self, key: ObjectKey) -> Conditions | None:
+        """Return the conditions that the operator manages or wants.
+
+        Raises `NotNow` for an object that is gone, or whose kind has no conditions.
+        """
+        if key not in self._plan:
+            return None
+        wait = self._dropped.get(key[0], 0.0) - self._now()
+        if wait > 0.0:
+            raise NotNow(wait)
+        if key not in self._known:
+            await self._read(key)
+        ours = self._managed | {wanted.type for wanted in self._plan[key]}
+        return {name: known for name, known in self._known[key].items() if name in ours}
+
+    async def _read(self, key: ObjectKey) -> None:
+        try:
+            stored = await self._client.get(self._path(key))
+        except KubernetesError as error:
+            raise reconcile_error(error, "status") from None
+        if stored is None:
+            raise NotNow(UNCONFIRMED_SECONDS)
+        if key in self._not_found:
+            # The object is there, so that its definition has no status at all.
+            self._not_found.discard(key)
+            raise self._drop(key)
+        self._known[key] = conditions.decode(stored)
+
+    async def set_value(self, key: ObjectKey, value: Conditions) -> None:
+        """Apply the conditions; the managed ones that are not among them are removed."""
+        kind, namespace, name = key
+        content = {
+            "apiVersion": self._kind(key).api_versions[0],
+            "kind": kind,
+            "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+            "status": {"conditions": msgspec.to_builtins(list(value.values()))},
+        }
+        try:
+            answer = await self._client.apply(f"{self._path(key)}/status", content)
+        except KubernetesError as error:
+            if isinstance(error, StatusError) and UNDECLARED in error.message:
+                raise self._drop(key) from None
+            if isinstance(error, StatusError) and error.status == 404:
+                # The object was deleted, and its conditions with it.
+                self._known.pop(key, None)
+                self._not_found.add(key)
+            raise reconcile_error(error, "status") from None
+        stored = conditions.decode(answer)
+        if not value or stored.keys() & value.keys():
+            self._dropped.pop(kind, None)
+        else:
+            self._drop(key)
+        # Where conditions are removed, those that other managers own remain.
+        self._known[key] = stored if value else {}
+        self._not_found.discard(key)
+
+    def delete(self, key: ObjectKey) -> None:
+        """Conditions of an object that is in no plan any more are left."""
+
+    def _drop(self, key: ObjectKey) -> NotNow:
+        """Note that the API server drops the conditions of a kind."""
+        self._dropped[key[0]] = self._now() + DROPPED_SECONDS
+        return NotNow(DROPPED_SECONDS)
+
+    def _path(self, key: ObjectKey) -> str:
+        _, namespace, name = key
+        return self._kind(key).object_path(name, namespace)
+
+    def _kind(self, key: ObjectKey) -> Kind[Any]:
+        kind = self._kinds.named(key[0])
+        if kind is None:
+            raise LookupError(f"no table has {ObjectRef(*key)}")
+        return kind

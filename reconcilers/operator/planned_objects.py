@@ -1,0 +1,182 @@
+"""Reconciles the objects of the operator's plan: generated ones, deletions, annotations.
+
+A plan has the objects that differ from those of the operator's watch, which confirms a write by leaving
+the object out of the next plan. A write that is not confirmed is repeated after `UNCONFIRMED_SECONDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
+
+from reconcilers.api_error import reconcile_error
+from reconcilers.dialect import Delete
+from reconcilers.model import ObjectRef
+from reconcilers.operator.planner import Plan
+from reconcilers.operator.writes import Annotate, Write
+from reconcilers.slices import Slices, at_once
+from reconcilers.target import Description, Pace
+from reconcilers.target.reconciler import ObjectKey, Parts
+from reconcilers.target.single_value import SingleValue
+from resources.kind import Kinds
+from resources.kubernetes import ApplyClient, KubernetesError, apply_owned
+from statedb import Snapshot
+
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 512.0
+"""Bounds of the pause after a failed write."""
+RETRY_JITTER: Final = (0.75, 1.0)
+"""Factors of such a pause, at random."""
+WRITE_INTERVAL_SECONDS = 1.0
+"""Between two writes of one object: the changes of that time are one write."""
+UNCONFIRMED_SECONDS = 30.0
+"""After which a write is repeated that the watch has not confirmed."""
+
+Verb: TypeAlias = Literal["apply", "delete", "annotate"]
+
+
+def write_pace(compare: float, *, retry_changed: bool) -> Pace:
+    """Return the pace of the operator's writes."""
+    return Pace(
+        interval=WRITE_INTERVAL_SECONDS,
+        first_retry=FIRST_RETRY_SECONDS,
+        last_retry=LONGEST_RETRY_SECONDS,
+        jitter=RETRY_JITTER,
+        retry_changed=retry_changed,
+        compare=compare,
+    )
+
+
+class ObjectClient(ApplyClient, Protocol):
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
+
+    async def delete(self, path: str, uid: str) -> None:
+        """Delete the object with this UID."""
+
+    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> dict[str, Any]:
+        """Apply annotations under a field manager of the dialect's own; others' values are kept."""
+
+
+@final
+class PlannedObjects(SingleValue):
+    """Objects are ``(kind, namespace, name)``, values writes."""
+
+    def __init__(
+        self,
+        client: ObjectClient,
+        kinds: Kinds,
+        tables: Sequence[str],
+        *,
+        allowed: Callable[[], bool],
+        on_adopted: Callable[[ObjectRef], None],
+        now: Callable[[], float],
+    ) -> None:
+        """Write objects of these kinds, in plans made from ``tables``.
+
+        ``allowed`` returns whether this operator leads, ``now`` a monotonic time in seconds;
+        ``on_adopted`` is called for an object whose fields other managers had.
+        """
+        self._client = client
+        self._kinds = kinds
+        self._allowed = allowed
+        self._on_adopted = on_adopted
+        self._now = now
+        self._writes: dict[ObjectKey, Write] = {}
+        self._changed: dict[ObjectKey, Parts] = {}
+        self._unconfirmed: dict[ObjectKey, tuple[Write, float]] = {}
+        """The last write of each object, and when it was sent."""
+        self._description = Description(
+            name="object",
+            order=10,
+            tables=tuple(tables),
+            target="API server",
+            summary="generated objects, deletions and annotations",
+            ordered=True,
+            pace=write_pace(UNCONFIRMED_SECONDS, retry_changed=True),
+        )
+
+    @property
+    def description(self) -> Description:
+        """See `Reconciler`."""
+        return self._description
+
+    def plan(self, plan: Plan) -> None:
+        """Take the objects of a plan in place of those of the plan before."""
+        before, writes = self._writes, plan.objects
+        self._writes = {(w.object.kind, w.object.namespace, w.object.name): w for w in writes}
+        changed = (key for key, write in self._writes.items() if before.get(key) != write)
+        self._changed |= dict.fromkeys([*changed, *(before.keys() - self._writes.keys())])
+
+    def verb(self, key: ObjectKey) -> Verb:
+        """Return how an object of the plan is written."""
+        match self._writes.get(key):
+            case Delete():
+                return "delete"
+            case Annotate():
+                return "annotate"
+        return "apply"
+
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
+        """See `Reconciler`."""
+        del snapshot
+        changed, self._changed = self._changed, {}
+        return at_once(changed)
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        del snapshot
+        return list(self._writes)
+
+    def actual_objects(self) -> Iterable[ObjectKey]:
+        """None: the plan has the deletions."""
+        return ()
+
+    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
+        """See `Reconciler`."""
+        del snapshot
+        return key in self._writes
+
+    def possible(self, key: ObjectKey) -> bool:
+        """True while this operator leads."""
+        del key
+        return self._allowed()
+
+    def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Write:
+        """See `SingleValue`."""
+        del snapshot
+        return self._writes[key]
+
+    def actual_value(self, key: ObjectKey) -> Write | None:
+        """Return the last write while it may be confirmed."""
+        last = self._unconfirmed.get(key)
+        if last is None or key not in self._writes or self._now() >= last[1] + UNCONFIRMED_SECONDS:
+            self._unconfirmed.pop(key, None)
+            return None
+        return last[0]
+
+    async def set_value(self, key: ObjectKey, value: Write) -> None:
+        """Send a write."""
+        self._unconfirmed.pop(key, None)
+        try:
+            await self._send(value)
+        except KubernetesError as error:
+            raise reconcile_error(error, self.verb(key)) from None
+        self._unconfirmed[key] = value, self._now()
+
+    async def _send(self, write: Write) -> None:
+        ref, client = write.object, self._client
+        kind = self._kinds.named(ref.kind)
+        if kind is None:
+            raise LookupError(f"no table has {ref}")
+        path = kind.object_path(ref.name, ref.namespace)
+        match write:
+            case Delete():
+                await client.delete(path, write.uid)
+            case Annotate():
+                await client.annotate(path, write.content, write.dialect)
+            case _:
+                await apply_owned(
+                    client, kind, path, write.content, on_adopted=lambda: self._on_adopted(ref)
+                )
+
+    def delete(self, key: ObjectKey) -> None:
+        """An object that is in no plan any more is as it shall be."""
