@@ -11,6 +11,7 @@ pauses between the octets that the peer receives, and whether its session is los
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import socket
@@ -38,10 +39,14 @@ AGENT: Final = [sys.executable, "-m", "waggle_agent"]
 
 
 class Peer:
-    """Accepts sessions with a hold time of 3 s, keeps them alive, and notes what it receives."""
+    """Accepts sessions, keeps them alive, and notes what it receives."""
 
-    def __init__(self) -> None:
-        self._listener = socket.create_server((workload.peer_address(0), PORT))
+    def __init__(self, hold_seconds: int = HOLD_SECONDS, addresses: int = 1) -> None:
+        self._hold_seconds = hold_seconds
+        self._listeners = [
+            socket.create_server((workload.peer_address(number), PORT))
+            for number in range(addresses)
+        ]
         self.port = PORT
         self.sessions = 0
         self.octets = 0
@@ -50,26 +55,39 @@ class Peer:
         self.pause = 0.0
         """The longest time without octets; ``mark`` begins anew."""
         self._heard = 0.0
-        threading.Thread(target=self._run, daemon=True).start()
+        for listener in self._listeners:
+            threading.Thread(target=self._run, args=(listener,), daemon=True).start()
 
     def mark(self) -> None:
         """Forget the pauses until now."""
         self._heard, self.pause = time.monotonic(), 0.0
 
-    def _run(self) -> None:
+    def _run(self, listener: socket.socket) -> None:
         while True:
-            connection, _ = self._listener.accept()
             try:
-                self._session(connection)
+                connection, _ = listener.accept()
             except OSError:
-                connection.close()
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def close(self) -> None:
+        """Accept no more sessions."""
+        for listener in self._listeners:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            self._session(connection)
 
     def _session(self, connection: socket.socket) -> None:
         capabilities = bytes((1, 4, 0, 1, 0, 1)) + bytes((65, 4))
         capabilities += struct.pack("!I", workload.PEER_ASN)
         parameters = bytes((2, len(capabilities))) + capabilities
         router = b"\xc0\0\x02\x01"
-        body = struct.pack("!BHH4sB", 4, workload.PEER_ASN, HOLD_SECONDS, router, len(parameters))
+        body = struct.pack(
+            "!BHH4sB", 4, workload.PEER_ASN, self._hold_seconds, router, len(parameters)
+        )
         size = 19 + len(body) + len(parameters)
         connection.sendall(MARKER + struct.pack("!HB", size, 1) + body + parameters + KEEPALIVE)
         connection.settimeout(0.2)
@@ -77,7 +95,7 @@ class Peer:
         sent = self._heard = time.monotonic()
         while True:
             now = time.monotonic()
-            if now - sent > HOLD_SECONDS / 3:
+            if now - sent > self._hold_seconds / 3:
                 connection.sendall(KEEPALIVE)
                 sent = now
             try:
