@@ -3,9 +3,9 @@
 An agent runs with few objects and an Established session. Then one object changes, and every call
 into the project's own Python code is counted until the peer has received the UPDATE and the agent is
 quiet again. Printed is the median of the runs by room; with ``--files`` also by file, in the order of
-the first call.
+the first call; with ``--functions`` by function, the most frequent first.
 
-``python -m bench.bench_walk [frrk8s|metallb] [--checkout DIRECTORY] [--files]``
+``python -m bench.bench_walk [frrk8s|metallb] [--checkout DIRECTORY] [--files] [--functions N]``
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def _metallb(version: str, kind: str, name: str, spec: Object) -> Object:
     return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": spec}
 
 
+CELLS: Final = {"frrk8s": ("frrk8s",), "metallb": ("metallb", "frrk8s")}
 WALKS: Final[dict[str, Callable[..., list[Object]]]] = {"frrk8s": frrk8s, "metallb": metallb}
 
 
@@ -111,7 +112,7 @@ def run_agent(root: Path, output: Path, arguments: list[str]) -> int:
             file = frame.f_code.co_filename
             name = names[file] if file in names else name_of(file)
             if name is not None:
-                calls[name] += 1
+                calls[f"{name} {frame.f_code.co_qualname}"] += 1
 
     def begin(*_: object) -> None:
         calls.clear()
@@ -131,7 +132,7 @@ def run_agent(root: Path, output: Path, arguments: list[str]) -> int:
 
 
 def measure(root: Path, walk: str) -> dict[str, int]:
-    """Return the calls into each file of a checkout, in the order of the first one."""
+    """Return the calls of each function (file and name), in the order of the first one."""
     objects = WALKS[walk]
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name) / "manifests"
@@ -152,8 +153,9 @@ def measure(root: Path, walk: str) -> dict[str, int]:
         python = root / ".venv/bin/python"
         command: list[str | Path] = [python if python.exists() else sys.executable]
         command += [Path(__file__), "--run", root, output, "--manifests", directory]
-        command += ["--node-name", workload.NODE, "--enable-cell", "frrk8s", "--enable-cell"]
-        command += ["metallb", "--disable-cell", "cilium", "--api-socket", Path(name) / "api"]
+        command += ["--node-name", workload.NODE, "--disable-cell", "cilium"]
+        command += [word for cell in CELLS[walk] for word in ("--enable-cell", cell)]
+        command += ["--api-socket", Path(name) / "api"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with (Path(name) / "log").open("wb") as log:
             agent = subprocess.Popen(
@@ -195,21 +197,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--files", action="store_true", help="print each file, in order of first call"
     )
+    parser.add_argument("--functions", type=int, default=0, metavar="N", help="print so many")
     args = parser.parse_args(arguments)
     runs = [measure(args.checkout.resolve(), args.walk) for _ in range(args.runs)]
     runs.sort(key=lambda one: sum(one.values()))
     middle = runs[len(runs) // 2]
     totals = [sum(one.values()) for one in runs]
+    of_files: Counter[str] = Counter()
+    for function, number in middle.items():
+        of_files[function.partition(" ")[0]] += number
     print(
-        f"{args.walk}: {statistics.median(totals):.0f} calls in {len(middle)} files "
+        f"{args.walk}: {statistics.median(totals):.0f} calls in {len(of_files)} files "
         f"({min(totals)} to {max(totals)} in {len(runs)} runs)"
     )
     for room in ROOMS:
-        files = {file: number for file, number in middle.items() if file.startswith(f"{room}/")}
+        files = {file: number for file, number in of_files.items() if file.startswith(f"{room}/")}
         print(f"  {room + '/':<13} {sum(files.values()):6} calls, {len(files):3} files")
     if args.files:
-        for file, number in middle.items():
+        for file, number in of_files.items():
             print(f"  {number:6} {file}")
+    for function, number in Counter(middle).most_common(args.functions):
+        print(f"  {number:6} {function}")
     return 0
 
 
