@@ -119,3 +119,28 @@ def test_each_dialect_has_an_import_contract() -> None:
         }
         found = contracts[frozenset(own)]
         assert own | LISTS <= found <= own | LISTS | feeders, name
+
+
+@pytest.mark.parametrize("room", ["cells", "cmd", "statedb"])
+def test_values_are_frozen(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in _modules(room)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and _is_value(node) and not _is_frozen(node)
+    ]
+    assert found == []
+
+
+def _is_value(node: ast.ClassDef) -> bool:
+    """True for a struct of msgspec, or a class that declares how it behaves as one."""
+    return "Struct" in {ast.unparse(base).rpartition(".")[2] for base in node.bases} or any(
+        keyword.arg == "frozen" for keyword in node.keywords
+    )
+
+
+def _is_frozen(node: ast.ClassDef) -> bool:
+    return any(
+        keyword.arg == "frozen" and ast.unparse(keyword.value) == "True"
+        for keyword in node.keywords
+    )

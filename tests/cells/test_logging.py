@@ -126,6 +126,24 @@ def test_an_exception_is_one_line_with_its_trace() -> None:
     assert json.loads(line)["exception"].splitlines()[0] == "Traceback (most recent call last):"
 
 
+def test_an_exception_that_is_being_handled_is_an_error() -> None:
+    def emit() -> None:
+        try:
+            int("x")
+        except ValueError:
+            structlog.get_logger("x").exception("failed")
+
+    (line,) = logged(emit)
+    assert "level=error" in line
+    assert 'error="ValueError: invalid literal' in line
+
+
+def test_quotes_and_backslashes_of_a_value_are_escaped() -> None:
+    log = structlog.get_logger("x")
+    (line,) = logged(lambda: log.info("m", path='a\\b "c"', lines="d\ne", yes=True, no=None))
+    assert line.endswith(r'path="a\\b \"c\"" lines="d\ne" yes=true')
+
+
 def test_a_line_within_a_span_names_it() -> None:
     context = trace.SpanContext(0xABC, 0xDEF, is_remote=False)
 

@@ -57,7 +57,10 @@ def test_a_peer_counts_when_it_is_established_and_has_received_the_initial_table
 
 
 def test_readiness_does_not_wait_for_a_peer_that_is_kept_down() -> None:
-    assert without_initial_table([replace(wanted(), down_reason="no Secret")], {}) == {}
+    down = replace(wanted(), down_reason="no Secret")
+    assert without_initial_table([down], {}) == {}
+    other = replace(wanted(), name="other")
+    assert without_initial_table([down, other], {}) == {"i/other": "there is no session"}
 
 
 def test_a_message_names_five_peers_and_the_number_of_the_others() -> None:

@@ -25,6 +25,7 @@ from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Session, Sessions
 from reconcilers.report import overdue
 from speaker.api import (
+    CollectorChanged,
     ConnectionsRefused,
     Event,
     FamilyStatus,
@@ -33,6 +34,7 @@ from speaker.api import (
     ListenChanged,
     PeerStatus,
     PrefixLimit,
+    RecordingEnded,
     RouteLeftOut,
     SessionError,
     StateChanged,
@@ -297,22 +299,132 @@ def test_a_prefix_limit_is_logged_before_and_when_it_is_exceeded(
     assert (line["received"], line["limit"], line["ended"]) == (received, 100, ended)
 
 
-def test_a_route_that_is_not_advertised_is_logged_with_the_reason_and_the_count() -> None:
-    event = RouteLeftOut(
-        instance="i",
-        peers=("tor-1", "tor-2"),
-        family=IPV4_UNICAST,
-        prefix="10.9.0.0/24",
-        count=4,
-        reason="its attributes do not fit a message",
-    )
+AT_PEER = {"instance": "i", "peer": "tor-1", "peer_address": "192.0.2.1"}
+LINES: list[tuple[Event, str, str, dict[str, object]]] = [
+    (
+        UP_EVENT,
+        *("info", "peer.up"),
+        {**AT_PEER, "from": "OpenConfirm", "to": "Established", "reason": None},
+    ),
+    (
+        msgspec.structs.replace(
+            UP_EVENT, old="Established", new="Idle", reason="hold timer expired"
+        ),
+        *("warning", "peer.down"),
+        {**AT_PEER, "from": "Established", "to": "Idle", "reason": "hold timer expired"},
+    ),
+    (
+        msgspec.structs.replace(UP_EVENT, old="Idle", new="Connect"),
+        *("debug", "peer.state"),
+        {**AT_PEER, "from": "Idle", "to": "Connect", "reason": None},
+    ),
+    (
+        SessionError(
+            instance="i",
+            peer="tor-1",
+            address="192.0.2.1",
+            sent=True,
+            code=6,
+            subcode=2,
+            text="Cease",
+        ),
+        *("warning", "peer.error"),
+        {**AT_PEER, "sent": True, "code": 6, "subcode": 2, "text": "Cease"}
+        | {"data": None, "survived": None},
+    ),
+    (
+        SessionError(
+            instance="i",
+            peer="tor-1",
+            address="192.0.2.1",
+            sent=False,
+            code=3,
+            subcode=1,
+            text="malformed",
+            data="00ff",
+            survived=True,
+        ),
+        *("warning", "peer.error"),
+        {**AT_PEER, "sent": False, "code": 3, "subcode": 1, "text": "malformed"}
+        | {"data": "00ff", "survived": True},
+    ),
+    (
+        Fault(instance="i", peer="tor-1", where="timer", error="ValueError: x"),
+        *("error", "speaker.fault"),
+        {"instance": "i", "peer": "tor-1", "where": "timer", "error": "ValueError: x"},
+    ),
+    (
+        ListenChanged(instance="i", address="127.0.0.1", port=179, error="in use"),
+        *("error", "speaker.listen_failed"),
+        {"instance": "i", "address": "127.0.0.1", "port": 179, "reason": "in use"},
+    ),
+    (
+        ListenChanged(instance="i", address="127.0.0.1", port=179, error=None),
+        *("info", "speaker.listening"),
+        {"instance": "i", "address": "127.0.0.1", "port": 179},
+    ),
+    (
+        ConnectionsRefused(instance="i", address="192.0.2.66", reason="range is full", count=4),
+        *("warning", "listener.refused"),
+        {"instance": "i", "peer_address": "192.0.2.66", "reason": "range is full", "count": 4},
+    ),
+    (
+        CollectorChanged(
+            name="station", address="192.0.2.9", port=11019, connected=False, reason="no answer"
+        ),
+        *("info", "collector.changed"),
+        {"collector": "station", "connected": False, "reason": "no answer"},
+    ),
+    (
+        RecordingEnded(reason="its size is 256 MiB"),
+        *("warning", "speaker.recording_ended"),
+        {"reason": "its size is 256 MiB"},
+    ),
+    (
+        PrefixLimit(
+            instance="i", peer="tor-1", family=IPV4_UNICAST, received=101, limit=100, ended=True
+        ),
+        *("warning", "peer.prefix_limit"),
+        {"instance": "i", "peer": "tor-1", "family": "ipv4-unicast"}
+        | {"received": 101, "limit": 100, "ended": True},
+    ),
+    (
+        RouteLeftOut(
+            instance="i",
+            peers=("tor-1", "tor-2"),
+            family=IPV4_UNICAST,
+            prefix="10.9.0.0/24",
+            count=4,
+            reason="its attributes do not fit a message",
+        ),
+        *("warning", "peer.route_left_out"),
+        {"instance": "i", "peers": ("tor-1", "tor-2"), "family": "ipv4-unicast"}
+        | {"prefix": "10.9.0.0/24", "count": 4, "reason": "its attributes do not fit a message"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("event", "level", "name", "values"), LINES, ids=[f"{line[2]} {line[1]}" for line in LINES]
+)
+def test_an_event_is_one_line_with_its_values(
+    event: Event, level: str, name: str, values: dict[str, object]
+) -> None:
     with capture_logs() as logs:
         Bench().events.publish(event)
     (line,) = logs
-    assert (line["event_name"], line["log_level"]) == ("peer.route_left_out", "warning")
-    assert (line["instance"], line["peers"]) == ("i", ("tor-1", "tor-2"))
-    assert (line["family"], line["prefix"]) == ("ipv4-unicast", "10.9.0.0/24")
-    assert (line["count"], line["reason"]) == (4, "its attributes do not fit a message")
+    assert (line.pop("log_level"), line.pop("event_name")) == (level, name)
+    assert line.pop("event")
+    assert line == values
+
+
+def test_a_prefix_count_at_its_limit_is_not_above_it() -> None:
+    event = PrefixLimit(
+        instance="i", peer="tor-1", family=IPV4_UNICAST, received=100, limit=100, ended=False
+    )
+    with capture_logs() as logs:
+        Bench().events.publish(event)
+    assert logs[0]["event"] == "peer is near its prefix limit"
 
 
 def test_a_listener_that_cannot_listen_shows_in_health() -> None:

@@ -51,6 +51,11 @@ def test_text_is_cut_with_an_ellipsis() -> None:
     [
         ("Expected `int`, got `str`", "expected a whole number, not a text"),
         ("Expected `int | null`, got `array`", "expected a whole number or nothing, not a list"),
+        ("Expected `bool`, got `object`", "expected true or false, not a mapping"),
+        ("Expected `float`, got `bool`", "expected a number, not true or false"),
+        ("Expected `int` < 5", "expected a whole number of less than 5"),
+        ("Expected `int` > 5", "expected a whole number of more than 5"),
+        ("Expected `array` of length == 2", "expected a list of exactly 2 characters"),
         ("Expected `int` <= 65535", "expected a whole number of at most 65535"),
         ("Expected `float` >= 0.0", "expected a number of at least 0"),
         ("Expected `str` of length >= 1", "expected a text of at least 1 characters"),

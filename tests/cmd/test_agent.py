@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from cells.api.model import ReconcilerItem
+from cells.apply.show import lines
 from cells.hive import describe
 from waggle_agent.__main__ import CELLS, main
 
@@ -127,6 +131,36 @@ def test_cells_prints_the_tree_and_the_graph(capsys: pytest.CaptureFixture[str])
     graph = capsys.readouterr().out
     assert graph.startswith("digraph cells {")
     assert '"http" -> "metrics" [label="Metrics"];' in graph
+
+
+def test_a_reconciler_is_printed_with_what_it_does_and_needs() -> None:
+    item = ReconcilerItem(
+        order=20,
+        name="route-set",
+        target="speaker",
+        tables=["route sets", "routes"],
+        summary="the routes of each set",
+        objects=7,
+        errors=1,
+        waiting=2,
+        drifted=3,
+        last_run_time=datetime(2026, 1, 1, 12, tzinfo=UTC),
+        duration_seconds=0.00123,
+    )
+    needs = "    needs route sets, routes (tables), speaker (target)"
+    assert lines([item]).splitlines() == [
+        (
+            "20 route-set: 7 objects, 1 errors, 2 waiting, 3 drifted "
+            "(last run 2026-01-01T12:00:00Z, 1.2 ms)"
+        ),
+        "    the routes of each set",
+        needs,
+    ]
+    well = replace(item, errors=0, waiting=0, drifted=0, duration_seconds=None)
+    assert lines([well]).splitlines()[0] == (
+        "20 route-set: 7 objects, 0 errors (last run 2026-01-01T12:00:00Z, 0.0 ms)"
+    )
+    assert lines([replace(item, last_run_time=None)]).startswith("20 route-set: has not run\n")
 
 
 def test_reconcilers_are_printed_in_their_order(

@@ -171,3 +171,11 @@ def test_flags_about_a_cluster_need_its_definitions(
 ) -> None:
     assert main(["crds", *flags]) == 2
     assert capsys.readouterr().out == ""
+
+
+def test_members_are_in_the_same_order_in_each_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds", "metallb"]) == 0
+    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert main(["crds", "metallb", "-o", "json"]) == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    assert json.dumps(documents) == json.dumps(items)

@@ -208,7 +208,9 @@ def test_received_is_decided_by_manifests_alone(capsys: pytest.CaptureFixture[st
     }
     assert all("received" not in item for item in answer["items"])
     assert main(["explain", "nonsense", "--received", *offline]) == 2
+    capsys.readouterr()
     assert main(["explain", "10.1.0.0/16", "--received", "--peer", "none", *offline]) == 4
+    assert capsys.readouterr().err == "waggle explain: no such peer: --peer none\n"
 
 
 def test_a_peer_has_the_name_of_its_object_as_well(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,6 +93,8 @@ def test_the_actions_name_messages_and_peers(
     written = [item["detail"] for item in items if item["action"] == "Write"]
     assert written[:2] == ["OPEN", "KEEPALIVE"]
     assert "3 UPDATE" in written
+    closed = [item["detail"] for item in items if item["action"] == "Close"]
+    assert set(closed) <= {"immediately", "after pending writes"}
     assert replay(recording, "--show", "actions") == 0
     assert "StateChanged: old OpenConfirm, new Established" in capsys.readouterr().out
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cells.hive import Level
 from cells.operator import cluster_addresses
 from reconcilers.intent.service_addresses import published
 from resources.core.kinds import CONFIG_MAP, NAMESPACE, NODE, SERVICE
@@ -44,12 +45,14 @@ def test_the_object_follows_the_nodes_and_is_written_where_it_differs(tmp_path: 
         fill(server, "n1")
         cidr = {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.96.0.0/16"]}}
         server.put({"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1", **cidr})
-        async with operator(server, tmp_path):
+        async with operator(server, tmp_path) as (hive, _):
             await until(lambda: nodes_of(server) == "192.0.2.1\n")
             stored = server.objects["configmaps"][KEY]["data"]
             assert stored["pods"] == "10.244.0.0/24\n"
             assert stored["peers"] == "192.0.2.9\n"
             assert stored["services"] == "10.96.0.0/16\n"
+            text = f"published, {published.octets(stored)} octets"
+            await until(lambda: levels(hive)["operator/cluster-addresses"] == (Level.OK, text))
             put_node(server, "n2", "192.0.2.77")
             await until(lambda: nodes_of(server) == "192.0.2.1\n192.0.2.77\n")
             server.delete("Node", "n2")

@@ -1,0 +1,361 @@
+"""Every key of the router's file reaches the speaker; a key that is absent has its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from speaker.api import (
+    Confederation,
+    DynamicPeerConfig,
+    GracefulRestart,
+    InstanceConfig,
+    Match,
+    MaximumPrefixes,
+    PeerConfig,
+    Policy,
+    PrefixRule,
+    Secret,
+    Set,
+    Term,
+)
+from speaker.iana import Role
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from waggle.router.config import Config, ConfigError, load
+from waggle.router.config.file import INSTANCE
+
+WHOLE = """
+asn: 65000
+routerID: 192.0.2.1
+listen: [{address: 192.0.2.1, port: 1179}, {address: "::"}]
+vrf: red
+confederation: {identifier: 64999, members: [65000, 65009]}
+selectionDeferralTime: 60
+apiSocket: /run/router.sock
+originate: [10.0.0.0/24]
+prefixLists:
+  private: [10.0.0.0/8, {prefix: 192.168.0.0/16, ge: 24, le: 28}]
+policies:
+  inbound:
+    default: accept
+    terms:
+    - name: first
+      match:
+        prefixList: private
+        families: [ipv4-unicast]
+        communities: ["65000:1"]
+        allCommunities: ["65000:2", "65000:3"]
+        asPath: "65001 *"
+        asPathMin: 1
+        asPathMax: 5
+        origin: [igp, egp, incomplete]
+        source: received
+        neighbors: [tor-1]
+      set:
+        localPreference: 200
+        med: 10
+        addMed: 5
+        removeMed: false
+        communities: ["65000:4"]
+        addCommunities: ["65000:5"]
+        removeCommunities: ["65000:6"]
+        prepend: [65000, 65000]
+        nextHop: 192.0.2.9
+      action: next
+    - match: {source: local, prefixes: [10.1.0.0/16]}
+      action: reject
+  outbound: {}
+neighbors:
+- name: tor-1
+  address: 10.0.0.1
+  asn: 65001
+  localASN: 64512
+  port: 1179
+  passive: true
+  families: [ipv6-unicast]
+  import: inbound
+  export: outbound
+  addPath: both
+  holdTime: 30
+  keepaliveTime: 7
+  connectRetryTime: 5
+  delayOpenTime: 2
+  role: peer
+  roleStrict: true
+  enforceFirstAS: false
+  maximumPrefixes:
+  - {limit: 100, family: ipv4-unicast, warningPercent: 50, warningOnly: true, restartAfter: 60}
+  - {limit: 200}
+  ebgpMultihop: 3
+  interface: eth0
+  localAddress: 10.0.0.2
+  nextHopIPv4: 192.0.2.8
+  nextHopIPv6: 2001:db8::8
+  password: secret
+  gracefulRestart:
+    restartTime: 10
+    staleTime: 20
+    longLivedTime: 30
+    notification: false
+    forwardingPreserved: false
+- prefix: 10.9.0.0/16
+  limit: 5
+  ttlSecurity: 1
+"""
+
+
+def config(tmp_path: Path, text: str) -> Config:
+    path = tmp_path / "router.yaml"
+    path.write_text(text)
+    return load(path)
+
+
+def test_every_key_of_the_router(tmp_path: Path) -> None:
+    loaded = config(tmp_path, WHOLE)
+    assert loaded.instance() == InstanceConfig(
+        name=INSTANCE,
+        local_asn=65000,
+        router_id="192.0.2.1",
+        vrf="red",
+        listen=(("192.0.2.1", 1179), ("::", 179)),
+        confederation=Confederation(64999, (65000, 65009)),
+        selection_deferral_time=60,
+    )
+    assert (loaded.api_socket, loaded.originate) == ("/run/router.sock", ("10.0.0.0/24",))
+
+
+INBOUND = Policy(
+    name="inbound",
+    terms=(
+        Term(
+            name="first",
+            match=Match(
+                prefixes=(PrefixRule("10.0.0.0/8"), PrefixRule("192.168.0.0/16", 24, 28)),
+                families=(IPV4_UNICAST,),
+                communities=("65000:1",),
+                all_communities=("65000:2", "65000:3"),
+                as_path="65001 *",
+                as_path_min=1,
+                as_path_max=5,
+                origin=(0, 1, 2),
+                received=True,
+                peers=("tor-1",),
+            ),
+            set=Set(
+                local_preference=200,
+                med=10,
+                add_med=5,
+                remove_med=False,
+                communities=("65000:4",),
+                add_communities=("65000:5",),
+                remove_communities=("65000:6",),
+                prepend=(65000, 65000),
+                next_hop="192.0.2.9",
+            ),
+            action="next",
+        ),
+        Term(
+            name="policies.inbound.terms[1]",
+            match=Match(received=False, prefixes=(PrefixRule("10.1.0.0/16"),)),
+            action="reject",
+        ),
+    ),
+    default="accept",
+)
+
+
+def test_every_key_of_a_neighbor(tmp_path: Path) -> None:
+    fixed, dynamic = config(tmp_path, WHOLE).peers()
+    assert fixed == PeerConfig(
+        name="tor-1",
+        address="10.0.0.1",
+        peer_asn=65001,
+        local_asn=64512,
+        port=1179,
+        passive=True,
+        families=(IPV6_UNICAST,),
+        import_=INBOUND,
+        export="all",
+        export_policy=Policy(name="outbound", terms=(), default="reject"),
+        add_path="both",
+        hold_time=30,
+        keepalive_time=7,
+        connect_retry_time=5,
+        delay_open_time=2,
+        role=Role.PEER,
+        role_strict=True,
+        enforce_first_as=False,
+        maximum_prefixes=(
+            MaximumPrefixes(100, IPV4_UNICAST, 50, True, 60),
+            MaximumPrefixes(200, None, 75, False, None),
+        ),
+        ebgp_multihop=3,
+        ttl_security=0,
+        interface="eth0",
+        local_address="10.0.0.2",
+        next_hop_ipv4="192.0.2.8",
+        next_hop_ipv6="2001:db8::8",
+        password=Secret("secret"),
+        graceful_restart=GracefulRestart(
+            restart_time=10,
+            stale_time=20,
+            long_lived_time=30,
+            notification=False,
+            forwarding_preserved=False,
+        ),
+    )
+    assert isinstance(dynamic, DynamicPeerConfig)
+    assert (dynamic.prefix, dynamic.name, dynamic.limit) == ("10.9.0.0/16", "10.9.0.0/16", 5)
+    assert dynamic.ttl_security == 1
+
+
+def test_the_defaults_of_the_router_and_of_a_neighbor(tmp_path: Path) -> None:
+    text = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 10.0.0.1, gracefulRestart: {}}]"
+    loaded = config(tmp_path, text)
+    assert loaded.instance() == InstanceConfig(
+        name=INSTANCE,
+        local_asn=65000,
+        router_id="192.0.2.1",
+        vrf=None,
+        listen=(),
+        confederation=None,
+        selection_deferral_time=120,
+    )
+    assert (loaded.api_socket, loaded.originate) == (None, ())
+    (peer,) = loaded.peers()
+    assert peer == PeerConfig(
+        name="10.0.0.1",
+        address="10.0.0.1",
+        peer_asn=0,
+        local_asn=None,
+        port=179,
+        passive=False,
+        families=(IPV4_UNICAST, IPV6_UNICAST),
+        import_="none",
+        export="none",
+        export_policy=None,
+        add_path="none",
+        hold_time=90,
+        keepalive_time=30,
+        connect_retry_time=120,
+        delay_open_time=0,
+        role=None,
+        role_strict=False,
+        enforce_first_as=None,
+        maximum_prefixes=(),
+        ebgp_multihop=1,
+        ttl_security=0,
+        interface=None,
+        local_address=None,
+        next_hop_ipv4=None,
+        next_hop_ipv6=None,
+        password=None,
+        graceful_restart=GracefulRestart(
+            restart_time=120,
+            stale_time=360,
+            long_lived_time=0,
+            notification=True,
+            forwarding_preserved=True,
+        ),
+    )
+
+
+@pytest.mark.parametrize(("hold", "keepalive"), [(0, 0), (3, 1), (90, 30), (100, 33)])
+def test_the_keepalive_time_is_a_third_of_the_hold_time(
+    hold: int, keepalive: int, tmp_path: Path
+) -> None:
+    text = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 10.0.0.1, holdTime: %d}]"
+    (peer,) = config(tmp_path, text % hold).peers()
+    assert peer.keepalive_time == keepalive
+
+
+def test_the_defaults_of_a_range_and_of_a_term(tmp_path: Path) -> None:
+    text = """
+asn: 65000
+routerID: 192.0.2.1
+policies: {p: {terms: [{}]}}
+neighbors: [{prefix: 10.0.0.0/8, import: p, export: local}]
+"""
+    (peer,) = config(tmp_path, text).peers()
+    assert isinstance(peer, DynamicPeerConfig)
+    assert (peer.limit, peer.export, peer.export_policy) == (1000, "local", None)
+    term = Term(name="policies.p.terms[0]", match=Match(), set=Set(), action="accept")
+    assert peer.import_ == Policy(name="p", terms=(term,), default="reject")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "listen: [{address: '::'}, {address: '::'}]",
+            "listen[1]: :: port 179 is there twice",
+        ),
+        (
+            "policies: {all: {}}",
+            "policies.all: all is a reserved word",
+        ),
+        (
+            "policies: {p: {terms: [{match: {prefixList: none, prefixes: []}}]}}",
+            "policies.p.terms[0].match: prefixes and prefixList exclude each other",
+        ),
+        (
+            "policies: {p: {terms: [{match: {prefixList: none}}]}}",
+            "policies.p.terms[0].match.prefixList: no prefix list 'none'",
+        ),
+        (
+            "policies: {p: {terms: [{match: {families: [ipv5]}}]}}",
+            "policies.p.terms[0].match.families: ",
+        ),
+        (
+            "prefixLists: {l: [10.0.0.0/8, 10.0.0.1/8]}",
+            "prefixLists.l[1]: ",
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1, name: a}, {address: 10.0.0.2, name: a}]",
+            "neighbors[1]: duplicate name a",
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1, name: a}]",
+            "neighbors[1]: address: 10.0.0.1 is that of neighbor 10.0.0.1",
+        ),
+        (
+            "neighbors: [{}]",
+            "neighbors[0]: one of address, prefix and interface is required",
+        ),
+        (
+            "neighbors: [{prefix: 10.0.0.0/8, interface: eth0}]",
+            "neighbors[0]: prefix excludes address and interface",
+        ),
+        (
+            "neighbors: [{address: 'fe80::1'}]",
+            (
+                "neighbors[0]: interface: fe80::1 is a link-local address: the key interface, or the "
+                "address with %INTERFACE, is required"
+            ),
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1, families: [ipv4, ipv4-unicast]}]",
+            "neighbors[0]: families: each family once",
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1, import: alll}]",
+            "neighbors[0]: import: 'alll' is neither all, none nor a policy; did you mean all?",
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1, export: lokal}]",
+            (
+                "neighbors[0]: export: 'lokal' is neither all, local, none nor a policy; "
+                "did you mean local?"
+            ),
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1, maximumPrefixes: [{limit: 1, family: ipv5}]}]",
+            "neighbors[0]: maximumPrefixes.family: ",
+        ),
+    ],
+)
+def test_an_error_names_the_key(text: str, error: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config(tmp_path, f"asn: 65000\nrouterID: 192.0.2.1\n{text}")
+    assert error in str(caught.value)
