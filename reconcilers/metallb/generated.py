@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from reconcilers.frrk8s.single import SECRETS_NAMESPACE
 from reconcilers.intent.join import united
-from reconcilers.metallb.check import vrf_of
-from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.objects import Objects, vrf_of
 from reconcilers.metallb.translation import neighbor_of, profile_of
 from reconcilers.model import Attributes, Contribution, ObjectRef, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id

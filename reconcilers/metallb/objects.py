@@ -1,18 +1,20 @@
-"""MetalLB's objects of one node, and their problems. Pure data."""
+"""MetalLB's objects of one node, their problems, and what their fields mean. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
+from resources.addresses import canonical_address
+from resources.frrk8s.communities import parse_community
 from resources.kind import Kind
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
 from resources.metallb.community import Community
-from resources.metallb.ipaddresspool import IPAddressPool
+from resources.metallb.ipaddresspool import IPAddressPool, blocks
 from resources.metallb.objects import MetalLBObject
 
 
@@ -21,6 +23,9 @@ def finding(
 ) -> Problem:
     """Return a problem of objects, which are sorted; the field is in the first one."""
     return Problem(tuple(sorted(set(refs))), field, message, category=category)
+
+
+DEFAULT_VRF: Final = "default"
 
 
 class Objects(NamedTuple):
@@ -57,3 +62,68 @@ class Objects(NamedTuple):
             tuple(row for row in rows if ref_to(kind, row) in refs) for kind, rows in self.of_kind()
         )
         return Objects(*kept)
+
+
+def vrf_of(peer: BGPPeer) -> str:
+    """Return the VRF of a peer; empty for the default one, however it is written."""
+    return "" if peer.spec.vrf == DEFAULT_VRF else peer.spec.vrf
+
+
+def end_of(peer: BGPPeer) -> str:
+    """Return the address of a peer in canonical form, or its interface."""
+    return (
+        canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
+    )
+
+
+def pools_of(
+    advertisement: BGPAdvertisement, pools: Mapping[str, IPAddressPool]
+) -> tuple[str, ...]:
+    """Return the names of the pools that an advertisement selects, by name or by label.
+
+    Without names and selectors it selects all; with selectors that match none it selects none.
+    """
+    spec = advertisement.spec
+    if not spec.ip_address_pool_selectors:
+        if not spec.ip_address_pools:
+            return tuple(pools)
+        # By name, and not by pool: there may be a thousand of both.
+        return tuple(sorted({name for name in spec.ip_address_pools if name in pools}))
+    return tuple(
+        name
+        for name, pool in pools.items()
+        if name in spec.ip_address_pools
+        or any(s.matches(pool.metadata.labels) for s in spec.ip_address_pool_selectors)
+    )
+
+
+def by_name(pools: Iterable[IPAddressPool]) -> dict[str, IPAddressPool]:
+    """Return pools by their names."""
+    return {row.metadata.name: row for row in pools}
+
+
+def aliases(objects: Objects) -> dict[str, str]:
+    """Return the values of communities by their names."""
+    return {a.name: a.value for row in objects.communities for a in row.spec.communities}
+
+
+def is_literal(text: str) -> bool:
+    """True if a text is a community, and needs no name."""
+    try:
+        parse_community(text)
+    except ValueError:
+        return False
+    return True
+
+
+def shortest_length(pool: IPAddressPool, version: int) -> int | None:
+    """Return the shortest length that the pool's addresses may be aggregated to, or None.
+
+    Of each entry the largest prefix counts, and of the entries the one with the smallest.
+    """
+    found = [
+        min(network.prefixlen for network in entry.networks)
+        for entry in blocks(pool)
+        if entry.networks[0].version == version
+    ]
+    return max(found, default=None)

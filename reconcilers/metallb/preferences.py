@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from reconcilers.dialect import Contributed, Translated
 from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
-from reconcilers.metallb.check import end_of, vrf_of
-from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.objects import Objects, end_of, vrf_of
 from reconcilers.metallb.rules import Advertisement, PeerRules
 from reconcilers.metallb.services import ServiceState, contributions
 from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of

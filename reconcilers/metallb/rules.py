@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.frrk8s.values import MED
-from reconcilers.metallb.check import aliases, by_name, pools_of
-from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.objects import Objects, aliases, by_name, pools_of
 from reconcilers.model import Attributes, ObjectRef, ref_to
 from resources.frrk8s.communities import Community, parse_community
 from resources.metallb.bgpadvertisement import BGPAdvertisement

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
-from reconcilers.metallb.check import Preferences
+from reconcilers.metallb.conflicts import Preferences
 from reconcilers.metallb.rules import (
     Advertisement,
     NodeRules,
@@ -129,13 +129,15 @@ def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Seque
     if len({one.row.spec.local_pref for one in given}) < 2:
         return ()
     of_name = {one.row.metadata.name: one for one in given}
-    preferences = Preferences((one.row for one in given), sorted(set(versions)))
+    preferences = Preferences(sorted(set(versions)))
+    for one in given:
+        preferences.add(one.row)
     found: dict[str, Advertisement] = {}
     for one in given:
         others = preferences.against(one.row)
         if others and not found:
             found[one.row.metadata.name] = one
-            found[others[0].metadata.name] = of_name[others[0].metadata.name]
+            found[others[0].name] = of_name[others[0].name]
         elif others:
             found[one.row.metadata.name] = one
     return tuple(found.values())

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from reconcilers.metallb.check import end_of, vrf_of
+from reconcilers.metallb.objects import end_of, vrf_of
 from resources.addresses import canonical_address
 from resources.frrk8s.frrconfiguration import (
     BfdProfile,

@@ -18,8 +18,8 @@ _VRFS: Final = "reconcilers/frrk8s/single/vrfs.py"
 _FILTERS: Final = "reconcilers/frrk8s/single/filters.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/intent.py"
-_CHECK: Final = "reconcilers/metallb/check.py"
-_RELATIONS: Final = "reconcilers/metallb/isolation/disagreements.py"
+_OBJECTS: Final = "reconcilers/metallb/objects.py"
+_CONFLICTS: Final = "reconcilers/metallb/conflicts"
 _IN_EFFECT: Final = "reconcilers/frrk8s/in_effect.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
 TESTS: Final = {
@@ -198,43 +198,43 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        _RELATIONS,
-        "                if taken != value:",
+        f"{_CONFLICTS}/claims.py",
+        "                if value != claim.value:",
         "                if False:",
     ),
     (
         "metallb",
-        _RELATIONS,
-        "                while i > 0 and taken[i - 1][1] >= first:",
-        "                while i > 0 and taken[i - 1][1] > first:",
+        f"{_CONFLICTS}/overlaps.py",
+        "self._highest[node] < span.first:",
+        "self._highest[node] <= span.first:",
     ),
     (
         "metallb",
-        _RELATIONS,
+        f"{_CONFLICTS}/advertised.py",
         "                if one in self._environment and",
         "                if",
     ),
     (
         "metallb",
-        _RELATIONS,
-        "        if not for_all_services(row):\n",
+        f"{_CONFLICTS}/advertised.py",
+        "        if not _for_all_services(row):\n",
         "        if False:\n",
     ),
     (
         "metallb",
-        "reconcilers/metallb/isolation/relations.py",
+        "reconcilers/metallb/relations.py",
         "if self.ages[one] < self.ages[ref]}",
         "if True}",
     ),
     (
         "metallb",
-        _RELATIONS,
-        "            for name in names:\n",
-        "            for name in ():\n",
+        f"{_CONFLICTS}/facts.py",
+        "                for name in names:\n",
+        "                for name in ():\n",
     ),
     (
         "metallb",
-        "reconcilers/metallb/isolation/relations.py",
+        "reconcilers/metallb/relations.py",
         "            if text in names and not is_literal(text):",
         "            if False:",
     ),
@@ -288,31 +288,31 @@ _CHANGES: Final = (
     # MetalLB
     (
         "metallb",
-        _CHECK,
-        "for row in rows if for_all_services(row))",
-        "for row in rows)",
+        f"{_CONFLICTS}/advertised.py",
+        "            if _for_all_services(row):\n",
+        "            if True:\n",
     ),
     (
         "metallb",
-        _CHECK,
-        "    return any(same[version] for version in versions)",
-        "    return all(same[version] for version in versions)",
+        f"{_CONFLICTS}/advertised.py",
+        '            for peer in (*row.spec.peers, "") if row.spec.peers else (None,):',
+        "            for peer in row.spec.peers or (None,):",
     ),
     (
         "metallb",
-        _CHECK,
-        "    if one.peers and other.peers and not set(one.peers) & set(other.peers):",
-        "    if not set(one.peers) & set(other.peers):",
+        f"{_CONFLICTS}/advertised.py",
+        "                    if preference != row.spec.local_pref:",
+        "                    if True:",
     ),
     (
         "metallb",
-        _CHECK,
+        _OBJECTS,
         "    return max(found, default=None)",
         "    return min(found, default=None)",
     ),
     (
         "metallb",
-        _CHECK,
+        _OBJECTS,
         "    if not spec.ip_address_pool_selectors:\n",
         "    if not spec.ip_address_pools:\n",
     ),

@@ -378,7 +378,7 @@ def test_an_object_is_compared_with_those_alone_that_contradict_it(
         compared.append(sum(map(len, objects)))
         return findings(objects, *given)
 
-    monkeypatch.setattr("reconcilers.metallb.isolation.relations.findings", counted)
+    monkeypatch.setattr("reconcilers.metallb.relations.findings", counted)
     objects = [
         peer(f"p{i:03}", f"203.0.113.{i % 50 + 1}", created=at(1 + i // 50)) for i in range(200)
     ]

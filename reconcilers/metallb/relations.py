@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from reconcilers.age import Age, age_by_name
 from reconcilers.dialect import Reasons
-from reconcilers.metallb.check import PREFERENCE, Secrets, alias_findings, findings, is_literal
-from reconcilers.metallb.isolation.disagreements import Facts, ObjectsBeside
-from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.check import Secrets, findings
+from reconcilers.metallb.conflicts import PREFERENCE, Facts, ObjectsBeside, conflicts
+from reconcilers.metallb.objects import Objects, is_literal
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
@@ -127,7 +127,8 @@ class MetalLBRelations:
 def _with_itself(objects: Objects) -> Iterator[Problem]:
     """Yield the findings about each Community alone; among others it may be one of several."""
     for row in objects.communities:
-        yield from alias_findings(Objects(communities=(row,)))
+        found = conflicts(Objects(communities=(row,)))
+        yield from (one for one in found if one is not None)
 
 
 def _references(row: MetalLBObject, names: Mapping[str, str]) -> Iterator[Hashable]:

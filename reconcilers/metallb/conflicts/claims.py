@@ -1,0 +1,81 @@
+"""Names that one object has, and values that all objects have alike. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from reconcilers.metallb.conflicts.facts import MAX_LISTED_OBJECTS, listed
+from reconcilers.metallb.objects import DEFAULT_VRF, end_of, finding, vrf_of
+from reconcilers.model import ObjectRef, Problem
+from resources.enumeration import enumerate_some
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.community import Community
+from resources.metallb.objects import MetalLBObject
+
+
+class Claim(NamedTuple):
+    """The value that an object gives a name; two values of one name are a conflict."""
+
+    key: tuple[Hashable, ...]
+    value: Hashable
+    field: str
+    title: str
+    shown: object | None = None
+    """The value for people; None for a name that one object alone may have."""
+
+
+class Claims:
+    """The claims of the objects that are taken."""
+
+    def __init__(self) -> None:
+        self._taken: dict[Hashable, dict[Hashable, list[tuple[ObjectRef, Claim]]]] = {}
+        """By name, and by value."""
+        self._known: set[Hashable] = set()
+        """The names with a problem."""
+
+    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+        """Add an object."""
+        for claim in _claims(ref, row):
+            self._taken.setdefault(claim.key, {}).setdefault(claim.value, []).append((ref, claim))
+
+    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
+        """Iterate over the objects that give a name another value."""
+        for claim in _claims(ref, row):
+            for value, others in self._taken.get(claim.key, {}).items():
+                if value != claim.value:
+                    for other, _ in others:
+                        yield other
+
+    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
+        """Yield a problem of all objects with a name."""
+        for claim in _claims(ref, row):
+            of_key = self._taken[claim.key]
+            if len(of_key) < 2 or claim.key in self._known:
+                continue
+            self._known.add(claim.key)
+            values = {one: found.shown for pairs in of_key.values() for one, found in pairs}
+            if claim.shown is None:
+                text = enumerate_some(sorted(values), MAX_LISTED_OBJECTS)
+            else:
+                text = listed(values)
+            yield finding(values, claim.field, f"{claim.title}: {text}", "conflict")
+
+
+def _claims(ref: ObjectRef, row: MetalLBObject) -> Iterator[Claim]:
+    if isinstance(row, Community):
+        for i, alias in enumerate(row.spec.communities):
+            title = f"community name {alias.name[:64]!r} is defined more than once"
+            yield Claim(("alias", alias.name), (ref, i), "spec.communities", title, alias.value)
+    elif isinstance(row, BGPPeer):
+        spec, vrf, end = row.spec, vrf_of(row), end_of(row)
+        title = "routerID differs between BGPPeers of a node"
+        yield Claim(
+            ("routerID",), spec.router_id, "spec.routerID", title, spec.router_id or "unset"
+        )
+        where = f"VRF {vrf or DEFAULT_VRF}"
+        title = f"myASN differs between BGPPeers of {where}"
+        yield Claim(("myASN", vrf), spec.my_asn, "spec.myASN", title, spec.my_asn)
+        field = "spec.interface" if spec.interface else "spec.peerAddress"
+        title = f"{end} in {where} is configured by several BGPPeers"
+        yield Claim(("end", vrf, bool(spec.interface), end), ref, field, title)

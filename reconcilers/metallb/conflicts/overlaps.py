@@ -1,0 +1,88 @@
+"""Pools with an address in common. Pure."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+
+from reconcilers.metallb.conflicts.facts import (
+    MAX_COMPARED,
+    VERSIONS,
+    Facts,
+    Span,
+    following,
+    listed,
+    others_beside,
+)
+from reconcilers.metallb.objects import finding
+from reconcilers.model import ObjectRef, Problem
+from resources.metallb.objects import MetalLBObject
+
+
+class _LastAddresses:
+    """The last addresses of those spans that are taken: a binary tree with the highest of each part."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = spans
+        self._size = 1 << (len(spans) - 1).bit_length() if spans else 1
+        self._highest = [-1] * (2 * self._size)
+
+    def take(self, place: int) -> None:
+        """Add a span."""
+        node, last = self._size + place, self._spans[place].last
+        while node and self._highest[node] < last:
+            self._highest[node] = last
+            node >>= 1
+
+    def overlapping(self, span: Span) -> Iterator[Span]:
+        """Iterate over the spans with an address of another one, by their first addresses."""
+        end = bisect.bisect_right(self._spans, span.last, key=lambda one: one.first)
+        parts = [(1, 0, self._size)]
+        while parts:
+            node, place, size = parts.pop()
+            if place >= end or self._highest[node] < span.first:
+                continue
+            if size == 1:
+                yield self._spans[place]
+            else:
+                half = size // 2
+                parts += ((2 * node + 1, place + half, half), (2 * node, place, half))
+
+
+class Overlaps:
+    """The addresses of the pools that are taken."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._taken = {version: _LastAddresses(facts.spans[version]) for version in VERSIONS}
+
+    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:  # noqa: ARG002
+        """Add a pool."""
+        for version, place in self._facts.places.get(ref, ()):
+            self._taken[version].take(place)
+
+    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:  # noqa: ARG002
+        """Iterate over the pools with an address of another one."""
+        return (other.pool for _, other in self._pairs(ref))
+
+    def _pairs(self, ref: ObjectRef) -> Iterator[tuple[Span, Span]]:
+        for version, place in self._facts.places.get(ref, ()):
+            own = self._facts.spans[version][place]
+            for other in self._taken[version].overlapping(own):
+                if other.pool != ref:
+                    yield own, other
+
+    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:  # noqa: ARG002
+        """Yield a problem of a pool with another one, and the number of the others."""
+        entries: dict[ObjectRef, tuple[str, str]] = {}
+        for own, span in self._pairs(ref):
+            entries.setdefault(span.pool, (own.entry.text[:64], span.entry.text[:64]))
+            if len(entries) >= MAX_COMPARED:
+                break
+        if not entries:
+            return
+        other = following(sorted(entries), ref.__lt__)
+        own_text, text = entries[other]
+        clause = others_beside(ref, len(entries) - 1)
+        message = f"pools overlap: {listed({ref: own_text, other: text})}{clause}"
+        yield finding((ref, other), "spec.addresses", message, "conflict")

@@ -1,0 +1,60 @@
+"""All rules of conflicts together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from itertools import islice
+
+from reconcilers.metallb.conflicts.advertised import Advertised
+from reconcilers.metallb.conflicts.claims import Claims
+from reconcilers.metallb.conflicts.echo import Echo
+from reconcilers.metallb.conflicts.facts import MAX_COMPARED, Facts, Rule
+from reconcilers.metallb.conflicts.overlaps import Overlaps
+from reconcilers.metallb.objects import Objects
+from reconcilers.model import ObjectRef, Problem
+
+
+def _rules(facts: Facts, environment: AbstractSet[ObjectRef]) -> tuple[Rule, ...]:
+    return (Claims(), Overlaps(facts), Advertised(facts, environment), Echo(facts))
+
+
+class ObjectsBeside:
+    """The objects that are taken (`reconcilers.dialect.Beside`)."""
+
+    def __init__(self, facts: Facts, environment: AbstractSet[ObjectRef]) -> None:
+        """``environment`` has the pools in which preferences may conflict."""
+        self._rows = facts.rows
+        self._rules = _rules(facts, environment)
+
+    def take(self, ref: ObjectRef) -> None:
+        """Add an object; one of another dialect has no effect."""
+        row = self._rows.get(ref)
+        if row is not None:
+            for rule in self._rules:
+                rule.take(ref, row)
+
+    def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
+        """Iterate over the objects with which another one conflicts; over some of very many."""
+        row = self._rows.get(ref)
+        if row is not None:
+            for rule in self._rules:
+                yield from islice(rule.against(ref, row), MAX_COMPARED)
+
+
+def conflicts(objects: Objects) -> Iterator[Problem | None]:
+    """Yield the problems of objects that are valid by themselves; None is a step of the search."""
+    facts = Facts(objects)
+    rules = _rules(facts, facts.rows.keys())
+    for ref, row in facts.rows.items():
+        yield None
+        for rule in rules:
+            rule.take(ref, row)
+    known: set[Problem] = set()
+    for rule in rules:
+        for ref, row in facts.rows.items():
+            yield None
+            for one in rule.problems(ref, row):
+                if one not in known:
+                    known.add(one)
+                    yield one

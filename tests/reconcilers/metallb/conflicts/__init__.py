@@ -1,0 +1,1 @@
+"""Rules of conflicts between MetalLB's objects."""

@@ -1,0 +1,36 @@
+"""Which pools have an address in common, whatever is taken before."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconcilers.metallb.conflicts import Facts
+from reconcilers.metallb.conflicts.overlaps import Overlaps
+from tests.reconcilers.metallb.objects import pool, rows
+
+PREFIXES = st.builds(
+    lambda address, length: str(ipaddress.ip_network((address << 28, length), strict=False)),
+    st.integers(0, 15),
+    st.sampled_from([1, 2, 3, 4]),
+)
+
+
+@given(st.lists(PREFIXES, min_size=1, max_size=9), st.data())
+def test_a_pool_overlaps_with_the_taken_ones_that_share_an_address(
+    prefixes: list[str], data: st.DataObject
+) -> None:
+    objects = rows(*(pool(f"p{i}", prefix) for i, prefix in enumerate(prefixes)))
+    facts = Facts(objects)
+    networks = {
+        ref: ipaddress.ip_network(prefix) for ref, prefix in zip(facts.rows, prefixes, strict=True)
+    }
+    rule = Overlaps(facts)
+    taken = data.draw(st.lists(st.sampled_from(list(facts.rows)), unique=True))
+    for ref in taken:
+        rule.take(ref, facts.rows[ref])
+    for ref, row in facts.rows.items():
+        expected = {one for one in taken if one != ref and networks[one].overlaps(networks[ref])}
+        assert set(rule.against(ref, row)) == expected
