@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
-from cells.apply.loop import ApplyLoop, FirstPass
+from cells.apply.loop import ApplyLog, ApplyLoop, FirstPass
 from cells.apply.next_hops import NextHopWriter
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
 from cells.apply.session_addresses import SessionAddressLoop
@@ -40,15 +40,20 @@ def make_peers(
 
 
 def make_runner(
-    database: Database, intent_tables: IntentTables, reconcilers: Group[Reconciler]
+    database: Database,
+    intent_tables: IntentTables,
+    reconcilers: Group[Reconciler],
+    outcomes: ApplyLog,
 ) -> Runner:
     """Return the runner of all reconcilers that the cells contribute."""
-    return Runner(database, intent_tables.reconcile_statuses, reconcilers)
+    statuses = intent_tables.reconcile_statuses
+    return Runner(database, statuses, reconcilers, report=outcomes.note)
 
 
 WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, make_runner),
     private=(
+        ApplyLog,
         VerificationLoop,
         SessionAddressLoop,
         NextHopWriter,

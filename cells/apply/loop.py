@@ -21,11 +21,9 @@ from cells.hive.signal import Signal
 from cells.intent import IntentLoop, IntentTraceLinks
 from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
-from reconcilers.tables import IntentTables
-from reconcilers.target import Runner
+from reconcilers.target import Outcome, Runner
 from resources.enumeration import first_of
 from resources.tables import Tables
-from statedb import Database
 
 log = structlog.get_logger("waggle.apply")
 
@@ -34,14 +32,41 @@ class FirstPass(asyncio.Event):
     """Set once the first complete round is done."""
 
 
+class ApplyLog:
+    """Logs and counts the objects that cannot be applied."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._errors = metrics.reconcile_errors.labels("apply")
+
+    def note(self, outcome: Outcome) -> None:
+        """Log an outcome that is another one than that of the attempt before."""
+        name = "/".join(outcome.key)
+        if outcome.recovered:
+            log.info(
+                "applied after a retry",
+                event_name="apply.recovered",
+                reconciler=outcome.reconciler,
+                object=name,
+            )
+        elif outcome.error is not None:
+            self._errors.inc()
+            if not outcome.repeated:
+                log.error(
+                    "cannot be applied",
+                    event_name="apply.failed",
+                    reconciler=outcome.reconciler,
+                    object=name,
+                    reason=outcome.text,
+                    attempts=outcome.attempts,
+                )
+
+
 class ApplyLoop:
     """The job that runs apply rounds."""
 
     def __init__(
         self,
-        database: Database,
         tables: Tables,
-        intent_tables: IntentTables,
         intent: IntentLoop,
         trace_links: IntentTraceLinks,
         runner: Runner,
@@ -52,19 +77,15 @@ class ApplyLoop:
         jobs: Jobs,
         first_pass: FirstPass,
     ) -> None:
-        self._database = database
         self._intent = intent
         self._sessions = sessions
         self._metrics = metrics
         self._duration = metrics.reconcile_duration.labels("apply")
-        self._errors = metrics.reconcile_errors.labels("apply")
         self._health = health
         self._open = readiness.gate("first-pass", "the first complete apply round")
         self._first_pass = first_pass
         self._trace_links = trace_links
         self._runner = runner
-        self._statuses = intent_tables.reconcile_statuses.changes(database)
-        self._failing: dict[tuple[str, str], str] = {}
         compiled = frozenset(table.name for table in tables.resources)
         outdated = intent.done.pipe(operators.filter(lambda _: runner.is_outdated()))
         self._signal = Signal(*runner.wakes(compiled), outdated)
@@ -101,43 +122,21 @@ class ApplyLoop:
         self._signal.raise_flag()
 
     def report(self) -> None:
-        """Log the statuses that changed, and derive the cell's health from all of them."""
-        self._log_statuses()
+        """Derive the cell's health from the statuses of all objects."""
+        failures: list[tuple[str, str, str]] = []
+        errors = 0
         for report in self._runner.reports():
             scope = self._health.scope(report.description.name)
             text = f"{report.objects} objects, last run took {1000 * report.seconds:.1f} ms"
-            if report.errors:
+            if report.failure is not None:
                 scope.degraded(f"{report.errors} fail of {text}")
+                key, error = report.failure
+                failures.append((report.description.name, "/".join(key), error))
+                errors += report.errors
             else:
                 scope.ok(text)
-        if self._failing:
-            (reconciler, name), error = min(self._failing.items())
-            text = f"{reconciler} {name}: {error}"
-            self._health.degraded(first_of(text, len(self._failing)))
+        if failures:
+            reconciler, name, error = min(failures)
+            self._health.degraded(first_of(f"{reconciler} {name}: {error}", errors))
         else:
             self._health.ok("the speaker holds the intent")
-
-    def _log_statuses(self) -> None:
-        for change in self._statuses.next(self._database.snapshot()):
-            row = change.row
-            key = (row.reconciler, row.object)
-            if change.deleted or row.error is None:
-                if self._failing.pop(key, None) is not None:
-                    log.info(
-                        "applied after a retry",
-                        event_name="apply.recovered",
-                        reconciler=row.reconciler,
-                        object=row.object,
-                    )
-                continue
-            self._errors.inc()
-            if self._failing.get(key) != row.error:
-                log.error(
-                    "cannot be applied",
-                    event_name="apply.failed",
-                    reconciler=row.reconciler,
-                    object=row.object,
-                    reason=row.error,
-                    attempts=row.attempts,
-                )
-            self._failing[key] = row.error

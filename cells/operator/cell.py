@@ -40,7 +40,7 @@ from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
 from cells.resources import SecretsNamespace
-from reconcilers.api_error import RequestError
+from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner

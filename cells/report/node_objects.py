@@ -23,7 +23,7 @@ from cells.options import ReportOptions
 from cells.reconcile import reconcile
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.speaker.sessions import Sessions
-from reconcilers.api_error import RequestError
+from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, NodeObjectKind
 from reconcilers.report.node_objects.objects import NodeObjects
 from reconcilers.report.node_objects.place import Place, owners
@@ -110,7 +110,7 @@ class NodeObjectReport:
         )
         for key, row in self._rows.take().items():
             if key.kind in self._objects:
-                self._objects[key.kind].want(key.labels, row)
+                self._objects[key.kind].give(key.labels, row)
         self._computed.set()
         self._changed.on_next(None)
 
@@ -124,7 +124,7 @@ class NodeObjectReport:
                 for kind in dialect.node_object_kinds
             }
             for key, row in self._rows.present.items():
-                self._objects[key.kind].want(key.labels, row)
+                self._objects[key.kind].give(key.labels, row)
             objects = list(self._objects.values())
             runner = Runner(self._database, None, objects, self._rng, report=self._report)
 

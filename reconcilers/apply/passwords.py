@@ -24,13 +24,16 @@ class Passwords:
         self._changes: dict[str, ChangeIterator[Any]] = {}
         """By kind: its objects have a password of some peer, or had one."""
 
-    def follow(self, ref: PasswordRef | None) -> None:
-        """Follow the kind of object that has a password; a read of `changed` begins with all."""
-        if ref is None:
-            return
-        kind = self._resources.kinds.named(ref.owner.kind)
-        if kind is not None and kind.name not in self._changes:
-            self._changes[kind.name] = self._resources.of(kind).changes(self._db)
+    def follow(self, ref: PasswordRef | None) -> bool:
+        """Follow the kind of object that has a password; a read of `changed` begins with all.
+
+        Returns True for a kind that was not followed.
+        """
+        kind = None if ref is None else self._resources.kinds.named(ref.owner.kind)
+        if kind is None or kind.name in self._changes:
+            return False
+        self._changes[kind.name] = self._resources.of(kind).changes(self._db)
+        return True
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from reconcilers.apply.convert import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
 from reconcilers.apply.passwords import Passwords
 from reconcilers.slices import Slices, at_once
@@ -18,17 +20,13 @@ from statedb import Database, Snapshot
 class Peers(SingleValue):
     """Objects are ``(instance, peer)``, values `PeerConfig`."""
 
-    @property
-    def description(self) -> Description:
-        """See `Reconciler`; the tables are those of the objects with passwords, too."""
-        tables = dict.fromkeys(("instances", "peers", "secrets", *self._passwords.tables))
-        return Description(
-            name="peer",
-            order=40,
-            tables=tuple(tables),
-            target="speaker",
-            summary="peers: session settings, password, families, the route set that they get",
-        )
+    description = Description(
+        name="peer",
+        order=40,
+        tables=("instances", "peers", "secrets"),
+        target="speaker",
+        summary="peers: session settings, password, families, the route set that they get",
+    )
 
     def __init__(
         self,
@@ -52,7 +50,9 @@ class Peers(SingleValue):
         found: dict[ObjectKey, Parts] = {}
         for change in self._peer_changes.next(snapshot):
             found[change.row.instance, change.row.name] = None
-            self._passwords.follow(change.row.password)
+            if self._passwords.follow(change.row.password):
+                tables = dict.fromkeys((*self.description.tables, *self._passwords.tables))
+                self.description = replace(self.description, tables=tuple(tables))
         for instance in self._instance_changes.next(snapshot):
             for row in peers.prefix(snapshot, KEY, (instance.row.name,)):
                 found[row.instance, row.name] = None

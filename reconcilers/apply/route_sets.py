@@ -14,7 +14,7 @@ from typing import TypeAlias
 from reconcilers.apply.convert import route_attributes
 from reconcilers.slices import Slices
 from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
-from reconcilers.target.reconciler import Description, ObjectKey, Parts, State
+from reconcilers.target.reconciler import Description, ObjectKey, Parts, Reconciler, State
 from speaker.api import RouteAttributes, SpeakerPort
 from speaker.nlri import Family, prefix_to_text
 from statedb import Database, Snapshot
@@ -25,7 +25,7 @@ Changed: TypeAlias = tuple[ObjectKey, AbstractSet[RouteKey]]
 """A set, with its changed routes."""
 
 
-class RouteSets:
+class RouteSets(Reconciler):
     """Objects are ``(instance, route set)``, parts are `RouteKey`, values `RouteAttributes`."""
 
     description = Description(

@@ -7,23 +7,23 @@ conditions are found out by the answer, and tried again after `DROPPED_SECONDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, final
 
 import msgspec
 
 from reconcilers import conditions
-from reconcilers.api_error import reconcile_error
-from reconcilers.model import Condition, ObjectRef
+from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
+from reconcilers.model import Condition
 from reconcilers.operator.planned_objects import UNCONFIRMED_SECONDS, write_pace
 from reconcilers.operator.planner import Plan
-from reconcilers.slices import Slices, at_once
 from reconcilers.target import Description, NotNow
-from reconcilers.target.reconciler import ObjectKey, Parts
+from reconcilers.target.given import GivenObjects
+from reconcilers.target.reconciler import ObjectKey
 from reconcilers.target.single_value import SingleValue
 from resources import metav1
-from resources.kind import Kind, Kinds
+from resources.kind import Kinds
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Snapshot
 
@@ -47,7 +47,7 @@ class ConditionClient(Protocol):
 
 
 @final
-class PlannedConditions(SingleValue):
+class PlannedConditions(GivenObjects[tuple[Condition, ...]], SingleValue):
     """Objects are ``(kind, namespace, name)``, values their conditions by type."""
 
     def __init__(
@@ -66,34 +66,29 @@ class PlannedConditions(SingleValue):
         ``allowed`` returns whether this operator leads; ``now`` is a monotonic clock, ``wall`` Unix
         time, in seconds.
         """
+        super().__init__(
+            Description(
+                name="condition",
+                order=20,
+                tables=tuple(tables),
+                target="API server",
+                summary="conditions of objects",
+                ordered=True,
+                pace=write_pace(DROPPED_SECONDS, retry_changed=False),
+            )
+        )
         self._client = client
         self._kinds = kinds
         self._managed = managed
         self._allowed = allowed
         self._now = now
         self._wall = wall
-        self._plan: dict[ObjectKey, tuple[Condition, ...]] = {}
-        self._changed: dict[ObjectKey, Parts] = {}
         self._known: dict[ObjectKey, Conditions] = {}
         """The conditions in the API server, as read or written last."""
         self._not_found: set[ObjectKey] = set()
         """Objects whose status the API server did not find."""
         self._dropped: dict[str, float] = {}
         """Kinds whose conditions the API server drops, and when they are tried again."""
-        self._description = Description(
-            name="condition",
-            order=20,
-            tables=tuple(tables),
-            target="API server",
-            summary="conditions of objects",
-            ordered=True,
-            pace=write_pace(DROPPED_SECONDS, retry_changed=False),
-        )
-
-    @property
-    def description(self) -> Description:
-        """See `Reconciler`."""
-        return self._description
 
     @property
     def kinds_without_conditions(self) -> tuple[str, ...]:
@@ -102,34 +97,10 @@ class PlannedConditions(SingleValue):
 
     def plan(self, plan: Plan) -> None:
         """Take the conditions of a plan in place of those of the plan before."""
-        before = self._plan
-        self._plan = {(ref.kind, ref.namespace, ref.name): c for ref, c in plan.conditions.items()}
-        changed = (key for key, wanted in self._plan.items() if before.get(key) != wanted)
-        removed = before.keys() - self._plan.keys()
-        for key in removed:
+        gone = self.give_all({key_of(ref): wanted for ref, wanted in plan.conditions.items()})
+        for key in gone:
             self._known.pop(key, None)
-        self._not_found -= removed
-        self._changed |= dict.fromkeys([*changed, *removed])
-
-    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """See `Reconciler`."""
-        del snapshot
-        changed, self._changed = self._changed, {}
-        return at_once(changed)
-
-    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
-        del snapshot
-        return list(self._plan)
-
-    def actual_objects(self) -> Iterable[ObjectKey]:
-        """None: the plan has every object with conditions of the operator."""
-        return ()
-
-    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
-        del snapshot
-        return key in self._plan
+        self._not_found -= gone
 
     def possible(self, key: ObjectKey) -> bool:
         """True while this operator leads."""
@@ -143,7 +114,7 @@ class PlannedConditions(SingleValue):
         time = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             wanted.type: conditions.encode(wanted, known.get(wanted.type), time)
-            for wanted in sorted(self._plan[key], key=lambda condition: condition.type)
+            for wanted in sorted(self.given[key], key=lambda condition: condition.type)
         }
 
     async def actual_value(self, key: ObjectKey) -> Conditions | None:
@@ -151,19 +122,19 @@ class PlannedConditions(SingleValue):
 
         Raises `NotNow` for an object that is gone, or whose kind has no conditions.
         """
-        if key not in self._plan:
+        if key not in self.given:
             return None
         wait = self._dropped.get(key[0], 0.0) - self._now()
         if wait > 0.0:
             raise NotNow(wait)
         if key not in self._known:
             await self._read(key)
-        ours = self._managed | {wanted.type for wanted in self._plan[key]}
+        ours = self._managed | {wanted.type for wanted in self.given[key]}
         return {name: known for name, known in self._known[key].items() if name in ours}
 
     async def _read(self, key: ObjectKey) -> None:
         try:
-            stored = await self._client.get(self._path(key))
+            stored = await self._client.get(path_of(self._kinds, key))
         except KubernetesError as error:
             raise reconcile_error(error, "status") from None
         if stored is None:
@@ -178,13 +149,13 @@ class PlannedConditions(SingleValue):
         """Apply the conditions; the managed ones that are not among them are removed."""
         kind, namespace, name = key
         content = {
-            "apiVersion": self._kind(key).api_versions[0],
+            "apiVersion": kind_of(self._kinds, key).api_versions[0],
             "kind": kind,
             "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
             "status": {"conditions": msgspec.to_builtins(list(value.values()))},
         }
         try:
-            answer = await self._client.apply(f"{self._path(key)}/status", content)
+            answer = await self._client.apply(f"{path_of(self._kinds, key)}/status", content)
         except KubernetesError as error:
             if isinstance(error, StatusError) and UNDECLARED in error.message:
                 raise self._drop(key) from None
@@ -202,20 +173,7 @@ class PlannedConditions(SingleValue):
         self._known[key] = stored if value else {}
         self._not_found.discard(key)
 
-    def delete(self, key: ObjectKey) -> None:
-        """Conditions of an object that is in no plan any more are left."""
-
     def _drop(self, key: ObjectKey) -> NotNow:
         """Note that the API server drops the conditions of a kind."""
         self._dropped[key[0]] = self._now() + DROPPED_SECONDS
         return NotNow(DROPPED_SECONDS)
-
-    def _path(self, key: ObjectKey) -> str:
-        _, namespace, name = key
-        return self._kind(key).object_path(name, namespace)
-
-    def _kind(self, key: ObjectKey) -> Kind[Any]:
-        kind = self._kinds.named(key[0])
-        if kind is None:
-            raise LookupError(f"no table has {ObjectRef(*key)}")
-        return kind

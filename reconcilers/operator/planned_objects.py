@@ -6,17 +6,17 @@ the object out of the next plan. A write that is not confirmed is repeated after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
-from reconcilers.api_error import reconcile_error
+from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
 from reconcilers.dialect import Delete
 from reconcilers.model import ObjectRef
 from reconcilers.operator.planner import Plan
 from reconcilers.operator.writes import Annotate, Write
-from reconcilers.slices import Slices, at_once
 from reconcilers.target import Description, Pace
-from reconcilers.target.reconciler import ObjectKey, Parts
+from reconcilers.target.given import GivenObjects
+from reconcilers.target.reconciler import ObjectKey
 from reconcilers.target.single_value import SingleValue
 from resources.kind import Kinds
 from resources.kubernetes import ApplyClient, KubernetesError, apply_owned
@@ -57,7 +57,7 @@ class ObjectClient(ApplyClient, Protocol):
 
 
 @final
-class PlannedObjects(SingleValue):
+class PlannedObjects(GivenObjects[Write], SingleValue):
     """Objects are ``(kind, namespace, name)``, values writes."""
 
     def __init__(
@@ -75,65 +75,37 @@ class PlannedObjects(SingleValue):
         ``allowed`` returns whether this operator leads, ``now`` a monotonic time in seconds;
         ``on_adopted`` is called for an object whose fields other managers had.
         """
+        super().__init__(
+            Description(
+                name="object",
+                order=10,
+                tables=tuple(tables),
+                target="API server",
+                summary="generated objects, deletions and annotations",
+                ordered=True,
+                pace=write_pace(UNCONFIRMED_SECONDS, retry_changed=True),
+            )
+        )
         self._client = client
         self._kinds = kinds
         self._allowed = allowed
         self._on_adopted = on_adopted
         self._now = now
-        self._writes: dict[ObjectKey, Write] = {}
-        self._changed: dict[ObjectKey, Parts] = {}
         self._unconfirmed: dict[ObjectKey, tuple[Write, float]] = {}
         """The last write of each object, and when it was sent."""
-        self._description = Description(
-            name="object",
-            order=10,
-            tables=tuple(tables),
-            target="API server",
-            summary="generated objects, deletions and annotations",
-            ordered=True,
-            pace=write_pace(UNCONFIRMED_SECONDS, retry_changed=True),
-        )
-
-    @property
-    def description(self) -> Description:
-        """See `Reconciler`."""
-        return self._description
 
     def plan(self, plan: Plan) -> None:
         """Take the objects of a plan in place of those of the plan before."""
-        before, writes = self._writes, plan.objects
-        self._writes = {(w.object.kind, w.object.namespace, w.object.name): w for w in writes}
-        changed = (key for key, write in self._writes.items() if before.get(key) != write)
-        self._changed |= dict.fromkeys([*changed, *(before.keys() - self._writes.keys())])
+        self.give_all({key_of(write.object): write for write in plan.objects})
 
     def verb(self, key: ObjectKey) -> Verb:
         """Return how an object of the plan is written."""
-        match self._writes.get(key):
+        match self.given.get(key):
             case Delete():
                 return "delete"
             case Annotate():
                 return "annotate"
         return "apply"
-
-    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """See `Reconciler`."""
-        del snapshot
-        changed, self._changed = self._changed, {}
-        return at_once(changed)
-
-    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
-        del snapshot
-        return list(self._writes)
-
-    def actual_objects(self) -> Iterable[ObjectKey]:
-        """None: the plan has the deletions."""
-        return ()
-
-    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`."""
-        del snapshot
-        return key in self._writes
 
     def possible(self, key: ObjectKey) -> bool:
         """True while this operator leads."""
@@ -143,12 +115,12 @@ class PlannedObjects(SingleValue):
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Write:
         """See `SingleValue`."""
         del snapshot
-        return self._writes[key]
+        return self.given[key]
 
     def actual_value(self, key: ObjectKey) -> Write | None:
         """Return the last write while it may be confirmed."""
         last = self._unconfirmed.get(key)
-        if last is None or key not in self._writes or self._now() >= last[1] + UNCONFIRMED_SECONDS:
+        if last is None or key not in self.given or self._now() >= last[1] + UNCONFIRMED_SECONDS:
             self._unconfirmed.pop(key, None)
             return None
         return last[0]
@@ -164,10 +136,8 @@ class PlannedObjects(SingleValue):
 
     async def _send(self, write: Write) -> None:
         ref, client = write.object, self._client
-        kind = self._kinds.named(ref.kind)
-        if kind is None:
-            raise LookupError(f"no table has {ref}")
-        path = kind.object_path(ref.name, ref.namespace)
+        key = key_of(ref)
+        kind, path = kind_of(self._kinds, key), path_of(self._kinds, key)
         match write:
             case Delete():
                 await client.delete(path, write.uid)
@@ -177,6 +147,3 @@ class PlannedObjects(SingleValue):
                 await apply_owned(
                     client, kind, path, write.content, on_adopted=lambda: self._on_adopted(ref)
                 )
-
-    def delete(self, key: ObjectKey) -> None:
-        """An object that is in no plan any more is as it shall be."""

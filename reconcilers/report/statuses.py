@@ -9,21 +9,21 @@ restored from an older state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, final
 
 import msgspec
 
 from reconcilers import conditions
-from reconcilers.api_error import reconcile_error
+from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
 from reconcilers.dialect import ObjectStatus
-from reconcilers.model import ObjectRef
 from reconcilers.report.write_spread import CountDelay, WriteSpread
-from reconcilers.slices import Slices, at_once
+from reconcilers.slices import Slices
 from reconcilers.target import Description, NotNow, Pace, ReconcileError
+from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
-from resources.kind import Kind, Kinds
+from resources.kind import Kinds
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Database, Snapshot, Table
 
@@ -68,7 +68,7 @@ class _Object(msgspec.Struct):
 
 
 @final
-class Statuses(SingleValue):
+class Statuses(GivenObjects[ObjectStatus], SingleValue):
     """Objects are ``(kind, namespace, name)``, values statuses as JSON."""
 
     def __init__(
@@ -86,33 +86,30 @@ class Statuses(SingleValue):
 
         ``now`` is a monotonic clock in seconds.
         """
+        super().__init__(
+            Description(
+                name="status",
+                order=10,
+                tables=(table.name,),
+                target="API server",
+                summary="statuses of the objects that this node reports on",
+                pace=Pace(
+                    interval=WRITE_INTERVAL_SECONDS,
+                    first_retry=FIRST_RETRY_SECONDS,
+                    last_retry=LONGEST_RETRY_SECONDS,
+                    jitter=(0.5, 1.0),
+                    retry_changed=False,
+                    compare=READ_INTERVAL_SECONDS,
+                ),
+            )
+        )
         self._client = client
         self._kinds = kinds
         self._spread = spread
         self._enabled = enabled
         self._now = now
-        self._changes = table.changes(db)
+        self._rows = table.changes(db)
         self._objects: dict[ObjectKey, _Object] = {}
-        self._description = Description(
-            name="status",
-            order=10,
-            tables=(table.name,),
-            target="API server",
-            summary="statuses of the objects that this node reports on",
-            pace=Pace(
-                interval=WRITE_INTERVAL_SECONDS,
-                first_retry=FIRST_RETRY_SECONDS,
-                last_retry=LONGEST_RETRY_SECONDS,
-                jitter=(0.5, 1.0),
-                retry_changed=False,
-                compare=READ_INTERVAL_SECONDS,
-            ),
-        )
-
-    @property
-    def description(self) -> Description:
-        """See `Reconciler`."""
-        return self._description
 
     @property
     def message(self) -> str:
@@ -122,36 +119,23 @@ class Statuses(SingleValue):
             return NO_OBJECT
         return first.message if first.row.uid else NOT_STORED
 
-    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """See `Reconciler`."""
-        found: dict[ObjectKey, Parts] = {}
-        for change in self._changes.next(snapshot):
-            row = change.row
-            key = (row.object.kind, row.object.namespace, row.object.name)
+    def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
+        """See `Reconciler`. An object without a UID is generated in this process only."""
+        for change in self._rows.next(snapshot):
+            row, key = change.row, key_of(change.row.object)
             known = self._objects.get(key)
+            self.give(key, row if row.uid and not change.deleted else None)
             if change.deleted:
                 self._objects.pop(key, None)
             elif known is None or known.row.uid != row.uid:
                 self._objects[key] = _Object(row, CountDelay(self._spread))
             else:
                 known.row = row
-            found[key] = None
-        return at_once(found)
-
-    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
-        """See `Reconciler`."""
-        del snapshot
-        return list(self._objects)
-
-    def actual_objects(self) -> Iterable[ObjectKey]:
-        """None: statuses of objects that are not this node's are not looked for."""
-        return ()
+        return super().changes(snapshot)
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """See `Reconciler`. An object without a UID is generated in this process only."""
-        del snapshot
-        known = self._objects.get(key)
-        return self._enabled and known is not None and bool(known.row.uid)
+        """See `Reconciler`."""
+        return self._enabled and super().wanted(snapshot, key)
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> JsonObject:
         """See `SingleValue`."""
@@ -181,7 +165,7 @@ class Statuses(SingleValue):
     async def _read(self, key: ObjectKey, known: _Object) -> None:
         known.stored = None
         try:
-            content = await self._client.get(self._path(key))
+            content = await self._client.get(path_of(self._kinds, key))
         except KubernetesError as error:
             raise self._failure("get", key, error) from None
         if content is None:
@@ -217,7 +201,7 @@ class Statuses(SingleValue):
         # A request without an answer may have been carried out, and on a conflict another was.
         known.stored = None
         try:
-            await self._client.merge(f"{self._path(key)}/status", {"status": status})
+            await self._client.merge(f"{path_of(self._kinds, key)}/status", {"status": status})
         except KubernetesError as error:
             raise self._failure("patch", key, error) from None
         known.writes += 1
@@ -225,16 +209,6 @@ class Statuses(SingleValue):
     def _failure(self, verb: str, key: ObjectKey, error: KubernetesError) -> ReconcileError:
         reason = ""
         if isinstance(error, StatusError) and error.status == 403:
-            resource = self._kind(key).plural + ("/status" if verb == "patch" else "")
+            resource = kind_of(self._kinds, key).plural + ("/status" if verb == "patch" else "")
             reason = f"may not {verb} {resource}: {error.message}"
         return reconcile_error(error, reason=reason)
-
-    def _path(self, key: ObjectKey) -> str:
-        _, namespace, name = key
-        return self._kind(key).object_path(name, namespace)
-
-    def _kind(self, key: ObjectKey) -> Kind[Any]:
-        kind = self._kinds.named(key[0])
-        if kind is None:
-            raise LookupError(f"no table has {ObjectRef(*key)}")
-        return kind

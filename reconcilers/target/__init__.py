@@ -1,6 +1,7 @@
 """Reconcilers for any target: what one is, and the runner that is the same for all of them.
 
-* `reconciler`: desired state, actual state, operations, pace; `single_value` for objects of one value
+* `reconciler`: desired state, actual state, operations, pace; `single_value` for objects of one value,
+  `given` for a desired state that is in no table
 * `queue`, `runner`: objects that are due, retries, statuses; one round over all reconcilers
 * `verification`: the full comparison with what a target holds
 

@@ -17,8 +17,9 @@ parts of their own have the single part `WHOLE`.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 from reactivex import Observable
@@ -123,13 +124,13 @@ class Description(msgspec.Struct, frozen=True):
     """Emits when `Reconciler.changes` has changes that are in no table."""
 
 
-class Reconciler(Protocol):
-    """Keeps one kind of object of a target as the intent has it."""
+class Reconciler(ABC):
+    """Keeps one kind of object of a target as it is desired."""
 
-    @property
-    def description(self) -> Description:
-        """Name, order and needs."""
+    description: Description
+    """Name, order and needs."""
 
+    @abstractmethod
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
         """Return the objects whose desired state may differ since the last call, with those parts.
 
@@ -137,44 +138,58 @@ class Reconciler(Protocol):
         have to go, and whose parts have not changed. The cost is that of the changes.
         """
 
+    @abstractmethod
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """Return all objects of the desired state."""
 
+    @abstractmethod
     def actual_objects(self) -> Answer[Iterable[ObjectKey]]:
         """Return all objects of the target that this reconciler owns, those to be pruned included."""
 
+    @abstractmethod
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
         """True if an object is part of the desired state."""
 
-    def possible(self, key: ObjectKey) -> bool:
-        """True if the target can take an object now: its parent exists there."""
-
-    def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """Return those of some objects that others in the target still use; they are deleted later."""
-
+    @abstractmethod
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
         """Return the desired state of a wanted object, after its actual state was read.
 
         Raises ValueError for one that cannot be.
         """
 
+    @abstractmethod
     def actual(self, key: ObjectKey, parts: Parts) -> Answer[State | None]:
         """Return the state that the target holds; None where it has no such object."""
 
-    def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[Part]]:
-        """Iterate over all parts, desired and actual, in pieces that cost ``size`` lookups or less.
-
-        A piece may be empty. Parts that come while it is iterated may be left out.
-        """
-
+    @abstractmethod
     def update(self, key: ObjectKey, changes: State) -> Answer[None]:
         """Create an object, or change these parts; None removes a part.
 
         Of an object with many changed parts it is called for some of them at a time.
         """
 
+    @abstractmethod
     def delete(self, key: ObjectKey) -> Answer[None]:
         """Delete an object from the target."""
 
+    def possible(self, key: ObjectKey) -> bool:
+        """True if the target can take an object now: its parent, if it needs one, exists there."""
+        del key
+        return True
+
+    def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
+        """Return those of some objects that others in the target still use; they are deleted later."""
+        del keys
+        return ()
+
+    def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[Part]]:
+        """Iterate over all parts, desired and actual, in pieces that cost ``size`` lookups or less.
+
+        A piece may be empty. Parts that come while it is iterated may be left out.
+        """
+        del snapshot, key, size
+        yield (WHOLE,)
+
     def text(self, part: Part) -> str:
         """Return a human-readable name of a part."""
+        return str(part)

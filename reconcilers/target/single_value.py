@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Collection, Iterator
+from abc import abstractmethod
+from collections.abc import Awaitable
 from typing import Any
 
-from reconcilers.target.reconciler import WHOLE, Answer, Description, ObjectKey, Parts, State
+from reconcilers.target.reconciler import WHOLE, Answer, ObjectKey, Parts, Reconciler, State
 from statedb import Snapshot
 
 
-class SingleValue(ABC):
-    """The parts of `reconcilers.target.reconciler.Reconciler` that follow from having one value."""
-
-    @property
-    @abstractmethod
-    def description(self) -> Description:
-        """See `Reconciler`; a class attribute where it is constant."""
-
-    def possible(self, key: ObjectKey) -> bool:
-        """An object needs no other one, unless a subclass knows better."""
-        del key
-        return True
+class SingleValue(Reconciler):
+    """The parts of `Reconciler` that follow from having one value."""
 
     @abstractmethod
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Any:  # noqa: ANN401
@@ -35,11 +25,6 @@ class SingleValue(ABC):
     def set_value(self, key: ObjectKey, value: Any) -> Answer[None]:  # noqa: ANN401
         """Create the object, or change its value."""
 
-    def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """Nothing uses these objects, unless a subclass knows better."""
-        del keys
-        return ()
-
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
         """See `Reconciler`."""
         del parts
@@ -51,18 +36,9 @@ class SingleValue(ABC):
         value = self.actual_value(key)
         return _awaited(value) if isinstance(value, Awaitable) else _whole(value)
 
-    def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[str]]:
-        """See `Reconciler`."""
-        del snapshot, key, size
-        yield (WHOLE,)
-
     def update(self, key: ObjectKey, changes: State) -> Answer[None]:
         """See `Reconciler`."""
         return self.set_value(key, changes[WHOLE])
-
-    def text(self, part: str) -> str:
-        """See `Reconciler`."""
-        return part
 
 
 def _whole(value: Any) -> State | None:  # noqa: ANN401

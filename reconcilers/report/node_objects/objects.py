@@ -18,7 +18,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -29,7 +28,7 @@ import msgspec
 from reactivex import Observable
 
 from reconcilers import conditions
-from reconcilers.api_error import reconcile_error
+from reconcilers.api_server import reconcile_error
 from reconcilers.dialect import NodeObject
 from reconcilers.report.node_objects.place import Place
 from reconcilers.report.node_objects.request_rate import RequestRate
@@ -44,8 +43,8 @@ from reconcilers.report.node_objects.stored import (
     stored,
 )
 from reconcilers.report.write_spread import COUNT_INTERVAL_SECONDS, WriteSpread
-from reconcilers.slices import Slices, at_once
 from reconcilers.target import Description, NotNow, Pace
+from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Part, Parts, State
 from resources.kubernetes import KubernetesError, StatusError
 from statedb import Snapshot
@@ -94,7 +93,7 @@ class NodeObjectClient(Protocol):
 
 
 @final
-class NodeObjects:
+class NodeObjects(GivenObjects[NodeObject]):
     """The objects of one kind: ``(label, ...)``, the values of `NodeObjectKind.identity`."""
 
     def __init__(
@@ -112,12 +111,37 @@ class NodeObjects:
     ) -> None:
         """If ``enabled`` is false, all objects of the node are deleted.
 
-        ``changed`` emits after calls of `want`; ``on_write`` is called after each request that changed
+        ``changed`` emits after calls of `give`; ``on_write`` is called after each request that changed
         something; ``now`` is a monotonic clock, ``wall`` Unix time, in seconds; ``nodes`` returns the
         number of nodes of the cluster.
         """
+        kind = place.kind.kind.name
+
+        def list_again() -> float:
+            longest = max(LIST_SECONDS, nodes() / LISTS_PER_SECOND)
+            return longest * (0.75 + 0.5 * rng.random())
+
+        super().__init__(
+            Description(
+                name=kind,
+                order=10,
+                tables=(),
+                # A kind that cannot be listed delays no other one.
+                target=f"API server, {place.path}",
+                summary=f"objects of this node of the kind {kind}",
+                stream=changed,
+                pace=Pace(
+                    settle=SETTLE_SECONDS,
+                    interval=INTERVAL_SECONDS,
+                    first_retry=FIRST_RETRY_SECONDS,
+                    last_retry=LONGEST_RETRY_SECONDS,
+                    jitter=(0.5, 1.0),
+                    list_again=list_again,
+                ),
+            )
+        )
         self.place = place
-        self._kind = place.kind.kind.name
+        self._kind = kind
         self._client = client
         self._enabled = enabled
         self._on_write = on_write
@@ -125,8 +149,6 @@ class NodeObjects:
         self._wall = wall
         self._rate = RequestRate(nodes)
         self._spread = WriteSpread(rng.random, nodes)
-        self._desired: dict[ObjectKey, NodeObject] = {}
-        self._changed: dict[ObjectKey, Parts] = {}
         self._stored: dict[ObjectKey, list[Stored]] = {}
         self._accepted: dict[ObjectKey, Accepted] = {}
         self._written: dict[ObjectKey, tuple[float, Any]] = {}
@@ -136,56 +158,15 @@ class NodeObjects:
         self.missing = False
         """True if the API server does not have the kind."""
 
-        def list_again() -> float:
-            longest = max(LIST_SECONDS, nodes() / LISTS_PER_SECOND)
-            return longest * (0.75 + 0.5 * rng.random())
-
-        self.description = Description(
-            name=self._kind,
-            order=10,
-            tables=(),
-            # A kind that cannot be listed delays no other one.
-            target=f"API server, {place.path}",
-            summary=f"objects of this node of the kind {self._kind}",
-            stream=changed,
-            pace=Pace(
-                settle=SETTLE_SECONDS,
-                interval=INTERVAL_SECONDS,
-                first_retry=FIRST_RETRY_SECONDS,
-                last_retry=LONGEST_RETRY_SECONDS,
-                jitter=(0.5, 1.0),
-                list_again=list_again,
-            ),
-        )
-
     @property
     def count(self) -> int:
         """The number of objects that there shall be."""
-        return len(self._desired) if self._enabled else 0
+        return len(self.given) if self._enabled else 0
 
     def name_of(self, key: ObjectKey) -> str:
         """Return the name of an object in the API server; empty if it has none yet."""
         present = self._stored.get(key)
         return kept(present).name if present else ""
-
-    def want(self, key: ObjectKey, row: NodeObject | None) -> None:
-        """Note an object that shall be so; None: there shall be none."""
-        if row is None:
-            self._desired.pop(key, None)
-        else:
-            self._desired[key] = row
-        self._changed[key] = None
-
-    def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
-        """See `Reconciler`."""
-        del snapshot
-        changed, self._changed = self._changed, {}
-        return at_once(changed)
-
-    def objects(self, snapshot: Snapshot) -> Collection[ObjectKey]:
-        """See `Reconciler`."""
-        del snapshot
-        return self._desired.keys()
 
     async def actual_objects(self) -> Collection[ObjectKey]:
         """List the objects of the node; none if the API server does not have the kind."""
@@ -205,18 +186,7 @@ class NodeObjects:
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
         """See `Reconciler`."""
-        del snapshot
-        return self._enabled and not self.missing and key in self._desired
-
-    def possible(self, key: ObjectKey) -> bool:
-        """An object needs no other one."""
-        del key
-        return True
-
-    def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """Nothing uses an object."""
-        del keys
-        return ()
+        return self._enabled and not self.missing and super().wanted(snapshot, key)
 
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
         """See `Reconciler`."""
@@ -232,7 +202,7 @@ class NodeObjects:
             return None
         ours = kept(present)
         found: dict[Part, Any] = {LABELS: ours.labels, OWNERS: ours.owners, STATUS: ours.status}
-        if key in self._desired:
+        if key in self.given:
             wanted = self._parts(key)
             found[LABELS] = {name: ours.labels.get(name) for name in wanted[LABELS]}
             if self._accepted.get(key) == Accepted(wanted[STATUS], ours.status):
@@ -241,14 +211,9 @@ class NodeObjects:
                 self._note(key, self._last_write(key))
         return found | {Duplicate(one.name, one.uid): one for one in present if one is not ours}
 
-    def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[Part]]:
-        """See `Reconciler`."""
-        del snapshot, key, size
-        yield (LABELS, OWNERS, STATUS)
-
     async def update(self, key: ObjectKey, changes: State) -> None:
         """Delete duplicates, then create the object or change its metadata, then write its status."""
-        row = self._desired[key]
+        row = self.given[key]
         if changes.keys() == {STATUS} and row.prompt is not None:
             self._check_prompt(key, row.prompt)
         self._check_rate()
@@ -309,7 +274,7 @@ class NodeObjects:
     def _note(self, key: ObjectKey, written_at: float) -> None:
         """Note that an object is as it shall be."""
         self._slow.pop(key, None)
-        self._written[key] = (written_at, self._desired[key].prompt)
+        self._written[key] = (written_at, self.given[key].prompt)
 
     def _last_write(self, key: ObjectKey) -> float:
         return self._written.get(key, (float("-inf"), None))[0]
@@ -351,7 +316,7 @@ class NodeObjects:
 
     def _parts(self, key: ObjectKey) -> dict[str, Any]:
         """Return the parts of an object as they shall be."""
-        row, kind = self._desired[key], self.place.kind
+        row, kind = self.given[key], self.place.kind
         labels = {kind.node_label: self.place.label} if kind.node_label else {}
         status = row.status
         if hasattr(status, "conditions"):

@@ -209,7 +209,7 @@ class Run:
     def want(self, *rows: NodeObject) -> None:
         """Want sessions."""
         for row in rows:
-            self.objects.want(key(row.labels[PEER_LABEL]).labels, row)
+            self.objects.give(key(row.labels[PEER_LABEL]).labels, row)
 
     async def until(self, end: float) -> None:
         """Do a round whenever an object is due."""

@@ -132,7 +132,7 @@ def test_objects_that_shall_not_be_and_duplicates_are_deleted_and_nothing_else()
         assert sorted(api.objects) == ["foreign", "kept", "unlabelled"]
         # Its owner was none, or that of an earlier program.
         assert api.objects["kept"]["metadata"]["ownerReferences"] == [OWNER]
-        job.objects.want(key("a").labels, None)
+        job.objects.give(key("a").labels, None)
         await job.until(20)
         assert sorted(api.objects) == ["foreign", "unlabelled"]
 
@@ -146,7 +146,7 @@ def test_an_object_of_a_fixed_name_is_found_by_it() -> None:
         api.put("state-n2", {})
         job = Run(api, ONE_OF_A_NODE)
         row = session("")
-        job.objects.want((), row)
+        job.objects.give((), row)
         await job.until(1)
         assert api.objects["state-n1"]["status"] == {"state": "Idle"}
         assert api.objects["state-n1"]["metadata"]["labels"]["mine"] == "yes"

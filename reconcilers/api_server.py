@@ -1,10 +1,12 @@
-"""Errors of requests to an API server, as errors of the objects that are reconciled by them."""
+"""Objects that are reconciled with an API server: their paths, and the errors of their requests."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from reconcilers.target.reconciler import ReconcileError
+from reconcilers.model import ObjectRef
+from reconcilers.target.reconciler import ObjectKey, ReconcileError
+from resources.kind import Kind, Kinds
 from resources.kubernetes import KubernetesError, StatusError
 
 LONGEST_RETRY_AFTER_SECONDS: Final = 300.0
@@ -33,3 +35,22 @@ def reconcile_error(
     found = RequestError(what, reason or str(error), min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
     found.all_objects, found.outdated = all_objects, outdated
     return found
+
+
+def key_of(ref: ObjectRef) -> ObjectKey:
+    """Return the key of an object: kind, namespace, name."""
+    return (ref.kind, ref.namespace, ref.name)
+
+
+def kind_of(kinds: Kinds, key: ObjectKey) -> Kind[Any]:
+    """Return the kind of an object. Raises LookupError."""
+    kind = kinds.named(key[0])
+    if kind is None:
+        raise LookupError(f"no table has {ObjectRef(*key)}")
+    return kind
+
+
+def path_of(kinds: Kinds, key: ObjectKey) -> str:
+    """Return the URL path of an object. Raises LookupError."""
+    _, namespace, name = key
+    return kind_of(kinds, key).object_path(name, namespace)
