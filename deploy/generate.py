@@ -32,7 +32,7 @@ from reconcilers.dialect import Dialect
 from resources.crds.generate import custom_resource_definition, defined
 from resources.kind import Kinds
 from resources.option_spelling import Setting, describe
-from waggle import crds
+from waggle.commands import crds
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 

@@ -11,7 +11,7 @@ import pytest
 
 from cells.serve.items import INTERNAL
 from speaker.api import CollectorStatus, PeerStatus
-from waggle.router.api import RouterApi
+from waggle.commands.router.api import RouterApi
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("cells", "cmd", "reconcilers", "resources", "speaker")

@@ -1,7 +1,8 @@
 """The program ``waggle``: shows the state of a running agent, and works on manifests without one.
 
-Each sub-command is a module with ``add_parser(subparsers)``, which declares the arguments and imports
-nothing slow, and ``run(args)``, which returns the exit status. Modules here send requests to the agent
+Each sub-command is a module of `waggle.commands` with ``add_parser(subparsers)``, which declares the
+arguments and imports nothing slow, and ``run(args)``, which returns the exit status. The modules beside
+`commands` are what several of them use: flags, requests, tables. They send requests to the agent
 or call the rooms below, and print; they make no decision about routes.
 
 The import of this package, before any other one, takes the current folder out of the import path, where

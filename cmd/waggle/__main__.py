@@ -46,8 +46,8 @@ COMMANDS = (
     "demo",
     "docs",
 )
-"""Modules of this package with ``add_parser(subparsers)`` and ``run(args)``, which returns the exit
-status. ``add_parser`` imports nothing slow."""
+"""Modules of `waggle.commands` with ``add_parser(subparsers)`` and ``run(args)``, which returns the
+exit status. ``add_parser`` imports nothing slow."""
 OF_DIALECTS = frozenset({"explain", "render", "check", "convert", "crds"})
 """Those whose ``add_parser(subparsers, dialects)`` takes the API dialects as well."""
 
@@ -121,7 +121,7 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
 
 
 def _command(name: str, subparsers: Subparsers, dialects: Dialects) -> Run:
-    module: Any = importlib.import_module(f"waggle.{name}")
+    module: Any = importlib.import_module(f"waggle.commands.{name}")
     module.add_parser(subparsers, *((dialects,) if name in OF_DIALECTS else ()))
     run: Run = module.run
     return run

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import pytest
 
-from waggle import explain, peers, reconcilers, render, routes, status, verify
-from waggle.demo import view
-from waggle.replay import program as replay
+from waggle import route_columns, sessions
+from waggle.commands import explain, reconcilers, render, status, verify
+from waggle.commands.demo import view
+from waggle.commands.replay import program as replay
 from waggle.tables import Column
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-PEERS, RECONCILERS = peers.columns(NOW), reconcilers.columns(NOW)
+PEERS, RECONCILERS = sessions.columns(NOW), reconcilers.columns(NOW)
 
 
 class Shown(NamedTuple):
@@ -53,20 +54,20 @@ TABLES = {
         room="WHY OBJECT FILTER RECEIVED REASON PREFIX",
     ),
     "advertised routes": Shown(
-        routes.COLUMNS["advertised"],
+        route_columns.COLUMNS["advertised"],
         always="NODE PEER PREFIX NEXT-HOP ORIGIN-OBJECT COMMUNITIES LP/MED AGE",
         wide="INSTANCE AS-PATH LARGE",
         right="AGE",
         room="NODE* AGE* LP/MED COMMUNITIES ORIGIN-OBJECT NEXT-HOP PREFIX",
     ),
     "received routes": Shown(
-        routes.COLUMNS["received"],
+        route_columns.COLUMNS["received"],
         always="NODE PEER PREFIX NEXT-HOP AS-PATH STATUS FILTER OBJECT",
         wide="INSTANCE COMMUNITIES LARGE LP/MED",
         room="NODE* OBJECT FILTER AS-PATH NEXT-HOP STATUS PREFIX",
     ),
     "available routes": Shown(
-        routes.COLUMNS["available"],
+        route_columns.COLUMNS["available"],
         always="NODE PREFIX NEXT-HOP FROM BEST AS-PATH STATUS",
         wide="INSTANCE COMMUNITIES LARGE LP/MED",
         room="NODE* STATUS AS-PATH NEXT-HOP",

@@ -23,8 +23,8 @@ from speaker.capability.values import (
 )
 from speaker.message import Open
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from waggle.decode.messages import decode_message
-from waggle.decode.program import context_of
+from waggle.commands.decode.messages import decode_message
+from waggle.commands.decode.program import context_of
 
 ORIGIN = "40010100"
 AS_PATH = "40020602010000fde9"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from waggle.demo.examples import find, installed
+from waggle.commands.demo.examples import find, installed
 
 
 def test_an_edited_copy_stays_and_a_new_version_replaces_the_others(
@@ -23,7 +23,7 @@ def test_an_edited_copy_stays_and_a_new_version_replaces_the_others(
         there = new / file.relative_to(installed())
         there.parent.mkdir(parents=True, exist_ok=True)
         there.write_text("# new\n" + file.read_text())
-    monkeypatch.setattr("waggle.demo.examples.installed", lambda: new)
+    monkeypatch.setattr("waggle.commands.demo.examples.installed", lambda: new)
     found = find(None, None, copies)
     assert found.manifests == copies / "quickstart"
     assert services.read_text() == edited

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from waggle.demo.examples import Examples, find
-from waggle.demo.program import DemoError, write_picture
-from waggle.demo.reasons import reasons
-from waggle.demo.view import Snapshot
+from waggle.commands.demo.examples import Examples, find
+from waggle.commands.demo.program import DemoError, write_picture
+from waggle.commands.demo.reasons import reasons
+from waggle.commands.demo.view import Snapshot
 
 HERE = Path("manifests")
 EMPTY = "manifests: is empty; 3 objects are kept"

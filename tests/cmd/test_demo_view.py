@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from waggle.demo.view import ReceivedRoute, Session, Snapshot, screen
+from waggle.commands.demo.view import ReceivedRoute, Session, Snapshot, screen
 
 ROUTE = ReceivedRoute(
     "2001:db8:100::10/128", "::ffff:127.0.0.1", "65001", ("65001:80",), (), "Service/shop/web"

@@ -93,7 +93,7 @@ def test_an_interrupt_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("waggle.peers.run", interrupted)
+    monkeypatch.setattr("waggle.commands.peers.run", interrupted)
     assert main(["peers"]) == 130
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cells.api.model import FamilyCount
 from tests.support.api import MadeUp, serving, session_item
-from waggle import output, peers
+from waggle import output, sessions
 from waggle.__main__ import main
 
 
@@ -93,7 +93,7 @@ def test_the_table_has_the_documented_columns(
 )
 def test_a_countdown_does_not_stand_at_0(seconds: float | None, reason: str, column: str) -> None:
     item = msgspec.to_builtins(DOWN | {"retrySeconds": seconds})
-    columns = peers.columns(datetime.now(UTC))
+    columns = sessions.columns(datetime.now(UTC))
     cells = output.row(columns, item)
     titles = [column.title for column in columns]
     assert cells[titles.index("REASON")] == reason

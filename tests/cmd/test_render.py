@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.reconcilers.build import cluster_config
-from waggle import output, render
+from waggle import output
 from waggle.__main__ import main
+from waggle.commands import render
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 

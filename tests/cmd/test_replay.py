@@ -14,7 +14,7 @@ import pytest
 from speaker.api import PeerConfig, RouteAttributes, Secret
 from tests.cmd.test_router import Process
 from tests.speaker.network import Network
-from waggle.replay import add_parser, run
+from waggle.commands.replay import add_parser, run
 
 
 def replay(*arguments: object) -> int:

@@ -22,8 +22,8 @@ from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRu
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.support.bmp import Station
-from waggle.router import add_parser, run
-from waggle.router.config import ConfigError, load
+from waggle.commands.router import add_parser, run
+from waggle.commands.router.config import ConfigError, load
 
 MINIMAL = "asn: 65000\nrouterID: 192.0.2.1\n"
 

@@ -18,8 +18,8 @@ from cells.serve import items, speaker_facts
 from cells.unix_socket import bind
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
-from waggle.router.api import api_socket
-from waggle.router.config import INSTANCE
+from waggle.commands.router.api import api_socket
+from waggle.commands.router.config import INSTANCE
 
 Client = Callable[..., Awaitable[dict[str, Any]]]
 

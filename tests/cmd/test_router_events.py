@@ -12,8 +12,8 @@ from speaker.nlri import IPV4_UNICAST
 from speaker.server import MemoryRelease
 from speaker.server.memory import IDLE_SECONDS, LARGE_SESSION_ROUTES
 from tests.support import looptime
-from waggle.router.config import load
-from waggle.router.program import Events
+from waggle.commands.router.config import load
+from waggle.commands.router.program import Events
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from speaker.api import (
 )
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
-from waggle.router.config import Config, ConfigError, load
-from waggle.router.config.file import INSTANCE
+from waggle.commands.router.config import Config, ConfigError, load
+from waggle.commands.router.config.file import INSTANCE
 
 WHOLE = """
 asn: 65000

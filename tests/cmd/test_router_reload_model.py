@@ -30,8 +30,8 @@ from speaker.engine import Engine
 from speaker.engine.inputs import RemovePeer, SetInstance, UpdateRoutes
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
 from tests.speaker.network import INSTANCE, Host, Network
-from waggle.router.config import load
-from waggle.router.reload import apply
+from waggle.commands.router.config import load
+from waggle.commands.router.reload import apply
 
 RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "40"))
 ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
@@ -98,7 +98,7 @@ STATES = ("absent", "up", "up", "away", "away", "long away", "coming back")
 
 
 class Port:
-    """The speaker of `waggle.router.reload`, on a host of the network."""
+    """The speaker of `waggle.commands.router.reload`, on a host of the network."""
 
     def __init__(self, host: Host) -> None:
         self.host = host

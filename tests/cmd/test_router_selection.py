@@ -10,7 +10,7 @@ from cells.api.resource import NotFoundError
 from cells.serve.speaker_facts import SpeakerFacts, routes_resource
 from speaker.api import InstanceConfig, Limited, PeerConfig, RouteAttributes
 from tests.support.engine_speaker import EngineSpeaker
-from waggle.router.config import INSTANCE
+from waggle.commands.router.config import INSTANCE
 
 ROUTER, TOR_1, TOR_2 = "192.0.2.1", "192.0.2.11", "192.0.2.12"
 SHARED = ("10.0.0.0/8", "2001:db8::/32")

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from waggle import explain, output, peers, reconcilers, render, routes, status, verify
+from waggle import output, route_columns, sessions
+from waggle.commands import explain, reconcilers, render, status, verify
 from waggle.tables import Column
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -22,7 +23,7 @@ def cells(columns: Sequence[Column], item: object) -> dict[str, str]:
     return {column.title: cell for column, cell in zip(columns, row, strict=True)}
 
 
-PEERS, RECONCILERS = peers.columns(NOW), reconcilers.columns(NOW)
+PEERS, RECONCILERS = sessions.columns(NOW), reconcilers.columns(NOW)
 
 
 PEER = {
@@ -176,19 +177,19 @@ BARE_DETAILS = {
     ],
 )
 def test_a_route(table: str, full: dict[str, str], bare: dict[str, str]) -> None:
-    columns = routes.COLUMNS[table]
+    columns = route_columns.COLUMNS[table]
     assert cells(columns, ROUTE) == DETAILS | full
     assert cells(columns, BARE) == BARE_DETAILS | bare
 
 
 def test_a_route_has_the_preference_or_the_metric() -> None:
-    columns = routes.COLUMNS["available"]
+    columns = route_columns.COLUMNS["available"]
     assert cells(columns, {**BARE, "localPreference": 150})["LP/MED"] == "150/-"
     assert cells(columns, {**BARE, "med": 0})["LP/MED"] == "-/0"
 
 
 def test_an_available_route_is_from_a_peer_or_an_instance_or_an_object() -> None:
-    columns = routes.COLUMNS["available"]
+    columns = route_columns.COLUMNS["available"]
     origin = {"kind": "Service", "namespace": "shop", "name": "web"}
     assert cells(columns, {**BARE, "importedFrom": "blue"})["FROM"] == "blue"
     assert cells(columns, {**BARE, "origins": [origin]})["FROM"] == "Service/shop/web"

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cmd.terminal import run_in_terminal
-from waggle import explain, peers, routes, status
+from waggle import route_columns, sessions
+from waggle.commands import explain, status
 from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 
-PEERS = peers.columns(datetime.now(UTC))
+PEERS = sessions.columns(datetime.now(UTC))
 PEER = [
     "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "v4,v6",
     "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-", "4s", "-",
@@ -76,9 +77,9 @@ def narrow(columns: tuple[Column, ...], row: list[str], width: int) -> list[str]
         (PEERS, PEER, {"NODE", "FAMILIES", "LOCAL-AS"}),
         (explain.COLUMNS, EXPLAINED, set()),
         (explain.RECEIVED, DECIDED, set()),
-        (routes.COLUMNS["advertised"], ADVERTISED, {"NODE", "AGE"}),
-        (routes.COLUMNS["received"], RECEIVED, {"NODE"}),
-        (routes.COLUMNS["available"], AVAILABLE, {"NODE"}),
+        (route_columns.COLUMNS["advertised"], ADVERTISED, {"NODE", "AGE"}),
+        (route_columns.COLUMNS["received"], RECEIVED, {"NODE"}),
+        (route_columns.COLUMNS["available"], AVAILABLE, {"NODE"}),
         (status.CONDITIONS, CONDITION, set()),
     ],
 )

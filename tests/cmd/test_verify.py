@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from waggle import output, verify
+from waggle import output
 from waggle.__main__ import main
+from waggle.commands import verify
 
 
 @pytest.mark.parametrize(

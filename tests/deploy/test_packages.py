@@ -59,7 +59,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_has_the_examples_of_the_demo(installed: Path, tmp_path: Path) -> None:
     code = (
-        "import waggle.demo.examples as e; from pathlib import Path;"
+        "import waggle.commands.demo.examples as e; from pathlib import Path;"
         "print(e.__file__); print(*e.find(None, None, Path('copies')), sep='\\n')"
     )
     done = subprocess.run(
@@ -71,7 +71,7 @@ def test_the_wheel_has_the_examples_of_the_demo(installed: Path, tmp_path: Path)
         check=True,
     )
     assert done.stdout.splitlines() == [
-        str(installed / "waggle" / "demo" / "examples.py"),
+        str(installed / "waggle" / "commands" / "demo" / "examples.py"),
         "copies/quickstart",
         "copies/router.yaml",
     ]

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from waggle.decode.messages import decode_message
-from waggle.decode.program import context_of
+from waggle.commands.decode.messages import decode_message
+from waggle.commands.decode.program import context_of
 
 FOLDER = Path(__file__).parents[3] / "shared" / "vectors"
 ELSEWHERE = frozenset({"survive", "reply"})

@@ -66,6 +66,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Decode and print; returns the exit status."""
-    from waggle.decode.program import main
+    from waggle.commands.decode.program import main
 
     return main(args)

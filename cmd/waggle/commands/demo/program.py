@@ -26,15 +26,15 @@ from rich.live import Live
 
 from cells.api.client import AgentError, default_socket, get
 from reconcilers.offline import OfflineSettings, render
-from waggle.demo.background import Ready, detach
-from waggle.demo.examples import Examples, find
-from waggle.demo.lock import DemoLock, RunsAlreadyError
-from waggle.demo.processes import Child
-from waggle.demo.reasons import reasons
-from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
+from waggle.commands.demo.background import Ready, detach
+from waggle.commands.demo.examples import Examples, find
+from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
+from waggle.commands.demo.processes import Child
+from waggle.commands.demo.reasons import reasons
+from waggle.commands.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
+from waggle.commands.router.config import ConfigError, load
 from waggle.dialects import DIALECTS
 from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
-from waggle.router.config import ConfigError, load
 
 POLL_INTERVAL_SECONDS = 0.1
 """Between two reads of the router's state."""

@@ -10,7 +10,7 @@ from typing import Any
 from cells.api.model import problem_text
 from waggle import ask_agent, output
 from waggle.output import member
-from waggle.peers import ESTABLISHED, malformed_updates, reason
+from waggle.sessions import ESTABLISHED, malformed_updates, reason
 from waggle.tables import Column
 
 CONDITIONS = (

@@ -22,10 +22,10 @@ from speaker.api import (
     StateChanged,
 )
 from speaker.server import MemoryRelease, Speaker, bound_collections, settle_memory
+from waggle.commands.router.api import api_socket
+from waggle.commands.router.config import Config, ConfigError, load
+from waggle.commands.router.reload import apply
 from waggle.output import complain
-from waggle.router.api import api_socket
-from waggle.router.config import Config, ConfigError, load
-from waggle.router.reload import apply
 
 
 def main(

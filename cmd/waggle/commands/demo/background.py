@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-from waggle.demo.lock import DemoLock
+from waggle.commands.demo.lock import DemoLock
 from waggle.output import EXIT_ERROR, EXIT_OK, complain
 
 Ready: TypeAlias = Callable[[list[str]], None]

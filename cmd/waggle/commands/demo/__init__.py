@@ -1,7 +1,7 @@
 """`waggle demo`: an agent and a router on loopback, and the routes that the router receives, live.
 
 Runs two processes: `waggle-agent` on a directory of manifests, and `waggle router`, which is the peer
-of those manifests. This module declares the command; `waggle.demo.program` runs it.
+of those manifests. This module declares the command; `waggle.commands.demo.program` runs it.
 """
 
 from __future__ import annotations
@@ -85,6 +85,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; returns the exit status."""
-    from waggle.demo.program import main
+    from waggle.commands.demo.program import main
 
     return main(args)

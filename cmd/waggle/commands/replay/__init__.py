@@ -1,7 +1,7 @@
 """``waggle replay``: replays a recording of the speaker and prints the resulting state.
 
-This module declares the command; `waggle.replay.program` runs it. docs/operations.md describes how to
-make a recording.
+This module declares the command; `program` beside it runs it. docs/operations.md describes how to make
+a recording.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from waggle import output
-from waggle.routes import TABLES
+from waggle.route_columns import TABLES
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -53,6 +53,6 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay and print; returns the exit status."""
-    from waggle.replay.program import main
+    from waggle.commands.replay.program import main
 
     return main(args)

@@ -16,8 +16,8 @@ from speaker.iana import ROLES, Role
 from speaker.message import HEADER_SIZE
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from waggle.decode.messages import Json, decode_message
-from waggle.decode.pcap import NotACapture, messages
+from waggle.commands.decode.messages import Json, decode_message
+from waggle.commands.decode.pcap import NotACapture, messages
 from waggle.output import EXIT_USAGE, complain, reason_of
 
 

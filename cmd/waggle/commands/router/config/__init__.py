@@ -3,8 +3,8 @@
 `file` is the whole, `neighbor` and `bmp` its parts, `load` reads it. Opens no socket.
 """
 
-from waggle.router.config.file import INSTANCE, Config, route_to_wire
-from waggle.router.config.load import load
-from waggle.router.config.values import ConfigError
+from waggle.commands.router.config.file import INSTANCE, Config, route_to_wire
+from waggle.commands.router.config.load import load
+from waggle.commands.router.config.values import ConfigError
 
 __all__ = ["INSTANCE", "Config", "ConfigError", "load", "route_to_wire"]

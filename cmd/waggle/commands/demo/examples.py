@@ -34,7 +34,7 @@ def installed() -> Path:
 
     Raises FileNotFoundError.
     """
-    checkout = Path(__file__).resolve().parents[3] / "examples"
+    checkout = Path(__file__).resolve().parents[4] / "examples"
     if (checkout / ROUTER).is_file():
         return checkout
     for file in importlib.metadata.files("waggle-bgp") or ():

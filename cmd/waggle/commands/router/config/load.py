@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from resources.manifests.yamlfile import YamlError, parse_yaml
-from waggle.router.config.file import Config
-from waggle.router.config.problems import problems
-from waggle.router.config.values import ConfigError
+from waggle.commands.router.config.file import Config
+from waggle.commands.router.config.problems import problems
+from waggle.commands.router.config.values import ConfigError
 
 MAX_FILE = 64 * 1024 * 1024
 """Octets."""

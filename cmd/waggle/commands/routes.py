@@ -8,17 +8,14 @@ from __future__ import annotations
 import argparse
 import difflib
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from cells.api.streamed_list import StreamedList
-from waggle import ask_agent, output, peers
-from waggle.output import member
-from waggle.tables import NONE, Column
+from waggle import ask_agent, output, route_columns, sessions
+from waggle.route_columns import TABLES
 
-TABLES = ("available", "advertised", "received")
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
@@ -37,88 +34,6 @@ examples:
   waggle routes 198.51.100.0/24
   waggle routes received 198.51.100.10
   waggle routes received --limit 100"""
-
-Item: TypeAlias = Mapping[str, Any]
-
-
-def _list(name: str) -> Callable[[Item], str]:
-    return lambda item: ",".join(item.get(name, ()))
-
-
-def _preference(item: Item) -> str:
-    values = [item.get("localPreference"), item.get("med")]
-    if values == [None, None]:
-        return ""
-    return "/".join(NONE if value is None else str(value) for value in values)
-
-
-def _origins(item: Item) -> str:
-    """Return the first origin of the route, and the number of the others."""
-    origins = item.get("origins", [])
-    if not origins:
-        return ""
-    text = output.object_name(origins[0])
-    return text if len(origins) == 1 else f"{text} +{len(origins) - 1}"
-
-
-def _age(item: Item) -> str:
-    return output.age_of("sinceTime", datetime.now(UTC))(item)
-
-
-def _from(item: Item) -> str:
-    return item.get("peer") or item.get("importedFrom") or _origins(item)
-
-
-def _filter(item: Item) -> str:
-    return item["filter"] if item.get("accepted") else ""
-
-
-INSTANCE = Column("INSTANCE", member("instance"), wide=True)
-_DETAILS = (
-    INSTANCE,
-    Column("COMMUNITIES", _list("communities"), wide=True),
-    Column("LARGE", _list("largeCommunities"), wide=True),
-    Column("LP/MED", _preference, wide=True),
-)
-COLUMNS: Mapping[str, Sequence[Column]] = {
-    "advertised": (
-        Column("NODE", member("node"), minor=1),
-        Column("PEER", member("peer")),
-        Column("PREFIX", member("prefix"), minor=7, beneath=True),
-        Column("NEXT-HOP", member("nextHop", "self"), minor=6, beneath=True),
-        Column("ORIGIN-OBJECT", _origins, minor=5, beneath=True),
-        Column("COMMUNITIES", _list("communities"), minor=4, beneath=True),
-        Column("LP/MED", _preference, minor=3, beneath=True),
-        Column("AGE", _age, right=True, minor=2),
-        INSTANCE,
-        Column("AS-PATH", member("asPath"), wide=True),
-        Column("LARGE", _list("largeCommunities"), wide=True),
-    ),
-    "received": (
-        Column("NODE", member("node"), minor=1),
-        Column("PEER", member("peer")),
-        Column("PREFIX", member("prefix"), minor=7, beneath=True),
-        Column("NEXT-HOP", member("nextHop"), minor=5, beneath=True),
-        Column("AS-PATH", member("asPath"), minor=4, beneath=True),
-        Column("STATUS", member("status"), minor=6, beneath=True),
-        Column("FILTER", _filter, minor=3, beneath=True),
-        Column(
-            "OBJECT", lambda item: output.object_name(item.get("object")), minor=2, beneath=True
-        ),
-        *_DETAILS,
-    ),
-    "available": (
-        Column("NODE", member("node"), minor=1),
-        Column("PREFIX", member("prefix")),
-        Column("NEXT-HOP", member("nextHop", "self"), minor=4, beneath=True),
-        Column("FROM", _from),
-        Column("BEST", lambda item: "yes" if item.get("best") else "no"),
-        Column("AS-PATH", member("asPath"), minor=3, beneath=True),
-        Column("STATUS", member("status"), minor=2, beneath=True),
-        *_DETAILS,
-    ),
-}
-"""The columns of each table."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -208,10 +123,10 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
 
         output.dump_list(answer.head, found, rest, args.output)
     elif first is not None:
-        columns = COLUMNS[selection.table]
+        columns = route_columns.COLUMNS[selection.table]
         if selection.table == "available" and ahead.may_be_of_several_instances:
             # No other column shows it: routes that the agent originates have no peer.
-            columns = [c._replace(wide=c.wide and c != INSTANCE) for c in columns]
+            columns = [c._replace(wide=c.wide and c != route_columns.INSTANCE) for c in columns]
         output.table(columns, found, args)
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
     errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
@@ -246,9 +161,9 @@ def _notes(
     elif selection.table == "received" and selection.prefix is None:
         yield from _not_kept(_peers(args), selection)
     if selection.table == "received" and not missing:
-        yield from peers.malformed(_peers(args))
+        yield from sessions.malformed(_peers(args))
     if selection.table == "advertised" and not missing:
-        yield from peers.left_out(_peers(args))
+        yield from sessions.left_out(_peers(args))
 
 
 class ReadAhead(NamedTuple):

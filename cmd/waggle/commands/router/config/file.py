@@ -19,10 +19,10 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import InvalidTerm, compile_export
-from waggle.router.config.bmp import Bmp
-from waggle.router.config.neighbor import EXPORTS, Neighbor
-from waggle.router.config.values import Asn, ConfigError, Port, Value, key_of, with_key
-from waggle.router.policies import PolicyFile, PrefixList, check_prefixes
+from waggle.commands.router.config.bmp import Bmp
+from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
+from waggle.commands.router.config.values import Asn, ConfigError, Port, Value, key_of, with_key
+from waggle.commands.router.policies import PolicyFile, PrefixList, check_prefixes
 
 INSTANCE = "router"
 

@@ -20,7 +20,7 @@ from speaker.api import (
 )
 from speaker.iana import ROLES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from waggle.router.config.values import Asn, Port, Value, parse_family
+from waggle.commands.router.config.values import Asn, Port, Value, parse_family
 
 
 def _family(key: str, text: str) -> Family:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from cells.text import escape
 from waggle.output import row
-from waggle.peers import state_style
+from waggle.sessions import state_style
 from waggle.tables import Column, Layout, fitted, wrap
 
 

@@ -16,7 +16,7 @@ from speaker.message import HEADER_SIZE
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
 from speaker.recording import BadRecording, Player, Step
-from waggle import output, peers, routes
+from waggle import output, route_columns, sessions
 from waggle.output import member
 from waggle.tables import Column
 
@@ -186,8 +186,8 @@ def _columns(player: Player, args: argparse.Namespace) -> Sequence[Column]:
     if args.show == "actions":
         return actions(began)
     if args.show == "routes":
-        return routes.COLUMNS[args.table]
-    return peers.columns(datetime.fromtimestamp(player.header.started + player.now - began, UTC))
+        return route_columns.COLUMNS[args.table]
+    return sessions.columns(datetime.fromtimestamp(player.header.started + player.now - began, UTC))
 
 
 def actions(began: float) -> tuple[Column, ...]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resources.pages import reference
-from waggle import ask_agent, output, peers, routes
+from waggle import ask_agent, output
+from waggle.commands import peers, routes
 from waggle.output import (
     EXIT_ERROR,
     EXIT_NOT_FOUND,
@@ -23,7 +24,7 @@ from waggle.output import (
 )
 
 if TYPE_CHECKING:
-    from waggle.router.config import ConfigError
+    from waggle.commands.router.config import ConfigError
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -162,7 +163,7 @@ def _add_attributes(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the router or perform the action; returns the exit status."""
-    from waggle.router.config import ConfigError, load
+    from waggle.commands.router.config import ConfigError, load
 
     action = args.action or "run"
     if action == "check":
@@ -174,7 +175,7 @@ def run(args: argparse.Namespace) -> int:
     if action == "run":
         if config is None:
             return _usage("-c FILE is missing")
-        from waggle.router.program import main
+        from waggle.commands.router.program import main
 
         return main(
             args.config,
@@ -191,14 +192,14 @@ def run(args: argparse.Namespace) -> int:
         return peers.run(args)
     if action == "routes":
         return routes.run(args)
-    from waggle.router import actions
+    from waggle.commands.router import actions
 
     return actions.run(action, args)
 
 
 def _check(path: Path) -> int:
     """Check a configuration file; returns the exit status."""
-    from waggle.router.config import ConfigError, load
+    from waggle.commands.router.config import ConfigError, load
 
     try:
         config = load(path)

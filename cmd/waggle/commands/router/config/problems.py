@@ -17,10 +17,10 @@ from cells.text import plain_reason
 from resources.schema import did_you_mean
 from speaker.api import InvalidConfig, InvalidSecret, Policy
 from speaker.rib.policy import InvalidTerm, compile_export
-from waggle.router.config.file import Config
-from waggle.router.config.neighbor import EXPORTS, Neighbor
-from waggle.router.config.values import ConfigError, key_of, with_key
-from waggle.router.policies import PolicyFile, PrefixList
+from waggle.commands.router.config.file import Config
+from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
+from waggle.commands.router.config.values import ConfigError, key_of, with_key
+from waggle.commands.router.policies import PolicyFile, PrefixList
 
 MAX_PROBLEMS: Final = 50
 """Problems of one file that are listed."""

@@ -1,0 +1,77 @@
+"""``waggle peers``: the BGP sessions of a running agent, one line each."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from waggle import ask_agent, output, sessions
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Declare the arguments of ``waggle peers``."""
+    parser = subparsers.add_parser(
+        "peers",
+        help="list the BGP sessions of the agent",
+        description="List the BGP sessions of a running agent. REASON is why a session is not "
+        "Established; it has no route counts then.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "success, also without peers",
+                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_USAGE: output.USAGE,
+                output.EXIT_NOT_FOUND: "no such peer or instance",
+            }
+        ),
+    )
+    parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
+    parser.add_argument("--instance", metavar="I", help="only peers of this instance")
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the sessions; returns the exit status."""
+    query = {"peer": args.peer, "instance": args.instance}
+    answer = ask_agent.read(args, "PeerList", "/v1/peers", query)
+    if answer is None:
+        return output.EXIT_ERROR
+    answer["items"].sort(key=output.peer_order)
+    named = args.peer or args.instance
+    if args.output not in ("table", "wide"):
+        is_missing = named and not answer["items"]
+        if is_missing:
+            answer["errors"] = [{"code": "NotFound", "message": _not_found(named)}]
+        output.dump(answer, args.output)
+        return output.EXIT_NOT_FOUND if is_missing else output.EXIT_OK
+    if not answer["items"]:
+        return _explain_absence(args, answer, named)
+    output.table(sessions.columns(output.read_time(answer["generatedAt"])), answer["items"], args)
+    items, problems = answer["items"], answer.get("problems", ())
+    for sentence in (*sessions.left_out(items), *sessions.malformed(items), *problems):
+        output.complain(args.prog, sentence)
+    return output.EXIT_OK
+
+
+def _not_found(name: str) -> str:
+    return f"no peer or instance of that name: {name}"
+
+
+def _explain_absence(args: argparse.Namespace, answer: dict[str, Any], named: str | None) -> int:
+    """Print why there are no peers, or none of a name; returns the exit status."""
+    problems = answer.get("problems", [])
+    if named:
+        text = _not_found(named)
+    elif problems:
+        text = "no peers, for the problems of the configuration:"
+    elif args.server == "router":
+        text = "no peers: the configuration has no neighbors, or none has connected from a prefix"
+    else:
+        text = (
+            "no peers: no configuration selects this node, or the configuration has not been read "
+            "yet; waggle render -f PATH --node NAME shows the peers of manifests"
+        )
+    output.complain(args.prog, text)
+    for reason in (*problems, *(() if named else answer.get("notes", []))):
+        output.complain(args.prog, reason)
+    return output.EXIT_NOT_FOUND if named else output.EXIT_OK
