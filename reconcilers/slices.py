@@ -65,7 +65,8 @@ def quick(items: Iterable[T], pieces: Pieces) -> Iterator[list[T] | None]:
 
 def settled(answer: T | Awaitable[T]) -> Slices[T]:
     """Return an answer; one that is a coroutine is waited for."""
-    if isinstance(answer, Awaitable):
+    # Not isinstance: the abstract class takes longer than most answers.
+    if hasattr(answer, "__await__"):
         return (yield from answer.__await__())
     return answer
 

@@ -70,9 +70,9 @@ class Queue:
         """Whether the changes since the last `take` are known: not before the first."""
         self._listing_due = math.inf
         """When all objects are listed again: after a failure, or in the pace of the reconciler."""
-        self._paused_until = -math.inf
+        self._paused_until: float | None = None
         """Nothing is taken or reconciled before."""
-        self._unproven = False
+        self.unproven = False
         """True after an error of an object that concerned all, until a round ends without one."""
         self._due: dict[ObjectKey, float] = {}
         """Owed objects that wait -> when they are due."""
@@ -87,37 +87,39 @@ class Queue:
         An error is the status of the listing; what is owed already stays. Returns whether the listing
         has failed, or has succeeded again.
         """
-        began = now()
         self.changed_parts = 0
-        if began < self._paused_until:
+        if self.is_paused(now):
             return False
-        known, self.current = self.current and began < self._listing_due, False
+        at = now()
+        known, self.current = self.current and at < self._listing_due, False
         try:
             changes = yield from self.reconciler.changes(snapshot)
             if not known:
                 present = yield from settled(self.reconciler.actual_objects())
                 changes = dict.fromkeys(chain(self.reconciler.objects(snapshot), present))
+                at = now()
         except Exception as error:  # noqa: BLE001  an error is the status of the listing
             self.listing_failed(error, now())
             return True
-        self.add(changes, now(), settle=self._pace.settle if known else 0.0)
+        self.add(changes, at, settle=self._pace.settle if known else 0.0)
         self.changed_parts = sum(len(parts) for parts in changes.values() if parts is not None)
         self.listed = self.current = True
         if not known:
-            self._listing_due = now() + self._pace.list_again()
-        return not self._unproven and self._listing_succeeded()
-
-    def _listing_succeeded(self) -> bool:
-        if self.failing.pop(LISTING, None) is None:
+            self._listing_due = at + self._pace.list_again()
+        if self.unproven or LISTING not in self.failing:
             return False
-        self.written[LISTING] = None
-        self._report(Outcome(self.name, LISTING, recovered=True))
+        self._listing_succeeded()
         return True
 
-    def end_round(self, now: float) -> None:
-        """Note the end of a round; without another error, one that concerned all objects is over."""
-        if self._unproven and self.current and not self.is_paused(now):
-            self._unproven = False
+    def _listing_succeeded(self) -> None:
+        self.written[LISTING] = None
+        del self.failing[LISTING]
+        self._report(Outcome(self.name, LISTING, recovered=True))
+
+    def end_round(self) -> None:
+        """Note that a round has ended; one without an error that concerns all ends such an error."""
+        if self.unproven and self.current:
+            self.unproven = False
             self._listing_succeeded()
 
     def listing_failed(self, error: Exception, now: float) -> None:
@@ -160,13 +162,13 @@ class Queue:
         """Owe all parts of an object until it is `done`."""
         self.owed[key] = None
 
-    def is_paused(self, now: float) -> bool:
+    def is_paused(self, now: Callable[[], float]) -> bool:
         """True if no object can be reconciled now."""
-        return now < self._paused_until
+        return self._paused_until is not None and now() < self._paused_until
 
     def due(self, now: float) -> list[ObjectKey]:
         """Return the objects to reconcile at this time, in a steady order."""
-        if self.is_paused(now):
+        if self._paused_until is not None and now < self._paused_until:
             return []
         for key in [key for key, due in self._compared.items() if due <= now]:
             del self._compared[key]
@@ -189,8 +191,9 @@ class Queue:
 
     def next_due(self) -> float | None:
         """Return when the first object that waits, or the listing, is due."""
-        waits = chain(self._due.values(), self._compared.values(), (self._listing_due,))
-        due = max(min(waits), self._paused_until)
+        due = min(chain(self._due.values(), self._compared.values(), (self._listing_due,)))
+        if self._paused_until is not None:
+            due = max(due, self._paused_until)
         return None if due == math.inf else due
 
     def done(self, key: ObjectKey, now: float, *, written: bool = False) -> None:
@@ -222,7 +225,7 @@ class Queue:
             return
         if isinstance(error, ReconcileError):
             if error.all_objects:
-                self._unproven = True
+                self.unproven = True
                 self.listing_failed(error, now)
                 return
             if error.outdated:

@@ -138,8 +138,6 @@ class Runner:
         self._pieces = Pieces(SLICE_PARTS)
         self._runs = {queue.name: _Run() for queue in self.queues}
         self._tables = {table.name: table for table in db.tables}
-        self._revisions: dict[str, int] = {}
-        """Of the declared tables, as of the last round."""
 
     def wakes(self, but: Collection[str] = ()) -> tuple[Observable[Any], ...]:
         """Return what makes a round due: the tables and streams of the reconcilers, ``but`` some."""
@@ -149,15 +147,13 @@ class Runner:
 
     def is_outdated(self) -> bool:
         """True if a declared table has changed since the last round."""
-        return self._revisions != self._revisions_of(self._db.snapshot())
+        now, then = self._db.snapshot(), self.applied
+        return then is None or any(t.revision(now) != t.revision(then) for t in self._declared())
 
     def _declared(self) -> list[Table[Any]]:
         queues = self.queues
         names = {name: None for q in queues for name in q.reconciler.description.tables}
         return [self._tables[name] for name in names if name in self._tables]
-
-    def _revisions_of(self, snapshot: Snapshot) -> dict[str, int]:
-        return {table.name: table.revision(snapshot) for table in self._declared()}
 
     def run(self, now: float, parent: SpanContext | None = None) -> RoundSummary:
         """Do one round at one go; ``now``: monotonic seconds, ``parent``: the span that caused it."""
@@ -168,7 +164,6 @@ class Runner:
     ) -> Slices[RoundSummary]:
         """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
-        self._revisions = self._revisions_of(snapshot)
         whole, self.applied = self.applied is None, None
         changed = False
         for queue in self.queues:
@@ -183,7 +178,8 @@ class Runner:
             with _span("apply.round", parent):
                 changed |= yield from self._reconcile(snapshot, due, now, long=long)
         for queue in self.queues:
-            queue.end_round(now())
+            if queue.unproven:
+                queue.end_round()
         self.applied = snapshot
         self.write_statuses()
         complete = all(queue.listed for queue in self.queues)
@@ -275,7 +271,7 @@ class Runner:
         reconciler = queue.reconciler
         present = set()
         for key in keys:
-            if queue.is_paused(now()):
+            if queue.is_paused(now):
                 return []
             try:
                 exists = (yield from settled(reconciler.actual(key, ()))) is not None
@@ -288,7 +284,7 @@ class Runner:
                 queue.gone(key)
         used = _still_used(queue, present, now)
         for key in sorted(present):
-            if (is_used := used.get(key)) is None or queue.is_paused(now()):
+            if (is_used := used.get(key)) is None or queue.is_paused(now):
                 continue
             if is_used:
                 # Its parts are not followed meanwhile.
@@ -313,7 +309,7 @@ class Runner:
         reconciler = queue.reconciler
         waiting = []
         for key in keys:
-            if queue.is_paused(now()):
+            if queue.is_paused(now):
                 break
             possible = _check(queue, key, now, reconciler.possible)
             if not possible:

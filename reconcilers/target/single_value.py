@@ -34,7 +34,7 @@ class SingleValue(Reconciler):
         """See `Reconciler`."""
         del parts
         value = self.actual_value(key)
-        return _awaited(value) if isinstance(value, Awaitable) else _whole(value)
+        return _awaited(value) if hasattr(value, "__await__") else _whole(value)
 
     def update(self, key: ObjectKey, changes: State) -> Answer[None]:
         """See `Reconciler`."""
