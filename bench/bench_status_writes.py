@@ -19,8 +19,8 @@ from cells.hive.rounds import in_slices
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
 from reconcilers.report.statuses import WRITE_INTERVAL_SECONDS, Statuses
-from reconcilers.report.write_spread import WriteSpread
 from reconcilers.target import Outcome, Runner
+from reconcilers.target.fleet import WriteSpread
 from resources.cilium.kinds import NODE_CONFIG
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
 from resources.kind import Kinds

@@ -31,9 +31,9 @@ from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.statuses import Statuses
-from reconcilers.report.write_spread import WriteSpread
 from reconcilers.tables import IntentTables
 from reconcilers.target import Outcome, Runner
+from reconcilers.target.fleet import WriteSpread
 from resources.streams import guarded
 from resources.tables import Tables
 from speaker.api import Event, ListenChanged, SpeakerPort

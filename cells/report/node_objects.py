@@ -14,7 +14,7 @@ from reactivex.subject import Subject
 from cells.dialect_failures import DialectFailures
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import run_rounds
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.intent import IntentLoop
 from cells.kubernetes import Kubernetes
@@ -101,10 +101,7 @@ class NodeObjectReport:
     async def _compute_once(self, _: float | None) -> None:
         if not self._intent.ready:
             return
-        more = self._rows.run()
-        while more:
-            await asyncio.sleep(0)
-            more = self._rows.more()
+        await in_slices(self._rows.slices())
         self._failing.report(
             self._rows.failures, "objects cannot be computed", "computed from sessions and routes"
         )

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from reconcilers.model import ObjectRef
-from reconcilers.report.write_spread import WriteSpread
+from reconcilers.target.fleet import WriteSpread
 
 JsonObject = dict[str, Any]
 

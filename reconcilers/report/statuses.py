@@ -17,9 +17,10 @@ import msgspec
 from reconcilers import conditions
 from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
 from reconcilers.dialect import ObjectStatus
-from reconcilers.report.write_spread import CountDelay, WriteSpread
+from reconcilers.report.count_delay import CountDelay
 from reconcilers.slices import Slices
 from reconcilers.target import Description, NotNow, Pace, ReconcileError
+from reconcilers.target.fleet import WriteSpread
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue

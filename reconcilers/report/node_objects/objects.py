@@ -31,7 +31,6 @@ from reconcilers import conditions
 from reconcilers.api_server import reconcile_error
 from reconcilers.dialect import NodeObject
 from reconcilers.report.node_objects.place import Place
-from reconcilers.report.node_objects.request_rate import RequestRate
 from reconcilers.report.node_objects.stored import (
     Accepted,
     JsonObject,
@@ -42,8 +41,8 @@ from reconcilers.report.node_objects.stored import (
     replaced,
     stored,
 )
-from reconcilers.report.write_spread import COUNT_INTERVAL_SECONDS, WriteSpread
 from reconcilers.target import Description, NotNow, Pace
+from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS, RequestRate, WriteSpread
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey, Part, Parts, State
 from resources.kubernetes import KubernetesError, StatusError

@@ -15,6 +15,7 @@ from typing import Any, Final, final
 from reconcilers.dialect import Dialect, NodeObject, NodeObjectContext, NodeObjectKey
 from reconcilers.dialect.node_object import RunningInstance, key_of
 from reconcilers.model import ObjectRef, Peer, Route
+from reconcilers.slices import Slices, finish
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from speaker.nlri import Family
@@ -86,8 +87,12 @@ class NodeObjectRows:
         of_intent = (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes)
         return (*tables.values(), *of_intent, *routes)
 
-    def run(self) -> bool:
-        """Compute what is due, for at most a few milliseconds; returns True if more is due."""
+    def run(self) -> None:
+        """Compute what is due, at one go."""
+        finish(self.slices())
+
+    def slices(self) -> Slices[None]:
+        """Compute what is due, in slices of a few milliseconds."""
         snapshot = self._database.snapshot()
         self._follow(snapshot)
         self.failures.clear()
@@ -101,11 +106,8 @@ class NodeObjectRows:
                 continue
             self._compare(self._whole.get(dialect.name, {}), rows)
             self._whole[dialect.name] = rows
-        return self._run_origins(snapshot)
-
-    def more(self) -> bool:
-        """Go on with what `run` has left; returns True if more is due."""
-        return self._run_origins(self._database.snapshot())
+        while self._run_origins(self._database.snapshot()):
+            yield
 
     def take(self) -> Mapping[NodeObjectKey, NodeObject | None]:
         """Return what has changed since the last call; None for objects that shall not be."""

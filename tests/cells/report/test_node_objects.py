@@ -18,8 +18,8 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.report import write_spread
 from reconcilers.report.node_objects import objects
+from reconcilers.target import fleet
 from resources.core import kinds as core
 from resources.kind import Kinds
 from speaker.api import SpeakerPort
@@ -51,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "INTERVAL_SECONDS", 0.05)
     monkeypatch.setattr(objects, "LIST_SECONDS", 0.5)
     monkeypatch.setattr(node_objects, "POLL_SECONDS", 0.1)
-    for module in (objects, write_spread):
+    for module in (objects, fleet):
         monkeypatch.setattr(module, "COUNT_INTERVAL_SECONDS", 0.05)
 
 

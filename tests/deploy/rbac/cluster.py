@@ -33,10 +33,10 @@ CLUSTER_WIDE = {
 SECONDS = 60.0
 QUICK_COUNTS = """
 import sys
-from reconcilers.report import write_spread
+from reconcilers.target import fleet
 from waggle_agent.__main__ import main
-assert write_spread.COUNT_INTERVAL_SECONDS > 1
-write_spread.COUNT_INTERVAL_SECONDS = 1.0
+assert fleet.COUNT_INTERVAL_SECONDS > 1
+fleet.COUNT_INTERVAL_SECONDS = 1.0
 sys.exit(main())
 """
 """The agent, but that it may write a count again after a second instead of a minute."""

@@ -67,9 +67,7 @@ class Node(MetalLBNode):
 
     def run(self) -> dict[str, list[NodeObject]]:
         """Compute; returns the objects by kind."""
-        more = self.rows.run()
-        while more:
-            more = self.rows.more()
+        self.rows.run()
         assert self.rows.failures == {}
         found: dict[str, list[NodeObject]] = {}
         for row in self.rows.present.values():

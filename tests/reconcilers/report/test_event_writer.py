@@ -9,7 +9,7 @@ from typing import Any
 
 from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator
-from reconcilers.report.write_spread import WriteSpread
+from reconcilers.target.fleet import WriteSpread
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from tests.reconcilers.report.test_events import WALL, down

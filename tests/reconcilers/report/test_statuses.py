@@ -18,8 +18,8 @@ from reconcilers.report.statuses import (
     StatusClient,
     Statuses,
 )
-from reconcilers.report.write_spread import WriteSpread
 from reconcilers.target import Outcome, Runner
+from reconcilers.target.fleet import WriteSpread
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable

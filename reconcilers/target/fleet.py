@@ -1,0 +1,79 @@
+"""The pace of a fleet: what the agents of a cluster share of an API server.
+
+A change of one Service changes the number of routes on every node. Writes of states come
+after a random part of a spread, which grows with the cluster, so that all agents together write at a
+constant rate. Numbers alone wait for longer: an interval that grows with the cluster, too, in which the
+changes of many Services are one write. Requests have a rate, of each agent and of all together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+COUNT_INTERVAL_SECONDS: Final = 60.0
+"""Between two writes of one object that change nothing but numbers, at the least."""
+NODES_PER_SECOND: Final = 15.0
+"""Agents that write in a second after a change that concerns all of them."""
+COUNT_SECONDS_PER_NODE: Final = 15.0
+"""The longest wait of a number grows by this for each node of the cluster: in a cluster whose Services
+change all the time, all agents together write numbers about once in ten seconds ..."""
+LONGEST_COUNT_SECONDS: Final = 3600.0
+"""... up to 240 nodes; in larger clusters each agent writes them once in 45 minutes."""
+AGENT_RATE: Final = 10.0
+"""Writes of one kind in a second, of one agent at the most."""
+CLUSTER_RATE: Final = 500.0
+"""Writes of one kind in a second, of all agents together at the most."""
+SHORTEST_PAUSE: Final = 0.001
+"""Seconds; less is below the precision of a clock."""
+BURST: Final = 20.0
+"""Writes without a pause after a time without any."""
+
+
+@final
+class WriteSpread:
+    """The pauses of one agent before writes that can wait."""
+
+    def __init__(self, random: Callable[[], float], nodes: Callable[[], int]) -> None:
+        """``random`` returns a number from 0 to 1, ``nodes`` the number of nodes of the cluster."""
+        self._random = random
+        self._nodes = nodes
+
+    def due(self, now: float, last: float) -> float:
+        """Return when a difference that was noticed now is written, in seconds of the caller's clock.
+
+        ``last`` is the time of the last such write.
+        """
+        spread = self._nodes() / NODES_PER_SECOND
+        return max(last + COUNT_INTERVAL_SECONDS, now) + self._random() * spread
+
+    def counts_due(self, now: float, last: float) -> float:
+        """Return when a difference of nothing but numbers that was noticed now is written.
+
+        Half of the interval at least, and a random part of the other half.
+        """
+        interval = min(self._nodes() * COUNT_SECONDS_PER_NODE, LONGEST_COUNT_SECONDS)
+        wait = interval * (1 + self._random()) / 2
+        return max(last + COUNT_INTERVAL_SECONDS, now + wait)
+
+
+@final
+class RequestRate:
+    """A token bucket whose rate falls with the number of nodes."""
+
+    def __init__(self, nodes: Callable[[], int]) -> None:
+        """``nodes`` returns the number of nodes of the cluster."""
+        self._nodes = nodes
+        self._tokens = BURST
+        self._counted_at = 0.0
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next request may be sent; 0.0 for now."""
+        rate = min(AGENT_RATE, CLUSTER_RATE / max(1, self._nodes()))
+        self._tokens = min(BURST, self._tokens + max(0.0, now - self._counted_at) * rate)
+        self._counted_at = now
+        return 0.0 if self._tokens >= 1.0 else max(SHORTEST_PAUSE, (1.0 - self._tokens) / rate)
+
+    def take(self) -> None:
+        """Count a request."""
+        self._tokens -= 1.0
