@@ -162,10 +162,7 @@ class IntentLoop:
     def _new_compiler(self) -> IntentCompiler:
         """Return a compiler; after a failure with empty route sets, as its memory may be wrong."""
         if self._rounds:
-            i = self._intent
-            with self._database.write(i.routes, i.conflicting_routes) as txn:
-                i.routes.delete_all(txn)
-                i.conflicting_routes.delete_all(txn)
+            self._intent.clear(self._database)
         self._rounds += 1
         return IntentCompiler(
             self._database,

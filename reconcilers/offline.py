@@ -23,8 +23,8 @@ from reconcilers.intent.rejections import by_node
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
-from reconcilers.render import Json, document, problem_item
-from reconcilers.tables import IntentTables
+from reconcilers.render import document
+from reconcilers.tables import IntentTables, Json, problem_item
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core
 from resources.enumeration import enumerate_some

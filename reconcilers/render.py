@@ -6,7 +6,7 @@ Unset values are null, lists are sorted: peers by name, prefixes in address orde
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from reconcilers.model import (
     Attributes,
@@ -15,15 +15,13 @@ from reconcilers.model import (
     Instance,
     Peer,
     PrefixRule,
-    Problem,
     Route,
 )
-from reconcilers.tables import KEY, IntentTables
+from reconcilers.tables import KEY, IntentTables, Json
 from resources.tables import Tables
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text, prefix_to_wire
 from statedb import Snapshot
 
-Json = dict[str, Any]
 DEFAULT_VRF: Final = "default"
 
 
@@ -58,31 +56,7 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
             }
             for row in instances
         ],
-        "conditions": [
-            {
-                "kind": row.object.kind,
-                "namespace": row.object.namespace or None,
-                "name": row.object.name,
-                "type": row.type,
-                "status": "True" if row.status else "False",
-                "reason": row.reason,
-                "message": row.message,
-            }
-            for row in sorted(intent.conditions.all(snapshot), key=lambda r: (r.object, r.type))
-        ],
-        "generated": [
-            row.content
-            for row in sorted(intent.generated.all(snapshot), key=lambda row: row.object)
-        ],
-        "annotations": [
-            {
-                "kind": row.object.kind,
-                "namespace": row.object.namespace or None,
-                "name": row.object.name,
-                "set": dict(sorted(row.annotations.items())),
-            }
-            for row in sorted(intent.annotations.all(snapshot), key=lambda row: row.object)
-        ],
+        **intent.rendered(snapshot),
         "problems": problems(snapshot, resources, intent),
     }
 
@@ -220,18 +194,6 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
     }
 
 
-def problem_item(row: Problem) -> Json:
-    """Return a problem of the intent as JSON."""
-    return {
-        "objects": [str(ref) for ref in row.objects],
-        "field": row.field,
-        "message": row.message,
-        "category": row.category,
-        "count": row.count,
-        "ofTenant": row.of_tenant,
-    }
-
-
 def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> list[Json]:
     """Return all problems: of objects that cannot be read, and of the intent."""
     found = [
@@ -245,5 +207,5 @@ def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> lis
         }
         for row in resources.source_problems.all(snapshot)
     ]
-    found += [problem_item(row) for row in intent.problems.all(snapshot)]
+    found += IntentTables.problems.rendered(intent.problems.all(snapshot))
     return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))

@@ -1,6 +1,15 @@
-"""The tables of the neutral intent, and the reconcile status of each of its objects."""
+"""The tables of the neutral intent, and the reconcile status of each of its objects.
+
+A kind of row is declared once, in `IntentTables`: what the compiler and the operator's part write, and
+what ``waggle render`` prints, follow from the declaration.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
+
+from msgspec.structs import replace
 
 from reconcilers.model import (
     AdvertiseLimit,
@@ -18,7 +27,11 @@ from reconcilers.model import (
     SessionAddress,
     UnsentRoutes,
 )
-from statedb import Database, Index, Key, Table
+from resources.row_updates import replace_all
+from statedb import Database, Index, Key, Snapshot, Table, WriteTxn
+
+T = TypeVar("T")
+Json = dict[str, Any]
 
 KEY = "key"
 BY_OBJECT = "object"
@@ -54,58 +67,222 @@ def _problem_key(row: Problem) -> Key:
     return (" ".join(object_id(ref) for ref in row.objects), row.field, row.message)
 
 
+def _route_key(row: Route) -> Key:
+    return (row.route_set, row.family, row.nlri)
+
+
+def _of_family(row: UnsentRoutes | LearnedLimit | AdvertiseLimit) -> Key:
+    return (row.instance, row.peer, row.family)
+
+
+def _condition_item(row: Condition) -> Json:
+    return {
+        "kind": row.object.kind,
+        "namespace": row.object.namespace or None,
+        "name": row.object.name,
+        "type": row.type,
+        "status": "True" if row.status else "False",
+        "reason": row.reason,
+        "message": row.message,
+    }
+
+
+def _annotations_item(row: ObjectAnnotations) -> Json:
+    return {
+        "kind": row.object.kind,
+        "namespace": row.object.namespace or None,
+        "name": row.object.name,
+        "set": dict(sorted(row.annotations.items())),
+    }
+
+
+def problem_item(row: Problem) -> Json:
+    """Return a problem of the intent as JSON."""
+    return {
+        "objects": [str(ref) for ref in row.objects],
+        "field": row.field,
+        "message": row.message,
+        "category": row.category,
+        "count": row.count,
+        "ofTenant": row.of_tenant,
+    }
+
+
+Writer: TypeAlias = Literal["compiler", "dialects", "agent"]
+"""The compiler, the compiler with the rows of each `NodeIntent`, or jobs beside it."""
+
+
+class RowKind(Generic[T]):
+    """A kind of intent row: everything that is declared of it; the name is that of the attribute."""
+
+    def __init__(
+        self,
+        row: type[T],
+        key: Callable[[T], Any],
+        *indexes: Index[T],
+        table: str = "",
+        writer: Writer,
+        of_cluster: bool = False,
+        cleared: bool = False,
+        item: Callable[[T], Json] | None = None,
+        order: Callable[[T], Any] = lambda row: row,
+    ) -> None:
+        """``table`` is the name of the table, where it is not that of the attribute.
+
+        ``of_cluster``: the operator's part has rows, too (`ClusterIntent`), and replaces these alone;
+        ``cleared``: a new compiler begins without rows; ``item`` is the form of ``waggle render``, in
+        the order of ``order``.
+        """
+        self.row = row
+        self.name = self._table = table
+        self._primary = Index(KEY, key)
+        self._indexes = indexes
+        self.writer = writer
+        self.of_cluster = of_cluster
+        self.cleared = cleared
+        self.item = item
+        self._order = order
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name of the attribute."""
+        self.name, self._table = name, self._table or name
+
+    @overload
+    def __get__(self, tables: None, owner: type) -> RowKind[T]: ...
+    @overload
+    def __get__(self, tables: IntentTables, owner: type) -> Table[T]: ...
+    def __get__(self, tables: IntentTables | None, owner: type) -> RowKind[T] | Table[T]:
+        """Return the kind; an instance has its tables as attributes of the same names."""
+        return self
+
+    def create(self, db: Database) -> Table[T]:
+        """Add the table to a database."""
+        return db.table(self._table, self._primary, self._indexes)
+
+    def marked(self, rows: Iterable[T], dialect: str, *, by_operator: bool = False) -> Iterator[T]:
+        """Yield rows of a dialect with its name."""
+        marks = {"by_operator": by_operator} if self.of_cluster else {}
+        for row in rows:
+            marked: T = replace(row, dialect=dialect, **marks)  # type: ignore[type-var]
+            yield marked
+
+    def rendered(self, rows: Iterable[T]) -> list[Json]:
+        """Return rows in the form of ``waggle render``."""
+        return (
+            [] if self.item is None else [self.item(row) for row in sorted(rows, key=self._order)]
+        )
+
+
 class IntentTables:
     """The tables of the neutral intent; the rows of all dialects share them."""
 
+    instances = RowKind(Instance, lambda row: row.name, writer="dialects")
+    peers = RowKind(
+        Peer,
+        lambda row: (row.instance, row.name),
+        Index(BY_ROUTE_SET, keys=_peer_route_sets),
+        Index(BY_PASSWORD, keys=_peer_passwords),
+        writer="dialects",
+    )
+    session_addresses = RowKind(
+        SessionAddress, lambda row: (row.instance, row.peer), writer="agent"
+    )
+    """Of the peers that are configured. Empty without a speaker."""
+    unsent_routes = RowKind(UnsentRoutes, _of_family, table="unsent-routes", writer="agent")
+    """Of sessions that are Established. Empty without a speaker."""
+    learned_limits = RowKind(LearnedLimit, _of_family, table="learned-limits", writer="agent")
+    """Of the peers that are configured. Empty without a speaker."""
+    advertise_limits = RowKind(
+        AdvertiseLimit, _of_family, table="advertise-limits", writer="compiler"
+    )
+    next_hops = RowKind(NextHops, lambda row: (row.instance, row.peer), writer="agent")
+    """Of the peers that are configured. Empty without a speaker."""
+    routes = RowKind(
+        Route, _route_key, Index(BY_OBJECT, keys=_route_objects), writer="compiler", cleared=True
+    )
+    conflicting_routes = RowKind(
+        Route,
+        _route_key,
+        Index(BY_OBJECT, keys=_route_objects),
+        table="conflicting-routes",
+        writer="compiler",
+        cleared=True,
+    )
+    """Prefixes whose contributions contradict each other: not advertised, each with a problem."""
+    conditions = RowKind(
+        Condition,
+        lambda row: (object_id(row.object), row.type),
+        writer="dialects",
+        of_cluster=True,
+        item=_condition_item,
+        order=lambda row: (row.object, row.type),
+    )
+    generated = RowKind(
+        Generated,
+        lambda row: (row.object.kind, row.object.namespace, row.object.name),
+        writer="dialects",
+        of_cluster=True,
+        item=lambda row: row.content,
+        order=lambda row: row.object,
+    )
+    annotations = RowKind(
+        ObjectAnnotations,
+        lambda row: (object_id(row.object), row.by_operator),
+        writer="dialects",
+        of_cluster=True,
+        item=_annotations_item,
+        order=lambda row: row.object,
+    )
+    """What dialects set on objects of other writers."""
+    problems = RowKind(Problem, _problem_key, writer="compiler", of_cluster=True, item=problem_item)
+    reconcile_statuses = RowKind(
+        ReconcileStatus, lambda row: (row.reconciler, row.object), writer="agent"
+    )
+
     def __init__(self, db: Database) -> None:
-        self.instances: Table[Instance] = db.table("instances", Index(KEY, lambda row: row.name))
-        self.peers: Table[Peer] = db.table(
-            "peers",
-            Index(KEY, lambda row: (row.instance, row.name)),
-            [Index(BY_ROUTE_SET, keys=_peer_route_sets), Index(BY_PASSWORD, keys=_peer_passwords)],
+        for kind in KINDS:
+            setattr(self, kind.name, kind.create(db))
+
+    def of(self, kind: RowKind[T]) -> Table[T]:
+        """Return the table of a kind."""
+        table: Table[T] = getattr(self, kind.name)
+        return table
+
+    @property
+    def compiled(self) -> tuple[Table[Any], ...]:
+        """The tables that the compiler writes."""
+        return tuple(self.of(kind) for kind in KINDS if kind.writer != "agent")
+
+    def replace(
+        self, txn: WriteTxn, kind: RowKind[T], rows: Iterable[T], *, by_operator: bool = False
+    ) -> None:
+        """Replace the rows of a node or of the operator's part; those of the other one are kept."""
+        table = self.of(kind)
+        kept: Iterable[Any] = table.all(txn) if kind.of_cluster else ()
+        replace_all(
+            txn, table, [*(row for row in kept if row.by_operator is not by_operator), *rows]
         )
-        self.session_addresses: Table[SessionAddress] = db.table(
-            "session_addresses", Index(KEY, lambda row: (row.instance, row.peer))
-        )
-        """Of the peers that are configured. Empty without a speaker."""
-        self.unsent_routes: Table[UnsentRoutes] = db.table(
-            "unsent-routes", Index(KEY, lambda row: (row.instance, row.peer, row.family))
-        )
-        """Of sessions that are Established. Empty without a speaker."""
-        self.learned_limits: Table[LearnedLimit] = db.table(
-            "learned-limits", Index(KEY, lambda row: (row.instance, row.peer, row.family))
-        )
-        """Of the peers that are configured. Empty without a speaker."""
-        self.advertise_limits: Table[AdvertiseLimit] = db.table(
-            "advertise-limits", Index(KEY, lambda row: (row.instance, row.peer, row.family))
-        )
-        self.next_hops: Table[NextHops] = db.table(
-            "next_hops", Index(KEY, lambda row: (row.instance, row.peer))
-        )
-        """Of the peers that are configured. Empty without a speaker."""
-        self.routes: Table[Route] = db.table(
-            "routes",
-            Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),
-            [Index(BY_OBJECT, keys=_route_objects)],
-        )
-        self.conflicting_routes: Table[Route] = db.table(
-            "conflicting-routes",
-            Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),
-            [Index(BY_OBJECT, keys=_route_objects)],
-        )
-        """Prefixes whose contributions contradict each other: not advertised, each with a problem."""
-        self.conditions: Table[Condition] = db.table(
-            "conditions", Index(KEY, lambda row: (object_id(row.object), row.type))
-        )
-        self.problems: Table[Problem] = db.table("problems", Index(KEY, _problem_key))
-        self.generated: Table[Generated] = db.table(
-            "generated",
-            Index(KEY, lambda row: (row.object.kind, row.object.namespace, row.object.name)),
-        )
-        self.annotations: Table[ObjectAnnotations] = db.table(
-            "annotations", Index(KEY, lambda row: (object_id(row.object), row.by_operator))
-        )
-        """What dialects set on objects of other writers."""
-        self.reconcile_statuses: Table[ReconcileStatus] = db.table(
-            "reconcile_statuses", Index(KEY, lambda row: (row.reconciler, row.object))
-        )
+
+    def clear(self, db: Database) -> None:
+        """Delete the rows that a compiler compares with what it remembers: another one begins."""
+        tables = [self.of(kind) for kind in KINDS if kind.cleared]
+        with db.write(*tables) as txn:
+            for table in tables:
+                table.delete_all(txn)
+
+    def rendered(self, snapshot: Snapshot) -> dict[str, list[Json]]:
+        """Return the rows of all kinds with a form in ``waggle render``, by the name of the kind."""
+        return {
+            kind.name: kind.rendered(self.of(kind).all(snapshot))
+            for kind in KINDS
+            if kind.item is not None
+        }
+
+
+KINDS: Final[tuple[RowKind[Any], ...]] = tuple(
+    one for one in vars(IntentTables).values() if isinstance(one, RowKind)
+)
+OF_DIALECTS: Final = tuple(kind for kind in KINDS if kind.writer == "dialects")
+"""The kinds of which a dialect's `NodeIntent` has the rows, as they are."""
+OF_CLUSTER: Final = tuple(kind for kind in KINDS if kind.of_cluster)
+"""The kinds of which the operator's part has rows, too."""

@@ -33,13 +33,12 @@ from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
-from reconcilers.model import Generated, Peer, Problem
+from reconcilers.model import Peer, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.slices import Pieces, Slices, finish
-from reconcilers.tables import IntentTables
+from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind
 from resources.core import Node
 from resources.host.network import Host
-from resources.row_updates import replace_all
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table, WriteTxn
@@ -234,17 +233,7 @@ class IntentCompiler:
         if not problems and not any(sets.pending for sets in self._route_sets.values()):
             return Summary(ready=True)
         objects = written = 0
-        with self._db.write(
-            intent.instances,
-            intent.peers,
-            intent.routes,
-            intent.conflicting_routes,
-            intent.conditions,
-            intent.problems,
-            intent.generated,
-            intent.annotations,
-            intent.advertise_limits,
-        ) as txn:
+        with self._db.write(*intent.compiled) as txn:
             if configuration:
                 self._write_configuration(txn, snapshot)
                 yield from self._peer_limits.replace_sets(txn)
@@ -272,24 +261,17 @@ class IntentCompiler:
     def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
         intent = self._intent
-        compiled = list(self._intents.compiled.items())
-        problems = [p for name, node_intent in compiled for p in node_intent.problems_of(name)]
+        compiled = self._intents.compiled.items()
+        problems = [problem for name, one in compiled for problem in one.problems_of(name)]
         problems += self._intents.failures.values()
-        instances = [
-            replace(row, dialect=name)
-            for name, node_intent in compiled
-            for row in node_intent.instances
-        ]
-        of_dialects = len(problems)
+        rows = {kind.name: self._rows_of(kind) for kind in OF_DIALECTS}
+        instances, of_dialects = rows["instances"], len(problems)
         peers = supported(
             (
-                replace(
-                    peer,
-                    dialect=name,
-                    route_set=None if peer.route_set is None else f"{name}-{peer.route_set}",
-                )
-                for name, node_intent in compiled
-                for peer in node_intent.peers
+                peer
+                if peer.route_set is None
+                else replace(peer, route_set=f"{peer.dialect}-{peer.route_set}")
+                for peer in rows["peers"]
             ),
             problems,
         )
@@ -307,48 +289,20 @@ class IntentCompiler:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
         sessions = self._peer_limits.apply(sessions, intent.learned_limits.all(snapshot))
         self._set_address_rules(snapshot, arbitrated.peers)
-        replace_all(txn, intent.instances, arbitrated.instances)
-        replace_all(txn, intent.peers, sessions)
-        replace_all(
-            txn,
-            intent.conditions,
-            [
-                *(row for row in intent.conditions.all(snapshot) if row.by_operator),
-                *with_unconfigured(
-                    (
-                        replace(c, dialect=name)
-                        for name, node_intent in compiled
-                        for c in node_intent.conditions
-                    ),
-                    (*problems[of_dialects:], *arbitrated.problems),
-                ),
-            ],
-        )
-        replace_all(
-            txn,
-            intent.generated,
-            [
-                *(row for row in intent.generated.all(snapshot) if row.by_operator),
-                *(
-                    _of_node(row, name)
-                    for name, node_intent in compiled
-                    for row in node_intent.generated
-                ),
-            ],
-        )
-        replace_all(
-            txn,
-            intent.annotations,
-            [
-                *(row for row in intent.annotations.all(snapshot) if row.by_operator),
-                *(
-                    replace(row, dialect=name, by_operator=False)
-                    for name, node_intent in compiled
-                    for row in node_intent.annotations
-                ),
-            ],
-        )
+        rows["instances"], rows["peers"] = arbitrated.instances, sessions
+        about_peers = (*problems[of_dialects:], *arbitrated.problems)
+        rows["conditions"] = with_unconfigured(rows["conditions"], about_peers)
+        for kind in OF_DIALECTS:
+            intent.replace(txn, kind, rows[kind.name])
         self._problems = [*problems, *arbitrated.problems]
+
+    def _rows_of(self, kind: RowKind[Any]) -> Iterable[Any]:
+        """Return the rows of a kind of all dialects."""
+        return [
+            row
+            for name, compiled in self._intents.compiled.items()
+            for row in kind.marked(getattr(compiled, kind.name), name)
+        ]
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [text for one in self._intents.compiled.values() for text in one.addresses]
@@ -358,10 +312,8 @@ class IntentCompiler:
 
     def _write_problems(self, txn: WriteTxn) -> None:
         intent = self._intent
-        kept = [row for row in intent.problems.all(txn) if row.by_operator]
         of_sets = [p for sets in self._route_sets.values() for p in sets.problems]
         rows = [
-            *kept,
             *self._problems,
             *self._addresses.problems,
             *self._peer_limits.problems,
@@ -369,7 +321,7 @@ class IntentCompiler:
             *self._object_problems.rows(),
             *unsent_problems(intent, txn),
         ]
-        replace_all(txn, intent.problems, rows)
+        intent.replace(txn, IntentTables.problems, rows)
 
     # Reads
 
@@ -405,7 +357,3 @@ class IntentCompiler:
             self._limits,
             self.states,
         )
-
-
-def _of_node(row: Generated, dialect: str) -> Generated:
-    return replace(row, dialect=dialect, by_operator=False)

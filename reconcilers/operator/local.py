@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from reconcilers.operator.planner import Planner
 from reconcilers.slices import Slices, finish
-from reconcilers.tables import IntentTables
-from resources.row_updates import replace_all
-from statedb import Database, Table, WriteTxn
-
-
-class _Row(Protocol):
-    @property
-    def by_operator(self) -> bool: ...
-
-
-T = TypeVar("T", bound=_Row)
+from reconcilers.tables import OF_CLUSTER, IntentTables
+from statedb import Database, Table
 
 
 class LocalOperator:
@@ -49,20 +39,8 @@ class LocalOperator:
             yield
         intents = tuple(self._planner.operate(snapshot).values())
         tables = self._intent
-        written = (tables.generated, tables.conditions, tables.problems, tables.annotations)
-        with self._db.write(*written) as txn:
-            generated = (row for intent in intents for row in intent.generated)
-            _replace_operator_rows(txn, tables.generated, generated)
-            conditions = (row for intent in intents for row in intent.conditions)
-            _replace_operator_rows(txn, tables.conditions, conditions)
-            problems = (row for intent in intents for row in intent.problems)
-            _replace_operator_rows(txn, tables.problems, problems)
-            annotations = (row for intent in intents for row in intent.annotations)
-            _replace_operator_rows(txn, tables.annotations, annotations)
+        with self._db.write(*map(tables.of, OF_CLUSTER)) as txn:
+            for kind in OF_CLUSTER:
+                rows = (row for intent in intents for row in getattr(intent, kind.name))
+                tables.replace(txn, kind, rows, by_operator=True)
         self._revisions = revisions
-
-
-def _replace_operator_rows(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> None:
-    """Replace the operator's rows of a table; those of the node's part are kept."""
-    of_node = [row for row in table.all(txn) if not row.by_operator]
-    replace_all(txn, table, [*of_node, *rows])

@@ -20,6 +20,7 @@ from reconcilers.dialect import (
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from reconcilers.slices import Slices
+from reconcilers.tables import OF_CLUSTER
 from statedb import Database, Snapshot, Table
 
 
@@ -164,17 +165,13 @@ class Planner:
                 intent = ClusterIntent(problems=before.problems)
             else:
                 intent = self._operate_one(dialect, snapshot, context, intents)
-            marks = {"dialect": dialect.name, "by_operator": True}
-            intents[dialect.name] = ClusterIntent(
-                generated=tuple(replace(row, **marks) for row in intent.generated),
-                outdated=intent.outdated,
-                deletions=intent.deletions,
-                annotations=tuple(replace(row, **marks) for row in intent.annotations),
-                conditions=tuple(replace(row, **marks) for row in intent.conditions),
-                reported=intent.reported,
-                problems=tuple(replace(row, **marks) for row in intent.problems),
-                outcome=intent.outcome,
-            )
+            rows: dict[str, Any] = {
+                kind.name: tuple(
+                    kind.marked(getattr(intent, kind.name), dialect.name, by_operator=True)
+                )
+                for kind in OF_CLUSTER
+            }
+            intents[dialect.name] = replace(intent, **rows)
         return {dialect.name: intents[dialect.name] for dialect in self._dialects}
 
     def _operate_one(
