@@ -1,11 +1,12 @@
 """The prefixes that the Services of a namespace may use: an annotation of the Namespace. Pure.
 
-The annotation narrows what is advertised, and never permits what another rule rejects.
+The annotation narrows what is advertised, and never permits what another rule rejects. The prefixes of
+a namespace are closed to namespaces without the annotation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -32,6 +33,8 @@ class Grant(msgspec.Struct, frozen=True):
     """The value of the annotation."""
     prefixes: tuple[str, ...] = ()
     covered: AddressSet = AddressSet()
+    exclusive: AddressSet = AddressSet()
+    """Closed to other namespaces: all prefixes but 0.0.0.0/0 and ::/0."""
     error: str = ""
     """Why the value is no list of prefixes; the prefixes are then those of its last valid value."""
     valid_before: bool = True
@@ -39,18 +42,28 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Grants(msgspec.Struct, frozen=True):
-    """What all Namespaces grant, by their names; others grant everything, or nothing."""
+    """What all Namespaces grant, by their names.
+
+    Those without the annotation grant what no other one does, or nothing.
+    """
 
     annotated_only: bool = False
     """True if a Namespace without the annotation grants nothing."""
     by_namespace: Mapping[str, Grant] = {}
+    granted: AddressSet = AddressSet()
+    """By any Namespace, without grants of everything (0.0.0.0/0, ::/0)."""
 
-    def rejection(self, namespace: str, family: Family, nlri: bytes) -> str | None:
-        """Return why a Service of a namespace may not use an address, or None."""
+    def rejection(
+        self, namespace: str, family: Family, nlri: bytes, *, in_pool: bool = False
+    ) -> str | None:
+        """Return why a Service of a namespace may not use an address, or None.
+
+        ``in_pool``: the administrator decides elsewhere which namespaces share the address.
+        """
         grant = self.by_namespace.get(namespace)
         if grant is None:
             if not self.annotated_only:
-                return None
+                return None if in_pool else self._rejection_of_granted(family, nlri)
             required = f"--advertise-namespaces=annotated requires {ANNOTATION}"
             return f"namespace {namespace} has no annotation with prefixes ({required})"
         if grant.covered.covers(family, nlri):
@@ -60,8 +73,23 @@ class Grants(msgspec.Struct, frozen=True):
         shown = enumerate_some(grant.prefixes, SHOWN_PREFIXES) if grant.prefixes else "no address"
         return f"namespace {namespace} may use {shown} (annotation {ANNOTATION})"
 
+    def _rejection_of_granted(self, family: Family, nlri: bytes) -> str | None:
+        """Return the namespace that is granted an address, as a sentence; None without any."""
+        if not self.granted.covers(family, nlri):
+            return None
+        owners = sorted(
+            name
+            for name, grant in self.by_namespace.items()
+            if grant.exclusive.covers(family, nlri)
+        )
+        shown = enumerate_some(owners, SHOWN_PREFIXES)
+        return f"it is granted to namespace {shown} (annotation {ANNOTATION})"
+
     def changes_since(self, former: Grants) -> frozenset[str] | None:
-        """Return the namespaces that grant something else; None where it may be any."""
+        """Return the namespaces that grant something else; None where it may be any.
+
+        What is `granted` may differ as well.
+        """
         if self.annotated_only != former.annotated_only:
             return None
         mine, theirs = self.by_namespace, former.by_namespace
@@ -71,14 +99,18 @@ class Grants(msgspec.Struct, frozen=True):
             name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)
         )
 
-    def with_namespace(self, name: str, row: Namespace | None) -> Grants:
-        """Return the grants after a change of one Namespace; None: it is gone."""
+    def with_changes(self, changes: Iterable[tuple[str, Namespace | None]]) -> Grants:
+        """Return the grants after changes of Namespaces, by their names; None: it is gone."""
         grants = dict(self.by_namespace)
-        former = grants.pop(name, None)
-        text = None if row is None else row.metadata.annotations.get(ANNOTATION)
-        if text is not None:
-            grants[name] = parse_grant(text, former)
-        return self if grants == self.by_namespace else replace(self, by_namespace=grants)
+        for name, row in changes:
+            former = grants.pop(name, None)
+            text = None if row is None else row.metadata.annotations.get(ANNOTATION)
+            if text is not None:
+                grants[name] = parse_grant(text, former)
+        if grants == self.by_namespace:
+            return self
+        granted = AddressSet().union(*(grant.exclusive for grant in grants.values()))
+        return replace(self, by_namespace=grants, granted=granted)
 
     def problems(self) -> list[Problem]:
         """Return a problem for each Namespace whose annotation is no list of prefixes."""
@@ -110,4 +142,5 @@ def parse_grant(text: str, former: Grant | None = None) -> Grant:
                 return Grant(text, error=f"{wrong}; {effect}", valid_before=False)
             effect = "its last valid value stays in effect"
             return replace(former, text=text, error=f"{wrong}; {effect}")
-    return Grant(text, tuple(prefixes), AddressSet.of(prefixes))
+    own = [prefix for prefix in prefixes if not prefix.endswith("/0")]
+    return Grant(text, tuple(prefixes), AddressSet.of(prefixes), AddressSet.of(own))

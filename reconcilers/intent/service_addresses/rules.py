@@ -90,7 +90,7 @@ class AddressRules(msgspec.Struct, frozen=True):
             return Rejection("Denied", "--advertise-deny has a prefix that it is in")
         if self.allow is not None and not self.allow.covers(family, nlri):
             return Rejection("NotAllowed", "no prefix of --advertise-allow has it")
-        text = self.grants.rejection(service.namespace, family, nlri)
+        text = self.grants.rejection(service.namespace, family, nlri, in_pool=address.in_pool)
         if text is not None:
             objects = (ObjectRef("Namespace", "", service.namespace),)
             return Rejection("NotInNamespace", text, objects=objects)
@@ -156,6 +156,7 @@ class AddressRules(msgspec.Struct, frozen=True):
         namespaces = self.grants.changes_since(before.grants)
         if namespaces is None:
             return AddressChanges(EVERY_ADDRESS)
+        parts.append(self.grants.granted.difference(before.grants.granted))
         return AddressChanges(AddressSet().union(*parts), namespaces)
 
 

@@ -147,9 +147,10 @@ class AddressRulesTracker:
 
     def _read_grants(self, snapshot: Snapshot) -> bool:
         before = self._grants
-        for change in self._namespaces.next(snapshot):
-            row = None if change.deleted else change.row
-            self._grants = self._grants.with_namespace(change.row.metadata.name, row)
+        self._grants = self._grants.with_changes(
+            (change.row.metadata.name, None if change.deleted else change.row)
+            for change in self._namespaces.next(snapshot)
+        )
         if self._grants is before:
             return False
         problems = self._grants.problems()

@@ -40,6 +40,51 @@ def test_other_namespaces_use_any_address_by_default() -> None:
     assert found.prefixes() == ["203.0.113.9/32", "203.0.113.10/32"]
 
 
+def test_a_prefix_that_one_namespace_is_granted_is_closed_to_those_without_the_annotation() -> None:
+    found = cluster()
+    namespace(found, "bank", "198.51.100.0/26")
+    namespace(found, "shop")
+    service(found, "198.51.100.9", "198.51.100.70")
+    service(found, "198.51.100.9", name="stranger", namespace="unknown")
+    service(found, "198.51.100.9", name="owner", namespace="bank")
+    found.run()
+    assert found.prefixes() == ["198.51.100.9/32", "198.51.100.70/32"]
+    assert reason(found, "198.51.100.9", "stranger") == "NotInNamespace"
+    assert reason(found, "198.51.100.9") == "NotInNamespace"
+    assert messages(found)[0] == (
+        "Service/shop/web, Namespace/shop: spec.externalIPs: 198.51.100.9 is not advertised: "
+        "it is granted to namespace bank (annotation waggle.dev/service-addresses)"
+    )
+    # Another namespace may be granted it, too.
+    namespace(found, "shop", "198.51.100.8/29,198.51.100.70/32")
+    found.run()
+    (instance,) = found.render()["instances"]
+    route, _ = instance["peers"][0]["advertise"]
+    assert [origin["namespace"] for origin in route["origins"]] == ["bank", "shop"]
+
+
+def test_a_grant_and_its_end_concern_the_services_with_its_addresses() -> None:
+    found = cluster()
+    namespace(found, "bank")
+    for number in range(20):
+        service(found, f"198.51.100.{number}", name=f"s{number}", namespace="shop")
+    found.run()
+    namespace(found, "bank", "198.51.100.0/30")
+    assert found.run().objects == 4
+    assert len(found.prefixes()) == 16
+    found.delete(kinds.NAMESPACE, "bank")
+    assert found.run().objects == 4
+    assert len(found.prefixes()) == 20
+
+
+def test_a_grant_of_all_addresses_closes_none() -> None:
+    found = cluster()
+    namespace(found, "platform", "0.0.0.0/0,::/0")
+    service(found, "203.0.113.9", "2001:db8::9")
+    found.run()
+    assert found.prefixes() == ["203.0.113.9/32", "2001:db8::9/128"]
+
+
 def test_an_empty_annotation_grants_nothing() -> None:
     found = cluster()
     namespace(found, "shop", "")
@@ -105,7 +150,7 @@ def test_a_changed_annotation_is_in_effect_at_once_for_its_namespace_alone() -> 
     namespace(found, "n7", "203.0.113.0/24")
     assert found.run().objects == 1
     assert len(found.prefixes()) == 19
-    namespace(found, "n7")
+    namespace(found, "n7", "198.51.100.0/25")
     assert found.run().objects == 1
     assert len(found.prefixes()) == 20
 

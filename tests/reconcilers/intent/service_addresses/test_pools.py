@@ -49,13 +49,23 @@ def test_the_addresses_of_this_node_are_not_advertised_as_before() -> None:
     assert found.routes() == {PEER: []}
 
 
-def test_an_annotation_narrows_what_pools_permit() -> None:
-    found = metallb("198.18.30.2")
-    annotations = {"waggle.dev/service-addresses": "198.18.31.0/24"}
-    row = NAMESPACE.decode({"metadata": {"name": "shop", "annotations": annotations}})
+def grant(found: MetalLBNode, namespace: str, prefixes: str) -> None:
+    annotations = {"waggle.dev/service-addresses": prefixes}
+    row = NAMESPACE.decode({"metadata": {"name": namespace, "annotations": annotations}})
     with found.db.write(found.tables.namespaces) as txn:
         found.tables.namespaces.upsert(txn, row)
     found.compiler.run()
+
+
+def test_what_another_namespace_is_granted_leaves_a_shared_pool_shared() -> None:
+    found = metallb("198.18.30.2")
+    grant(found, "bank", "198.18.30.0/24")
+    assert found.routes() == {PEER: ["198.18.30.2/32"]}
+
+
+def test_an_annotation_narrows_what_pools_permit() -> None:
+    found = metallb("198.18.30.2")
+    grant(found, "shop", "198.18.31.0/24")
     assert found.routes() == {PEER: []}
     target = Target("198.18.30.2", prefix=prefix_to_wire("198.18.30.2/32"))
     parts = found.compiler.explainer().explain(target)
