@@ -35,7 +35,7 @@ OPERATOR_ALWAYS = {
         ({"enable_cell": ["frrk8s"]}, {"frrk8s"}),
         ({"enable_cell": ["metallb"]}, {"metallb", "frrk8s"}),
     ],
-    ids=str,
+    ids=lambda value: " ".join(sorted(value)),
 )
 def test_what_switches_on_a_cell_of_the_agent(flags: dict[str, Any], cells: set[str]) -> None:
     enabled = load(CELLS, flags=flags).enabled
@@ -53,7 +53,7 @@ def test_what_switches_on_a_cell_of_the_agent(flags: dict[str, Any], cells: set[
         ({"enable_cell": ["frrk8s"]}, {"frrk8s"}),
         ({"enable_cell": ["metallb"]}, {"metallb", "frrk8s"}),
     ],
-    ids=str,
+    ids=lambda value: " ".join(sorted(value)),
 )
 def test_what_switches_on_a_cell_of_the_operator(flags: dict[str, Any], cells: set[str]) -> None:
     enabled = load(OPERATOR_CELLS, flags=flags).enabled

@@ -232,6 +232,8 @@ def _pytest(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+    if process.returncode not in (0, 1, 2):
+        raise RuntimeError(f"{' '.join(command)}: status {process.returncode}\n{written[-4000:]}")
     failed = [line for line in written.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return process.returncode, failed
 
