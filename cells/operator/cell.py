@@ -195,6 +195,7 @@ class Operator:
                 [objects, conditions],
                 random.SystemRandom(),
                 report=lambda outcome: self._report_write(outcome, objects),
+                name="operator",
             )
             # An error of a kind is a state of its feed, and changes no table.
             signal = Signal(*runner.wakes(), self._kubernetes.source.statuses)

@@ -122,7 +122,14 @@ class Report:
                 enabled=self._options.status,
                 now=asyncio.get_running_loop().time,
             )
-            runner = Runner(self._database, None, [statuses], self._rng, report=self._report_status)
+            runner = Runner(
+                self._database,
+                None,
+                [statuses],
+                self._rng,
+                report=self._report_status,
+                name="report",
+            )
 
             def report() -> None:
                 (state,) = runner.reports()

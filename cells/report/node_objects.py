@@ -123,7 +123,9 @@ class NodeObjectReport:
             for key, row in self._rows.present.items():
                 self._objects[key.kind].give(key.labels, row)
             objects = list(self._objects.values())
-            runner = Runner(self._database, None, objects, self._rng, report=self._report)
+            runner = Runner(
+                self._database, None, objects, self._rng, report=self._report, name="report"
+            )
 
             def report() -> None:
                 for state in runner.reports():

@@ -210,8 +210,13 @@ class Queue:
         self._settle(key, written=written)
         self.forget(key)
 
+    def wait(self, key: ObjectKey) -> None:
+        """Note that an object waits for another one: every round may reconcile it."""
+        self._due.pop(key, None)
+
     def forget(self, key: ObjectKey) -> None:
         """Drop the status of an object that is no longer followed."""
+        self.wait(key)
         self.failing.pop(key, None)
         self._compared.pop(key, None)
         if self.statuses.pop(key, None) is not None:
@@ -230,6 +235,8 @@ class Queue:
                 return
             if error.outdated:
                 self._listing_due = min(self._listing_due, now + self._pace.first_retry)
+        if self._pace.interval:
+            self._attempted[key] = now
         status = self._failure(key, error, self.statuses.get(key), now)
         self._due[key] = status.retry_at or now
         self.failing[key] = status

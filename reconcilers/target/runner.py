@@ -91,9 +91,15 @@ class _Work:
     """The objects of one reconciler that a round has to reconcile."""
 
     def __init__(
-        self, queue: Queue, snapshot: Snapshot, keys: list[ObjectKey], now: Callable[[], float]
+        self,
+        queue: Queue,
+        snapshot: Snapshot,
+        keys: list[ObjectKey],
+        now: Callable[[], float],
+        span: str,
     ) -> None:
         self.queue = queue
+        self._span = span
         self.wanted: list[ObjectKey] = []
         self.unwanted: list[ObjectKey] = []
         self.seconds = 0.0
@@ -106,7 +112,7 @@ class _Work:
     def measured(self) -> Iterator[None]:
         """Measure a step, in a span of its own."""
         began = time.perf_counter()
-        with _tracer.start_as_current_span(f"apply.{self.queue.name}"):
+        with _tracer.start_as_current_span(self._span):
             yield
         self.seconds += time.perf_counter() - began
 
@@ -122,8 +128,13 @@ class Runner:
         rng: random.Random | None = None,
         wall_clock: Callable[[], float] = time.time,
         report: Callable[[Outcome], None] = lambda _: None,
+        name: str = "apply",
     ) -> None:
-        """``statuses`` is None where no other part reads them; ``report`` receives outcomes."""
+        """``statuses`` is None where no other part reads them; ``report`` receives outcomes.
+
+        ``name`` is the first part of the names of spans.
+        """
+        self._name = name
         rng = rng or random.Random()  # noqa: S311  jitter, no secret
         self._db = db
         self._table = statuses
@@ -175,7 +186,7 @@ class Runner:
         began = now()
         due = [(queue, queue.due(began)) for queue in self._ready_queues()]
         if any(keys for _, keys in due):
-            with _span("apply.round", parent):
+            with _span(f"{self._name}.round", parent):
                 changed |= yield from self._reconcile(snapshot, due, now, long=long)
         for queue in self.queues:
             if queue.unproven:
@@ -241,7 +252,11 @@ class Runner:
         *,
         long: bool,
     ) -> Slices[bool]:
-        work = [_Work(queue, snapshot, keys, now) for queue, keys in due if keys]
+        work = [
+            _Work(queue, snapshot, keys, now, f"{self._name}.{queue.name}")
+            for queue, keys in due
+            if keys
+        ]
         for one in reversed(work):
             if one.unwanted:
                 with one.measured():
@@ -314,6 +329,7 @@ class Runner:
             possible = _check(queue, key, now, reconciler.possible)
             if not possible:
                 if possible is not None:
+                    queue.wait(key)
                     waiting.append(key)
                 continue
             parts = queue.owed[key]

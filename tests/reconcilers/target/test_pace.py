@@ -44,6 +44,7 @@ class Remote(SingleValue):
         self.calls: list[tuple[float, str]] = []
         """Times and names of the writes; the listing is ``*``."""
         self.seconds_of_answer = 0.0
+        self.has_parent = True
         self._changed: list[str] = []
 
     def want(self, **entries: str) -> None:
@@ -76,6 +77,10 @@ class Remote(SingleValue):
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
         del snapshot
         return key[0] in self.desired_entries
+
+    def possible(self, key: ObjectKey) -> bool:
+        del key
+        return self.has_parent
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> str:
         del snapshot
@@ -254,6 +259,40 @@ def test_a_change_of_an_object_that_failed_waits_for_the_pause_where_the_pace_sa
             await job.until(second + 1.0)
         await job.until(12.5)
         assert len(target.times("a")) in (writes - 1, writes)
+
+    run(scenario)
+
+
+def test_changes_of_an_object_that_fails_have_the_interval_of_writes() -> None:
+    async def scenario() -> None:
+        target = Remote(Pace(interval=2.0, first_retry=60.0))
+        target.fails["a"] = ReconcileError("rejected")
+        job = Job(target)
+        for tick in range(100):
+            target.want(a=str(tick))
+            await job.until((tick + 1) / 10)
+        times = target.times("a")
+        assert all(after - before >= 2.0 for before, after in pairwise(times))
+        assert len(times) == 5
+
+    run(scenario)
+
+
+def test_an_object_that_failed_and_now_waits_for_another_one_makes_no_rounds() -> None:
+    async def scenario() -> None:
+        target = Remote()
+        target.fails["a"] = ReconcileError("rejected")
+        target.want(a="1")
+        job = Job(target)
+        failed = await job.round()
+        assert failed.retry_at is not None
+        target.has_parent = False
+        await asyncio.sleep(failed.retry_at)
+        assert (await job.round()).retry_at is None
+        target.has_parent = True
+        target.fails.clear()
+        await job.round()
+        assert target.entries == {"a": "1"}
 
     run(scenario)
 
