@@ -242,16 +242,13 @@ class IntentTables:
     def __init__(self, db: Database) -> None:
         for kind in KINDS:
             setattr(self, kind.name, kind.create(db))
+        self.compiled = tuple(self.of(kind) for kind in KINDS if kind.writer != "agent")
+        """The tables that the compiler writes."""
 
     def of(self, kind: RowKind[T]) -> Table[T]:
         """Return the table of a kind."""
         table: Table[T] = getattr(self, kind.name)
         return table
-
-    @property
-    def compiled(self) -> tuple[Table[Any], ...]:
-        """The tables that the compiler writes."""
-        return tuple(self.of(kind) for kind in KINDS if kind.writer != "agent")
 
     def replace(
         self, txn: WriteTxn, kind: RowKind[T], rows: Iterable[T], *, by_operator: bool = False

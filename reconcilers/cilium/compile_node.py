@@ -1,12 +1,13 @@
 """Compiles Cilium's configuration objects, v1 and v2, for one node: everything but the routes.
 
-A change compiles the whole configuration. State of earlier compilations is the ownership of nodes
-only, so that the present owner keeps a node.
+A change compiles the whole configuration. The ownership of nodes alone goes from one compilation to the
+next, so that the present owner keeps a node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reconcilers.cilium import instances as v2
@@ -35,12 +36,22 @@ from resources.tables import Tables
 from statedb import Snapshot
 
 
-class _Result(NamedTuple):
+class Owners(NamedTuple):
+    """The object that owns each node, by the node's name."""
+
+    cluster_configs: Mapping[str, str] = {}
+    policies: Mapping[str, str] = {}
+    """CiliumBGPPeeringPolicies."""
+
+
+@dataclass
+class _Result:
     """The conditions, problems and generated objects, filled while they are compiled."""
 
-    conditions: list[Condition]
-    problems: list[Problem]
-    generated: list[Generated]
+    owners: Owners
+    conditions: list[Condition] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    generated: list[Generated] = field(default_factory=list)
 
 
 class NodeConfiguration:
@@ -49,15 +60,11 @@ class NodeConfiguration:
     def __init__(self, tables: Tables, options: CiliumOptions) -> None:
         self._tables = tables
         self._options = options
-        self._owners: dict[str, str] = {}
-        """The ClusterConfig of each node."""
-        self._policy_owners: dict[str, str] = {}
-        """The CiliumBGPPeeringPolicy of each node."""
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's configuration."""
         tables, name = self._tables, context.node
-        result = _Result([], [], [])
+        result = _Result(context.state or Owners())
         secrets = {
             secret.metadata.name: secret
             for secret in tables.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
@@ -109,6 +116,7 @@ class NodeConfiguration:
             conditions=tuple(result.conditions),
             problems=(*result.problems, *compiled.problems),
             generated=tuple(result.generated),
+            state=result.owners,
         )
 
     def _translated(
@@ -151,9 +159,9 @@ class NodeConfiguration:
             objects.overrides,
             objects.peer_configs,
             objects.node_configs,
-            self._owners,
+            result.owners.cluster_configs,
         )
-        self._owners = configs.owners
+        result.owners = result.owners._replace(cluster_configs=configs.owners)
         result.generated.extend(node_configs.generated(configs))
         result.problems.extend(configs.problems)
         return stored if stored is not None else configs.node_configs.get(context.node)
@@ -169,10 +177,10 @@ class NodeConfiguration:
         selected = selection.select(
             policies.values(),
             nodes.values(),
-            self._policy_owners,
+            result.owners.policies,
             first_wins=self._options.peering_policies == "first",
         )
-        self._policy_owners = selected.owners
+        result.owners = result.owners._replace(policies=selected.owners)
         if not context.operator_in_process:
             result.conditions.extend(
                 condition

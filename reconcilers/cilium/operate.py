@@ -8,9 +8,11 @@ garbage-collected by the API server; one without our owner reference is left unc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reconcilers.cilium import node_configs, router_ids
+from reconcilers.cilium.compile_node import Owners
 from reconcilers.cilium.node_facts import known_nodes
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
@@ -32,14 +34,23 @@ from resources.tables import Tables
 from statedb import Snapshot
 
 
-class _Result(NamedTuple):
+class State(NamedTuple):
+    """What goes from one plan to the next."""
+
+    owners: Owners = Owners()
+    router_ids: Mapping[router_ids.Holder, str] = {}
+
+
+@dataclass
+class _Result:
     """A cluster's intent, filled while it is compiled."""
 
-    generated: list[Generated]
-    outdated: set[ObjectRef]
-    deletions: list[Delete]
-    conditions: list[Condition]
-    problems: list[Problem]
+    state: State
+    generated: list[Generated] = field(default_factory=list)
+    outdated: set[ObjectRef] = field(default_factory=set)
+    deletions: list[Delete] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
 class ClusterConfiguration:
@@ -49,11 +60,6 @@ class ClusterConfiguration:
         self._tables = tables
         self._options = options
         self._pool = options.router_id_pool
-        self._owners: dict[str, str] = {}
-        """The ClusterConfig of each node."""
-        self._policy_owners: dict[str, str] = {}
-        """The CiliumBGPPeeringPolicy of each node."""
-        self._router_ids: dict[router_ids.Holder, str] = {}
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Compute generated objects, conditions and problems of the whole cluster."""
@@ -61,7 +67,7 @@ class ClusterConfiguration:
         nodes = known_nodes(tables, snapshot)
         stored = objects_of(tables, snapshot)
         policies = {row.metadata.name: row for row in tables.of(PEERING_POLICY).all(snapshot)}
-        result = _Result([], set(), [], [], [])
+        result = _Result(context.state or State())
         objects = stored
         if self._options.translates:
             pools = tuple(tables.of(LOAD_BALANCER_IP_POOL).all(snapshot))
@@ -71,7 +77,8 @@ class ClusterConfiguration:
             self._select_policies(policies, nodes, result)
         configs = self._node_configs(objects, nodes, result)
         if not context.stored:
-            self._owners = configs.owners
+            owners = result.state.owners._replace(cluster_configs=configs.owners)
+            result.state = result.state._replace(owners=owners)
         secrets = self._secrets(snapshot, context)
         unread = {ref.name for ref in context.unread if ref.kind == SECRET.name}
         result.conditions.extend(
@@ -87,6 +94,7 @@ class ClusterConfiguration:
             conditions=tuple(result.conditions),
             reported=tuple(dict.fromkeys(condition.object for condition in result.conditions)),
             problems=tuple(result.problems),
+            state=result.state,
         )
 
     def _select_policies(
@@ -99,10 +107,11 @@ class ClusterConfiguration:
         selected = selection.select(
             policies.values(),
             nodes.values(),
-            self._policy_owners,
+            result.state.owners.policies,
             first_wins=getattr(self._options, "peering_policies", "") == "first",
         )
-        self._policy_owners = selected.owners
+        owners = result.state.owners._replace(policies=selected.owners)
+        result.state = result.state._replace(owners=owners)
         result.conditions.extend(selected.conditions)
         result.problems.extend(selected.problems)
 
@@ -116,15 +125,15 @@ class ClusterConfiguration:
             objects.overrides,
             objects.peer_configs,
             objects.node_configs,
-            self._owners,
+            result.state.owners.cluster_configs,
         )
         if self._pool is not None:
             # Stored NodeConfigs have the router IDs of earlier processes.
             allocated = router_ids.allocate(
-                configs.node_configs, objects.node_configs, self._router_ids, self._pool
+                configs.node_configs, objects.node_configs, result.state.router_ids, self._pool
             )
             configs = configs._replace(node_configs=allocated.node_configs)
-            self._router_ids = allocated.held
+            result.state = result.state._replace(router_ids=allocated.held)
             result.problems.extend(allocated.problems)
         result.problems.extend(configs.problems)
         result.conditions.extend(configs.conditions)

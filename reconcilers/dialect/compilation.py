@@ -132,6 +132,8 @@ class ClusterContext(msgspec.Struct, frozen=True):
     (`ClusterIntent.outcome`); None where it failed."""
     feeding_group: Callable[[str], Hashable] = _no_group
     """Equal for nodes for which the feeding dialects have the same objects."""
+    state: Any = None
+    """What the dialect remembers: `ClusterIntent.state` of its last call, or None."""
     unread: frozenset[ObjectRef] = frozenset()
     """Single objects (Secrets) that could not be read: it is not known whether they exist."""
 
@@ -158,4 +160,6 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     """Objects whose managed conditions are ours, also where there is none to report."""
     outcome: Any = None
     """The outcome of all feeds on all nodes: for the feeding dialects, a value of this one's own."""
+    state: Any = None
+    """What the next call is given as `ClusterContext.state`."""
     problems: tuple[Problem, ...] = ()

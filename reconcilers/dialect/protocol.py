@@ -46,9 +46,8 @@ class Dialect:
     """One API dialect on one node or in one operator. Subclass it; every hook has a default.
 
     An instance belongs to the tables and options that it was made with. ``compile`` and ``operate``
-    are functions of a snapshot and of the ownership in earlier ones (of a node, a router ID), so that
-    the present owner keeps it. Any other state of ``compile`` is a value, which comes in by
-    `NodeContext.state` and goes out by `NodeIntent.state`.
+    are functions of their arguments: what the next call has to know, such as the owner of a node, is a
+    value, which comes in as ``state`` of the context and goes out as ``state`` of the intent.
     """
 
     name: ClassVar[str]

@@ -182,11 +182,11 @@ class Planner:
         operated: Mapping[str, ClusterIntent],
     ) -> ClusterIntent:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
+        before = self._last.get(dialect.name, ClusterIntent())
         try:
             of_dialect = self._feeding.cluster_context(dialect, context, snapshot, operated)
-            intent = dialect.operate(snapshot, of_dialect)
+            intent = dialect.operate(snapshot, replace(of_dialect, state=before.state))
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            before = self._last.get(dialect.name, ClusterIntent())
             text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"
             kind = dialect.cluster_kinds[0].name if dialect.cluster_kinds else dialect.title
             # Nothing is written or deleted, and no condition changes, until it works again.
