@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
-from cells.hive import StartError
-from cells.unix_socket import Bound, UnixSocketError, bind
+from cells.unix_socket import Bound, bind
 
 if TYPE_CHECKING:
     from cells.serve.handlers import Listener
@@ -40,28 +39,34 @@ class ApiSocket:
         actions: Sequence[ApiAction] = (),
         plain: Sequence[ApiPlain] = (),
         *,
-        setting: str = "--api-socket",
         program: str = "agent",
     ) -> None:
-        """``setting`` and ``program`` name both in errors."""
+        """``program`` is the name of what listens, for errors."""
         self._path = path
         self._answers = (resources, streams, actions, plain)
-        self._setting = setting
         self._program = program
         self._bound: Bound | None = None
         self._listener: Listener | None = None
 
     def reserve(self) -> None:
-        """Bind the socket, which does not listen yet; raises `StartError` if another process has it."""
-        try:
-            self._bound = bind(self._path, self._program)
-        except UnixSocketError as error:
-            raise StartError(f"{self._setting}: {error}") from None
+        """Bind the socket, which does not listen yet; raises `UnixSocketError`."""
+        self._bound = bind(self._path, self._program)
 
     def listen(self) -> None:
         """Let clients connect, and wait until `start`."""
         assert self._bound is not None  # noqa: S101 - reserved
         self._bound.sock.listen(BACKLOG)
+
+    async def first_client(self) -> None:
+        """Wait until a client has connected to the listening socket."""
+        assert self._bound is not None  # noqa: S101 - reserved
+        loop, connected = asyncio.get_running_loop(), asyncio.Event()
+        descriptor = self._bound.sock.fileno()
+        loop.add_reader(descriptor, connected.set)
+        try:
+            await connected.wait()
+        finally:
+            loop.remove_reader(descriptor)
 
     async def start(self) -> None:
         """Answer."""

@@ -8,10 +8,11 @@ import structlog
 
 from cells.api.model import default_path
 from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
-from cells.hive import Group, Health
+from cells.hive import Group, Health, StartError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ApiOptions
 from cells.serve.api_socket import ApiSocket
+from cells.unix_socket import UnixSocketError
 
 log = structlog.get_logger("waggle.api")
 
@@ -35,7 +36,10 @@ class ApiServer:
         lifecycle.append("api", reserve=self._reserve, start=self._start, stop=self._socket.stop)
 
     async def _reserve(self) -> None:
-        self._socket.reserve()
+        try:
+            self._socket.reserve()
+        except UnixSocketError as error:
+            raise StartError(f"--api-socket: {error}") from None
 
     async def _start(self) -> None:
         await self._socket.start()

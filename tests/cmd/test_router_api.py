@@ -13,9 +13,8 @@ import pytest
 
 from cells.api.client import AgentError, get, post
 from cells.api.model import RouteItem
-from cells.hive import StartError
 from cells.serve import items, speaker_facts
-from cells.unix_socket import bind
+from cells.unix_socket import UnixSocketError, bind
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
 from waggle.commands.router.api import api_socket
@@ -55,7 +54,7 @@ def test_a_socket_that_another_router_has_bound_is_not_taken_before_it_listens(
 ) -> None:
     path = tmp_path / "api"
     starting = bind(path, "router")
-    with pytest.raises(StartError, match=r"apiSocket: another router listens on .*api; stop it"):
+    with pytest.raises(UnixSocketError, match=r"another router listens on .*api; stop it"):
         api_socket(path, Speaker()).reserve()
     assert path.exists()
     starting.sock.close()

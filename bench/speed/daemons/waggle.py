@@ -66,11 +66,8 @@ class Waggle(Contender):
     def ready(self) -> bool:
         if not self._listens():
             return False
-        try:
-            self.request(b"GET /v1/peers?refused=at-once HTTP/1.1\r\nHost: x\r\n\r\n", 400)
-        except OSError:
-            self._close()
-            return False
+        # The router imports its server for the first client: no measured request waits for that.
+        self.request(b"GET /v1/peers?refused=at-once HTTP/1.1\r\nHost: x\r\n\r\n", 400)
         return True
 
     def __exit__(self, *exc: object) -> None:

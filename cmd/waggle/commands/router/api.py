@@ -74,9 +74,7 @@ P = TypeVar("P", bound=Enable)
 def api_socket(path: Path, speaker: Speaker) -> ApiSocket:
     """Return the socket of a router's API."""
     paths = RouterApi(speaker)
-    return ApiSocket(
-        path, paths.resources(), actions=paths.actions(), setting="apiSocket", program="router"
-    )
+    return ApiSocket(path, paths.resources(), actions=paths.actions(), program="router")
 
 
 class RouterApi:

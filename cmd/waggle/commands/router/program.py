@@ -8,7 +8,8 @@ from pathlib import Path
 
 import uvloop
 
-from cells.hive import StartError
+from cells.serve.api_socket import ApiSocket
+from cells.unix_socket import UnixSocketError
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,
@@ -112,8 +113,8 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
             # Clients that connect from now on are answered once the speaker runs.
             api.listen()
         await speaker.start()
-    except StartError as error:
-        _report(str(error))
+    except UnixSocketError as error:
+        _report(f"apiSocket: {error}")
         await speaker.stop()
         return 1
     except OSError as error:
@@ -127,17 +128,27 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
             flush=True,
         )
-    if api is not None:
-        await api.start()
     bound_collections()
     settle_memory()
-    reloading = asyncio.create_task(_reload_at(hangup, path, config, speaker, events))
+    tasks = [asyncio.create_task(_reload_at(hangup, path, config, speaker, events))]
+    if api is not None:
+        tasks.append(asyncio.create_task(_answer(api)))
     await stopped.wait()
-    reloading.cancel()
+    for task in tasks:
+        task.cancel()
     if api is not None:
         await api.stop()
     await speaker.stop()
     return 0
+
+
+async def _answer(api: ApiSocket) -> None:
+    """Answer from the first client on: a router without one need not import the HTTP library."""
+    await api.first_client()
+    try:
+        await api.start()
+    except Exception as error:  # noqa: BLE001  the sessions go on
+        _report(f"apiSocket: internal error: {type(error).__name__}: {error}")
 
 
 async def _reload_at(
