@@ -21,7 +21,7 @@ from cells.hive.hive import Hive
 from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
 from reconcilers.target import Runner
-from speaker.server import bound_collections, settle_memory
+from speaker.server import abandon_memory, bound_collections, settle_memory
 from waggle_agent.reload import Reload
 
 T = TypeVar("T")
@@ -34,7 +34,10 @@ def run(hive: Hive, read: Callable[[], Settings]) -> None:
 
     ``read`` reads the settings again, at SIGHUP.
     """
-    uvloop.run(_run(hive, read))
+    try:
+        uvloop.run(_run(hive, read))
+    finally:
+        abandon_memory()
 
 
 def print_cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> None:

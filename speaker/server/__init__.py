@@ -12,8 +12,20 @@
 Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """
 
-from speaker.server.memory import MemoryRelease, bound_collections, settle_memory
+from speaker.server.memory import (
+    MemoryRelease,
+    abandon_memory,
+    bound_collections,
+    settle_memory,
+)
 from speaker.server.sliced_reader import SlicedReader
 from speaker.server.speaker import Speaker
 
-__all__ = ["MemoryRelease", "SlicedReader", "Speaker", "bound_collections", "settle_memory"]
+__all__ = [
+    "MemoryRelease",
+    "SlicedReader",
+    "Speaker",
+    "abandon_memory",
+    "bound_collections",
+    "settle_memory",
+]

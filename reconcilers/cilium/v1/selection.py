@@ -8,15 +8,18 @@ then name), and the others get the condition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from reconcilers.age import Age, age
 from reconcilers.model import Condition, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
+from resources.enumeration import enumerate_some
 
 PEERING_POLICY = "CiliumBGPPeeringPolicy"
+MAX_NAMED: Final = 8
+"""Policies and nodes that one message names."""
 
 
 class Selection(NamedTuple):
@@ -53,15 +56,15 @@ def select(
             before = owners.get(node, "")
             applied[node] = before if before in names else names[0]
     matching = frozenset(name for names in selecting.values() for name in names)
+    conflicts = _Conflicts(selecting, applied)
     conditions: list[Condition] = []
     problems: list[Problem] = []
     for policy in ordered:
         name = policy.metadata.name
-        conflicts = _conflicts(name, selecting, applied)
-        others = sorted({other for rivals in conflicts.values() for other in rivals})
-        if conflicts:
-            problems.append(_conflict_problem(name, others, conflicts, first_wins=first_wins))
-        conditions += _conditions(policy, name in matching, others)
+        found = conflicts.of(name)
+        if found is not None:
+            problems.append(_conflict_problem(name, found, first_wins=first_wins))
+        conditions += _conditions(policy, name in matching, found)
     return Selection(applied, frozenset(selecting), matching, conditions, problems)
 
 
@@ -82,28 +85,74 @@ def _selecting_policies(
     return selecting
 
 
-def _conflicts(
-    name: str, selecting: Mapping[str, list[str]], applied: Mapping[str, str]
-) -> dict[str, set[str]]:
-    """Return the nodes that a policy selects and does not get, with the policies it conflicts with."""
-    conflicts: dict[str, set[str]] = {}
-    for node, names in selecting.items():
-        owner = applied.get(node)
-        if name in names and len(names) > 1 and name != owner:
-            conflicts[node] = {owner} if owner is not None else set(names) - {name}
-    return conflicts
+class _Conflict(NamedTuple):
+    """The nodes that a policy selects and does not get."""
+
+    nodes: str
+    """Those nodes in a message."""
+    others: Sequence[str]
+    """The policies with which it conflicts: some, by name."""
+    total: int
+    """The number of all of them."""
+
+    @property
+    def named(self) -> str:
+        """The other policies in a message."""
+        more = self.total - len(self.others)
+        return ", ".join(self.others) + (f" and {more} more" if more else "")
 
 
-def _conflict_problem(
-    name: str, others: Sequence[str], conflicts: Iterable[str], *, first_wins: bool
-) -> Problem:
+class _Conflicts:
+    """The conflicts of all policies; nodes that the same policies select are one of them."""
+
+    def __init__(self, selecting: Mapping[str, list[str]], applied: Mapping[str, str]) -> None:
+        nodes: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
+        for node, policies in selecting.items():
+            if len(policies) > 1:
+                nodes.setdefault((tuple(policies), applied.get(node)), []).append(node)
+        self._groups = list(nodes.items())
+        self._of_policy: dict[str, list[int]] = {}
+        """The groups of each policy."""
+        for number, ((names, owner), _) in enumerate(self._groups):
+            for name in names:
+                if name != owner:
+                    self._of_policy.setdefault(name, []).append(number)
+        self._known: dict[tuple[int, ...], _Conflict] = {}
+        """Of the policies of some groups."""
+
+    def of(self, name: str) -> _Conflict | None:
+        """Return the conflict of a policy, if it has one."""
+        numbers = tuple(self._of_policy.get(name, ()))
+        if not numbers:
+            return None
+        known = self._known.get(numbers)
+        if known is None:
+            known = self._known[numbers] = self._of_groups(numbers)
+        itself = any(self._groups[number][0][1] is None for number in numbers)
+        others = [other for other in known.others if other != name][:MAX_NAMED]
+        return _Conflict(known.nodes, others, known.total - itself)
+
+    def _of_groups(self, numbers: Iterable[int]) -> _Conflict:
+        """Return the conflict of all policies of some groups, with one name more than is shown."""
+        rivals: set[str] = set()
+        nodes: list[str] = []
+        for number in numbers:
+            (selecting, owner), of_group = self._groups[number]
+            rivals.update(selecting if owner is None else (owner,))
+            nodes += of_group
+        shown = enumerate_some(sorted(nodes), MAX_NAMED)
+        return _Conflict(shown, sorted(rivals)[: MAX_NAMED + 1], len(rivals))
+
+
+def _conflict_problem(name: str, conflict: _Conflict, *, first_wins: bool) -> Problem:
     effect = (
         "they follow the other one" if first_wins else "they follow none, and their sessions end"
     )
+    more = f" ({conflict.named})" if conflict.total > len(conflict.others) else ""
     return Problem(
-        (policy_ref(name), *(policy_ref(other) for other in others)),
+        (policy_ref(name), *(policy_ref(other) for other in conflict.others)),
         "spec.nodeSelector",
-        f"selects nodes that another policy selects too: {', '.join(sorted(conflicts))}; {effect}",
+        f"selects nodes that another policy selects too{more}: {conflict.nodes}; {effect}",
     )
 
 
@@ -112,19 +161,21 @@ def _age(policy: CiliumBGPPeeringPolicy) -> Age:
 
 
 def _conditions(
-    policy: CiliumBGPPeeringPolicy, matches: bool, others: list[str]
+    policy: CiliumBGPPeeringPolicy, matches: bool, found: _Conflict | None
 ) -> list[Condition]:
     ref = policy_ref(policy.metadata.name)
     generation = policy.metadata.generation or None
-    conflict = f"Selects the same node(s) as CiliumBGPPeeringPolicy(s): {', '.join(others)}"
+    conflict = ""
+    if found is not None:
+        conflict = f"Selects the same node(s) as CiliumBGPPeeringPolicy(s): {found.named}"
     no_node = "No node matches spec.nodeSelector"
     return [
         Condition(
             ref,
             CONFLICTING_PEERING_POLICY,
-            bool(others),
+            found is not None,
             "ConflictingPeeringPolicies",
-            conflict if others else "",
+            conflict,
             generation,
         ),
         Condition(

@@ -8,7 +8,8 @@ so that the migration of a node resets no session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -84,12 +85,21 @@ def translate(policies: Iterable[CiliumBGPPeeringPolicy], view: ClusterView) -> 
     """Translate policies, in the order of their names."""
     translated = Translated([], [], [], [], [], {})
     settings: dict[str, dict[str, InstanceOverride]] = {}
+    lists: tuple[Sequence[Resource], ...] = (
+        translated.peer_configs,
+        translated.advertisements,
+        translated.cluster_configs,
+    )
     for policy in sorted(policies, key=lambda p: p.metadata.name):
         nodes = [node for node in view.nodes if _selects(policy.spec.node_selector, node)]
+        before = [len(rows) for rows in lists]
+        overridden = len(settings)
         _PolicyTranslation(policy, nodes, view, translated, settings).translate()
-        overridden = [ObjectRef(OVERRIDE, "", name) for name in settings]
-        for ref in (*map(object_ref, translated.objects), *overridden):
-            translated.origins.setdefault(ref, policy_ref(policy.metadata.name))
+        new = [object_ref(row) for rows, n in zip(lists, before, strict=True) for row in rows[n:]]
+        new += [ObjectRef(OVERRIDE, "", name) for name in islice(settings, overridden, None)]
+        origin = policy_ref(policy.metadata.name)
+        for ref in new:
+            translated.origins.setdefault(ref, origin)
     translated.overrides.extend(_override(name, found) for name, found in sorted(settings.items()))
     return translated
 
@@ -158,10 +168,12 @@ class _PolicyTranslation:
         self._view = view
         self._translated = translated
         self._settings = settings
+        self._notes: set[Problem] = set()
 
     def _note(self, field: str, message: str, *others: ObjectRef) -> None:
         note = Problem((policy_ref(self._name), *others), field, message)
-        if note not in self._translated.notes:
+        if note not in self._notes:
+            self._notes.add(note)
             self._translated.notes.append(note)
 
     def translate(self) -> None:

@@ -22,7 +22,7 @@ from speaker.api import (
     SessionError,
     StateChanged,
 )
-from speaker.server import MemoryRelease, Speaker, bound_collections, settle_memory
+from speaker.server import MemoryRelease, Speaker, abandon_memory, bound_collections, settle_memory
 from waggle.commands.router.api import api_socket
 from waggle.commands.router.config import Config, ConfigError, load
 from waggle.commands.router.reload import apply
@@ -42,7 +42,10 @@ def main(
     speaker = Speaker(
         on_event=events, restarting=restarted, record=record, record_limit=record_limit
     )
-    return uvloop.run(_main(path, config, speaker, events))
+    try:
+        return uvloop.run(_main(path, config, speaker, events))
+    finally:
+        abandon_memory()
 
 
 class Events:

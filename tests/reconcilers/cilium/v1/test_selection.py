@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from reconcilers.cilium.v1.selection import Selection, select
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
@@ -95,3 +97,32 @@ def test_every_cluster_config_has_all_conditions() -> None:
         ("z-old", CONFLICTING_PEERING_POLICY),
         ("z-old", NO_MATCHING_NODE),
     ]
+
+
+@pytest.mark.parametrize("first_wins", [False, True])
+def test_of_many_policies_a_conflict_names_some_and_the_number(first_wins: bool) -> None:
+    policies = [policy(f"p{n:04}", selector={"matchLabels": {"row": "1"}}) for n in range(1000)]
+    found = _select(*policies, first_wins=first_wins)
+    assert len(found.problems) == 1000 - first_wins
+    last = found.problems[-1]
+    assert last.objects[0].name == "p0999"
+    if first_wins:
+        assert [ref.name for ref in last.objects[1:]] == ["p0000"]
+        return
+    assert [ref.name for ref in last.objects[1:]] == [f"p{n:04}" for n in range(8)]
+    assert "p0007 and 991 more): both, row;" in last.message
+    assert [ref.name for ref in found.problems[0].objects[1:]] == [f"p{n:04}" for n in range(1, 9)]
+    (message,) = {c.message for c in found.conditions if c.object.name == "p0999" and c.status}
+    assert message.endswith("p0006, p0007 and 991 more")
+    assert max(len(c.message) for c in found.conditions) < 200
+
+
+def test_a_conflict_on_several_nodes_is_with_the_policies_of_all_of_them() -> None:
+    third = policy("third", selector={"matchLabels": {"rack": "a"}})
+    found = _select(OLD, NEW, third)
+    names = {p.objects[0].name: [ref.name for ref in p.objects[1:]] for p in found.problems}
+    assert names == {
+        "a-new": ["third", "z-old"],
+        "third": ["a-new", "z-old"],
+        "z-old": ["a-new", "third"],
+    }

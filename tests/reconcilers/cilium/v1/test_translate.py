@@ -9,9 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.cilium.v1 import names
-from reconcilers.cilium.v1.translate import ClusterView, Translated, as_object, translate
+from reconcilers.cilium.v1 import translate as module
+from reconcilers.cilium.v1.translate import (
+    ClusterView,
+    Translated,
+    as_object,
+    object_ref,
+    translate,
+)
+from reconcilers.model import ObjectRef
 from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool
 from resources.core import Node
+from resources.meta import Resource
 from tests.reconcilers.build import NODE, Cluster, endpoint_slice, service
 from tests.reconcilers.cilium.v1.build import (
     load_balancer_pool,
@@ -430,3 +439,20 @@ def test_a_policy_and_its_translation_compile_to_the_same_intent(
         # v1 leaves the virtual router out; v2 has no annotation, and nothing to be wrong.
         found = [instance for instance in found if instance["name"] != "65001"]
     assert found == expected
+
+
+def test_the_origins_of_many_objects_are_no_work_for_each_pair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = 0
+
+    def counted(row: Resource) -> ObjectRef:
+        nonlocal calls
+        calls += 1
+        return object_ref(row)
+
+    monkeypatch.setattr(module, "object_ref", counted)
+    policies = [policy(f"p{n}") for n in range(50)]
+    found = _translate(*policies, nodes=(node("n1"), node("n2")))
+    assert calls == len(found.objects) - len(found.overrides)
+    assert {origin.name for origin in found.origins.values()} == {p.metadata.name for p in policies}
