@@ -164,6 +164,10 @@ class Kubernetes:
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)
+        # An object with another problem than before is not valid.
+        solved = {one.object for one in self._known} - {one.object for one in found}
+        for name in sorted(solved, key=str):
+            log.info("object is valid again", event_name="kubernetes.solved", object=name)
         for problem in sorted(found - self._known, key=str):
             log.warning(
                 "invalid object",
@@ -171,13 +175,6 @@ class Kubernetes:
                 object=problem.object,
                 field=problem.field or None,
                 reason=problem.message,
-            )
-        for problem in sorted(self._known - found, key=str):
-            log.info(
-                "object is valid again",
-                event_name="kubernetes.solved",
-                object=problem.object,
-                field=problem.field or None,
             )
         self._known = found
         scope = self._health.scope("objects")

@@ -67,6 +67,9 @@ class Manifests:
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)
+        # A file with another problem than before is not valid.
+        for file in sorted({one.file for one in self._known} - {one.file for one in found}):
+            log.info("manifest is valid again", event_name="manifests.solved", file=file)
         for problem in sorted(found - self._known, key=str):
             log.warning(
                 "invalid manifest",
@@ -78,8 +81,6 @@ class Manifests:
                 field=problem.field or None,
                 reason=problem.message,
             )
-        for problem in sorted(self._known - found, key=str):
-            log.info("manifest is valid again", event_name="manifests.solved", file=problem.file)
         self._known = found
         if found:
             self._health.degraded(first_of(min(map(str, found)), len(found)))

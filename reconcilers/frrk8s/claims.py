@@ -177,14 +177,21 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Probl
         Problem((unit.ref,), unit.path(one.path), one.message, category="unresolved")
         for one in compiled.missing
     ]
+    for part, reason in unresolved(compiled, resolve):
+        path = unit.path(f"{part.path}.passwordSecret")
+        found.append(Problem((unit.ref,), path, f"{part.key}: {reason}", category="unresolved"))
+    return found
+
+
+def unresolved(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart, str]]:
+    """Return the neighbours whose password is not in its Secret, each with the reason."""
+    found = []
     for part in compiled.passwords:
         ref = part.session.password
         in_field = part.settings.password is not None
         reason = None if ref is None or in_field else resolve(ref, None)
         if isinstance(reason, str):
-            path = unit.path(f"{part.path}.passwordSecret")
-            text = f"{part.key}: {reason}"
-            found.append(Problem((unit.ref,), path, text, category="unresolved"))
+            found.append((part, reason))
     return found
 
 

@@ -238,6 +238,8 @@ class Frrk8sDialect(Dialect):
         pieces = Pieces()
         found = self._selected(snapshot, node)
         given = self._given(snapshot, found.rows, context, state.fed)
+        if state.good.memory is not None:
+            given = given._replace(good=state.good.memory.units)
         effect = yield from self._in_effect(snapshot, given, pieces)
         configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
         problems = (

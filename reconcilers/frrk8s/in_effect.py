@@ -1,7 +1,8 @@
 """The objects that are in effect on a node: its own and those of all feeds, by ``--on-conflict``.
 
 With ``isolate`` all of them are one order, by their age. With ``keep`` and ``clear`` a feed whose
-objects are wrong by themselves stops no other: its last good objects are merged, or none of it.
+objects are wrong by themselves stops no other: its last good objects are merged, or none of it. So do
+FRRConfigurations whose passwords are missing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.slices import Pieces, Slices
+from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot, Table
 
 PIECES_OF_REASON: Final = 25
@@ -36,6 +38,8 @@ class NodeObjects(NamedTuple):
     """By feed: a problem for each FRRConfiguration that its objects replace."""
     held: Mapping[str, Objects] = {}
     """By feed: the last good objects."""
+    good: Sequence[Unit] = ()
+    """The units of the last good state."""
 
 
 class InEffect(NamedTuple):
@@ -76,7 +80,11 @@ def in_effect(
         name: objects if not feeds[name].problems else held.get(name, nothing)
         for name, objects in present.items()
     }
-    return _Merging(given, mode, merger, resolve, snapshot).merged(usable)
+    merging = _Merging(given, mode, merger, resolve, snapshot)
+    whole = merging.merged(usable)
+    if whole.merge.routers is not None or not any(usable.values()):
+        return whole
+    return merging.without_own(whole, usable) or whole
 
 
 def rules_of(given: NodeObjects, snapshot: Snapshot) -> list[Translated]:
@@ -113,6 +121,32 @@ class _Merging:
         accepted = {unit.ref for unit in units}.union(*objects.values())
         problems = {name: feed.problems for name, feed in given.feeds.items()}
         return self._result(merge, units, accepted, translations, objects, problems)
+
+    def without_own(self, whole: InEffect, objects: Mapping[str, Objects]) -> InEffect | None:
+        """Return what feeds have in effect beside FRRConfigurations whose passwords are missing.
+
+        Of FRRConfigurations the last good ones stay, with ``clear`` none. None where something else
+        is wrong: a password that is in use and now missing, a conflict, or a session of a feed that
+        has its password of an FRRConfiguration.
+        """
+        given, refs = self._given, {unit.ref for unit in self._given.own}
+        keys, unread = self._merger.without_password(given.own, self._resolve)
+        wrong = [one for one in whole.merge.problems if one.category != "unsupported"]
+        if not unread or any(set(one.objects) - refs for one in wrong):
+            return None
+        good = [unit for unit in given.good if unit.ref.kind == FRR_CONFIGURATION.name]
+        own = good if self._mode == "keep" else []
+        result = self._replace_own(own).merged(objects)
+        if result.merge.routers is None or any(
+            neighbor.key in keys for router in result.merge.routers for neighbor in router.neighbors
+        ):
+            return None
+        problems = tuple(dict.fromkeys((*whole.merge.problems, *result.merge.problems)))
+        return result._replace(merge=result.merge._replace(problems=problems), units=whole.units)
+
+    def _replace_own(self, own: Sequence[Unit]) -> _Merging:
+        given = self._given._replace(own=own)
+        return _Merging(given, self._mode, self._merger, self._resolve, self._snapshot)
 
     def isolated(self, pieces: Pieces) -> Slices[InEffect]:
         """Leave out the objects that conflict with older ones, of whichever dialect."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from cells import declarations
 from cells.dialects import cilium
@@ -88,6 +89,34 @@ def test_a_broken_file_shows_in_health_until_it_is_right(tmp_path: Path) -> None
         assert names(hive) == ["web"]
 
     run(tmp_path, scenario)
+
+
+def test_a_file_is_valid_again_once_it_has_no_problem(tmp_path: Path) -> None:
+    async def scenario(hive: Hive) -> None:
+        health = hive.health.scope("manifests")
+        await until(lambda: health.status is not None)
+
+        async def shows(text: str) -> None:
+            await until(lambda: health.status is not None and text in health.status.message)
+
+        (tmp_path / "web.yaml").write_text("kind: [")
+        await shows("web.yaml")
+        (tmp_path / "web.yaml").write_text(SERVICE.replace("type: LoadBalancer", "externalIPs: 5"))
+        await shows("externalIPs")
+        (tmp_path / "api.yaml").write_text("kind: [")
+        (tmp_path / "web.yaml").write_text(SERVICE)
+        await until(lambda: names(hive) == ["web"])
+        await shows("api.yaml")
+
+    with capture_logs() as logs:
+        run(tmp_path, scenario)
+    lines = [
+        (line["event_name"], Path(line["file"]).name)
+        for line in logs
+        if line["event_name"] in ("manifests.problem", "manifests.solved")
+    ]
+    of_web = [event for event, name in lines if name == "web.yaml"]
+    assert of_web == ["manifests.problem", "manifests.problem", "manifests.solved"]
 
 
 def test_a_lost_event_makes_the_source_read_everything_again(

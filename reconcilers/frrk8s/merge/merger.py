@@ -6,13 +6,26 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.claim_table import Slot, UnitClaims
-from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
+from reconcilers.frrk8s.claims import (
+    Resolve,
+    claims_of,
+    own_problems,
+    password_claims,
+    unresolved,
+)
 from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge.last_merge import LastMerge, identical
 from reconcilers.frrk8s.merge.merged import Merge
 from reconcilers.frrk8s.merge.union import united
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
-from reconcilers.frrk8s.unit import Compiled, NeighborSettings, Unit, VrfPrefixes, is_same
+from reconcilers.frrk8s.unit import (
+    Compiled,
+    NeighborKey,
+    NeighborSettings,
+    Unit,
+    VrfPrefixes,
+    is_same,
+)
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.slices import Pieces, Slices, finish
@@ -91,6 +104,19 @@ class Merger:
     ) -> Isolated:
         """Accept units from the oldest to the youngest; ``relations`` are those of all feeds."""
         return isolated(units, self._compile, resolve, relations)
+
+    def without_password(
+        self, units: Sequence[Unit], resolve: Resolve
+    ) -> tuple[set[NeighborKey], list[Unit]]:
+        """Return the neighbours whose passwords are not known, and the units that refer to them."""
+        keys: set[NeighborKey] = set()
+        found = []
+        for unit, compiled in zip(units, self._compile_all(units), strict=True):
+            missing = unresolved(compiled, resolve)
+            keys.update(part.key for part, _ in missing)
+            if missing:
+                found.append(unit)
+        return keys, found
 
     def prepare(self, unit: Unit, pieces: Pieces) -> Slices[None]:
         """Compile a unit in slices before it is merged, unless it depends on other units."""

@@ -412,8 +412,8 @@ def test_what_the_operator_may_not_do_stops_reviews_of_its_own_dialect_alone(
 # An agent
 
 
-def agent(server: ApiServer, directory: Path) -> Any:  # noqa: ANN401
-    return program(AGENT_CELLS, server, directory, node_name=NODE, on_conflict="isolate")
+def agent(server: ApiServer, directory: Path, on_conflict: str = "isolate") -> Any:  # noqa: ANN401
+    return program(AGENT_CELLS, server, directory, node_name=NODE, on_conflict=on_conflict)
 
 
 def peers_of(hive: Hive) -> set[str]:
@@ -473,13 +473,16 @@ def test_f06_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
     scenario(test)
 
 
+@pytest.mark.parametrize("on_conflict", ["keep", "clear", "isolate"])
 @pytest.mark.parametrize("name", ["auth", "k", "m", "antrea-bgp-passwords"])
-def test_a_secret_that_an_agent_may_not_read_takes_no_other_peer(name: str, tmp_path: Path) -> None:
+def test_a_secret_that_an_agent_may_not_read_takes_no_other_peer(
+    name: str, on_conflict: str, tmp_path: Path
+) -> None:
     owner = dict(zip(("auth", "k", "m", "antrea-bgp-passwords"), PEERS.values(), strict=True))[name]
 
     async def test(server: ApiServer) -> None:
         forbid_secret(server, name)
-        async with agent(server, tmp_path) as hive:
+        async with agent(server, tmp_path, on_conflict) as hive:
             await until(lambda: set(PEERS.values()) - {owner} <= peers_of(hive))
             server.always("list", "secrets", None)
             server.always("watch", "secrets", None)

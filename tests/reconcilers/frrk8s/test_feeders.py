@@ -13,7 +13,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
 from reconcilers.metallb.dialect import MetalLBDialect
 from tests.reconcilers.frrk8s.agent import AgentInMemory
-from tests.reconcilers.frrk8s.build import configuration, router
+from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.reconcilers.frrk8s.feeders import feeder, tower
 from tests.reconcilers.metallb.objects import peer
 
@@ -21,6 +21,13 @@ ANT, ANT_KIND = feeder("Ant")
 BEE, BEE_KIND = feeder("Bee")
 CAT, CAT_KIND = feeder("Cat")
 KINDS = ("Ant", "Bee", "Cat")
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "type": "kubernetes.io/basic-auth",
+    "metadata": {"name": "k", "namespace": "frr-k8s-system"},
+    "data": {"password": "Z2VoZWlt"},
+}
 ADDRESSES = [f"203.0.113.{i}" for i in range(1, 6)]
 
 
@@ -197,3 +204,56 @@ def test_the_way_to_the_objects_of_all_feeds_does_not_matter(
     walked.put(*(one.value() for one in after))
     at_once.put(*(one.value() for one in after))
     assert walked.render() == at_once.render()
+
+
+@pytest.mark.parametrize("mode", ["keep", "clear"])
+def test_a_secret_of_an_frrconfiguration_that_is_missing_at_the_start_stops_no_feed(
+    mode: OnConflict,
+) -> None:
+    node = Node(mode)
+    own, of_feed = ADDRESSES[0], ADDRESSES[1]
+    secured = neighbor(address=own, passwordSecret={"name": "k"})
+    node.put(configuration("own", {"bgp": {"routers": [router(secured)]}}))
+    node.put(tower("Bee", "b", of_feed, prefixes=["10.1.0.0/16"]))
+    assert node.sessions() == {of_feed: ["10.1.0.0/16"]}
+    assert [category for category, _ in node.reported()] == ["unresolved"]
+    # What the other dialect changes is applied meanwhile.
+    node.put(tower("Bee", "b", of_feed, prefixes=["10.2.0.0/16"]))
+    assert node.sessions() == {of_feed: ["10.2.0.0/16"]}
+    node.put(SECRET)
+    assert node.sessions() == {own: [], of_feed: ["10.2.0.0/16"]}
+    assert node.reported() == []
+
+
+def test_of_other_frrconfigurations_the_last_good_ones_stay_beside_a_new_one_without_its_secret() -> (
+    None
+):
+    node = Node("keep")
+    first, second, of_feed = ADDRESSES[:3]
+    node.put(configuration("first", {"bgp": {"routers": [router(neighbor(address=first))]}}))
+    secured = neighbor(address=second, passwordSecret={"name": "k"})
+    node.put(configuration("second", {"bgp": {"routers": [router(secured)]}}))
+    node.put(tower("Bee", "b", of_feed, prefixes=["10.1.0.0/16"]))
+    assert node.sessions() == {first: [], of_feed: ["10.1.0.0/16"]}
+
+
+def test_a_session_of_a_feed_waits_for_the_password_that_an_frrconfiguration_has_for_it() -> None:
+    node = Node("keep")
+    shared, other = ADDRESSES[:2]
+    secured = neighbor(address=shared, passwordSecret={"name": "k"})
+    node.put(configuration("own", {"bgp": {"routers": [router(secured)]}}))
+    node.put(tower("Bee", "b", shared), tower("Bee", "c", other))
+    assert shared not in node.sessions()
+
+
+def test_a_password_in_use_that_goes_away_leaves_all_sessions_as_they_are() -> None:
+    node = Node("keep")
+    own, of_feed = ADDRESSES[:2]
+    secured = neighbor(address=own, passwordSecret={"name": "k"})
+    node.put(SECRET)
+    node.put(configuration("own", {"bgp": {"routers": [router(secured)]}}))
+    node.put(tower("Bee", "b", of_feed))
+    assert set(node.sessions()) == {own, of_feed}
+    node.remove(SECRET)
+    node.compiler.run()
+    assert set(node.sessions()) == {own, of_feed}
