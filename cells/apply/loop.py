@@ -12,7 +12,6 @@ import asyncio
 import time
 
 import structlog
-from reactivex import operators
 
 from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
@@ -87,8 +86,7 @@ class ApplyLoop:
         self._trace_links = trace_links
         self._runner = runner
         compiled = frozenset(table.name for table in tables.resources)
-        outdated = intent.done.pipe(operators.filter(lambda _: runner.is_outdated()))
-        self._signal = Signal(*runner.wakes(compiled), outdated)
+        self._signal = Signal(*runner.wakes(compiled), intent.after(lambda: runner.tables))
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:

@@ -88,7 +88,8 @@ class NodeObjectReport:
             return
         self._rows = NodeObjectRows(database, intent_tables, self._dialects, node.name, speaker)
         self._signal = Signal(
-            *(table.observable for table in (*self._rows.followed, sessions.table)), intent.done
+            *(table.observable for table in (*self._rows.followed, sessions.table)),
+            intent.after(lambda: self._rows.compiled),
         )
         jobs.add("objects", self._compute)
         jobs.add("object-writes", self._write)
