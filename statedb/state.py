@@ -8,6 +8,8 @@ of its keys, so a prefix of a key is a subtree. No locks or subscribers here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
+from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
 
 from immutables import Map
@@ -20,6 +22,7 @@ Tree: TypeAlias = "Map[Any, Any]"
 """Nested maps; the leaves are entries (primary), paths (unique) or sets of paths as maps."""
 
 EMPTY: Tree = Map()
+_values = methodcaller("values")
 
 
 class Entry(NamedTuple):
@@ -70,14 +73,13 @@ def tree_delete(tree: Tree, path: Path) -> Tree:
 
 
 def leaves(tree: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401
-    """Iterate over the leaves ``depth`` levels below."""
+    """Return an iterator over the leaves ``depth`` levels below."""
     if depth == 0:
-        yield tree
-    elif depth == 1:
-        yield from tree.values()
-    else:
-        for below in tree.values():
-            yield from leaves(below, depth - 1)
+        return iter((tree,))
+    level: Iterator[Any] = iter(tree.values())
+    for _ in range(depth - 1):
+        level = chain.from_iterable(map(_values, level))
+    return level
 
 
 def check_arity(table: str, index: str, path: Path, arity: int) -> int:

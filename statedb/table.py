@@ -8,6 +8,7 @@ a new revision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from statedb.changes import Change, ChangeIterator, ChangeLog, LogEntry
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from statedb.database import Database, ReadTxn, WriteTxn
 
 T = TypeVar("T")
+
+_row = attrgetter("row")
+_revision = attrgetter("revision")
 
 Initializer: TypeAlias = "Callable[[WriteTxn], None]"
 """To be called in a transaction of the table when its initial rows are complete."""
@@ -87,7 +91,7 @@ class Table(Generic[T]):
 
     def all(self, txn: ReadTxn) -> Iterator[T]:
         """Iterate over all rows, in no particular order."""
-        return (entry.row for entry in self._entries(txn))
+        return map(_row, self._entries(txn))
 
     def count(self, txn: ReadTxn) -> int:
         """Return the number of rows."""
@@ -104,7 +108,7 @@ class Table(Generic[T]):
 
     def revisions(self, txn: ReadTxn) -> Iterator[int]:
         """Iterate over the revisions of all rows, in no particular order."""
-        return (entry.revision for entry in self._entries(txn))
+        return map(_revision, self._entries(txn))
 
     def find(self, txn: ReadTxn, index: str, key: Key) -> Iterator[T]:
         """Iterate over the rows with a whole key in an index. Raises `UnknownIndex`."""
