@@ -103,6 +103,8 @@ class RouteRows:
             return 0  # most prefixes of a large object that changed
         before = present or conflicting
         contributions = () if before is None else before.contributions
+        if conflicting is None and contributions == tuple(parts):
+            return 0  # Most prefixes of an object that changed are as they were.
         others = [c for c in contributions if (c.origin.object, c.source) != origin]
         joined = tuple(sorted((*others, *parts), key=lambda c: (c.origin, c.source)))
         self.forget(key)

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconcilers.address_set import AddressSet
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import ClusterAddresses, Dialect
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.grants import Grants
@@ -65,6 +65,8 @@ class AddressRulesTracker:
         """Cluster IPs that have other owners than at the last `update`."""
         self._grants = Grants(annotated_only=options.advertise_namespaces == "annotated")
         self._networks = ClusterNetworks()
+        self._addresses: tuple[ClusterAddresses, ClusterAddresses] | None = None
+        """Of all nodes and of this one, as objects have them: what `_networks` is made of."""
         self._published_rows: tuple[ConfigMap, ...] = ()
         self._published: list[dict[str, AddressSet]] = []
         """What these rows have, by part."""
@@ -126,10 +128,13 @@ class AddressRulesTracker:
         t, dialects = self._resources, self._dialects
         found = cluster_addresses(t, dialects, snapshot, self._on_error)
         own = cluster_addresses(t, dialects, snapshot, lambda *_: None, self._node)
+        rows = tuple(t.of(CONFIG_MAP).all(snapshot))
+        if (found, own) == self._addresses and rows == self._published_rows:
+            return False
+        self._addresses = (found, own)
         read = {}
         for name in published.PARTS:
             read[name] = yield from AddressSet.gather(getattr(found, name))
-        rows = tuple(t.of(CONFIG_MAP).all(snapshot))
         if rows != self._published_rows:
             parts = []
             for row in rows:

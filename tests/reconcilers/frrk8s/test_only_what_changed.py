@@ -6,11 +6,18 @@ equal is not written.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
+from reconcilers.address_set import AddressSet
+from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.intent.service_addresses.published import PARTS
+from reconcilers.model import Attributes, Contribution
+from reconcilers.slices import Slices
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration
@@ -161,3 +168,51 @@ def test_peers_that_part_are_never_sent_the_routes_of_each_other() -> None:
         for address, router in agent.routers.items()
     }
     assert routes == dict.fromkeys(PEERS, ("1:4",))
+
+
+def test_one_prefix_more_joins_the_attributes_of_that_prefix_alone() -> None:
+    joined: list[int] = []
+
+    class Counting(Frrk8sDialect):
+        def join(self, contributions: Sequence[Contribution]) -> Attributes:
+            joined.append(len(contributions))
+            return super().join(contributions)
+
+    def of(count: int) -> Object:
+        advertise = {"allowed": {"mode": "all"}}
+        session = {"address": PEERS[0], "asn": 64950, "toAdvertise": advertise}
+        prefixes = [f"10.{i}.0.0/24" for i in range(count)]
+        one = {"asn": 64900, "prefixes": prefixes, "neighbors": [session]}
+        return configuration("o0", {"bgp": {"routers": [one]}})
+
+    it = AgentInMemory(NODE, [Counting])
+    it.work(of(10))
+    joined.clear()
+    work = it.work(of(11))
+    assert (work.rows["routes"], joined) == (1, [1])
+
+
+def test_a_change_without_other_addresses_makes_no_sets_of_the_clusters_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = AgentInMemory(NODE)
+    session = {"address": PEERS[0], "asn": 64950}
+
+    def of(*prefixes: str) -> Object:
+        one = {"asn": 64900, "prefixes": list(prefixes), "neighbors": [session]}
+        return configuration("o0", {"bgp": {"routers": [one]}})
+
+    it.work(node({}), of(PREFIXES[0]))
+    gathered: list[int] = []
+    gather = AddressSet.gather
+
+    def counted(addresses: Iterable[str]) -> Slices[AddressSet]:
+        gathered.append(1)
+        return gather(addresses)
+
+    monkeypatch.setattr(AddressSet, "gather", counted)
+    it.work(of(*PREFIXES[:2]))
+    of_node = len(gathered)
+    session["address"] = PEERS[1]
+    it.work(of(*PREFIXES[:2]))
+    assert len(gathered) - of_node >= of_node + len(PARTS)
