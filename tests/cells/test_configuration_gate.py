@@ -12,6 +12,7 @@ import pytest
 from cells.configuration_gate import GATE
 from cells.hive import Level, load
 from cells.hive.hive import Hive
+from cells.intent import IntentLoop
 from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.cmd.lab import NODE, configuration, free_port, service
@@ -67,6 +68,17 @@ def waiting(hive: Hive) -> str:
     """Return why the agent is not ready, once the sources have been read."""
     found = hive.readiness.waiting()
     return found.get(GATE, "") if "sources" not in found else ""
+
+
+def test_the_gate_is_closed_until_the_objects_are_compiled(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    agent.bgp.write_text(agent.content)
+
+    async def scenario(hive: Hive) -> None:
+        await until(lambda: not waiting(hive) and GATE not in hive.readiness.waiting())
+        assert hive.get(IntentLoop).ready
+
+    agent.run(scenario)
 
 
 @pytest.mark.parametrize("at_its_end", [False, True])

@@ -239,6 +239,19 @@ def test_the_opens_of_a_capture_determine_how_its_updates_are_decoded(
         assert update.get("localPreference") == (100 if number == 3 else None)
 
 
+@pytest.mark.parametrize("magic", [0xA1B2C3D4, 0xA1B23C4D], ids=["microseconds", "nanoseconds"])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_capture_has_microseconds_or_nanoseconds_in_either_byte_order(
+    order: str, magic: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ipv4 = (Multiprotocol(IPV4_UNICAST),)
+    octets = pcap(session(ipv4, ipv4, asns=(65001, 65002)), order)
+    path = tmp_path / "bgp"
+    path.write_bytes(struct.pack(f"{order}I", magic) + octets[4:])
+    assert main(["decode", "--pcap", str(path)]) == 0
+    assert [line["kind"] for line in _lines(capsys)] == ["open", "open", "update"]
+
+
 def test_a_cut_capture_ends_where_it_is_cut_and_another_file_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -312,6 +312,8 @@ def test_a_value_provided_as_a_type_has_to_be_of_it() -> None:
     assert str(caught.value) == "OtherCheck makes a OtherCheck, which has no send of Port"
     with pytest.raises(CompositionError, match="makes a Line, which is not a OtherCheck"):
         provide(unnamed, as_=OtherCheck)
+    with pytest.raises(CompositionError, match="Line, which is not a Sequence"):
+        provide(unnamed, as_=Sequence[int])
     with pytest.raises(CompositionError, match="supplied str makes a str, which has no check"):
         supply("x", as_=Check)
     with pytest.raises(CompositionError, match="later is a coroutine function"):

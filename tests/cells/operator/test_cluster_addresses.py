@@ -81,6 +81,18 @@ def test_the_object_goes_with_the_deployment_of_the_operator(tmp_path: Path) -> 
     run(scenario)
 
 
+def test_without_a_node_nothing_is_published(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        async with operator(server, tmp_path) as (hive, _):
+            text = "waits for the Nodes"
+            await until(lambda: levels(hive)["operator/cluster-addresses"] == (Level.OK, text))
+            assert KEY not in server.objects["configmaps"]
+            fill(server, "n1")
+            await until(lambda: nodes_of(server) == "192.0.2.1\n")
+
+    run(scenario)
+
+
 def test_addresses_do_not_wait_for_the_kinds_of_a_dialect(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server, "n1")

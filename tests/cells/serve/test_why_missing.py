@@ -85,6 +85,14 @@ def test_a_peer_that_is_left_out_beside_others_is_named_too(
     assert "there is no CiliumBGPPeerConfig 'tor-2'" in shown.err
 
 
+def test_an_answer_lists_twenty_problems(tmp_path: Path) -> None:
+    ports = list(range(1790, 1790 + 21))
+    objects = [item for item in configuration(ports) if item["kind"] != "CiliumBGPPeerConfig"]
+    problems = run(tmp_path, *objects, commands=[])["problems"]
+    assert len(problems) == 21
+    assert problems[20].startswith("and ")
+
+
 def test_without_a_problem_no_configuration_selects_the_node(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
