@@ -101,6 +101,28 @@ def test_a_cell_that_needs_a_disabled_one_names_both(capsys: pytest.CaptureFixtu
     assert "needs Metrics of cell metrics, which is disabled" in message
 
 
+@pytest.mark.parametrize(
+    ("program", "flags"),
+    [("waggle_agent", ["--node-name", "n"]), ("waggle_operator", ["--kubeconfig", "in-cluster"])],
+)
+def test_a_program_that_ends_as_it_should_has_status_0_and_one_that_fails_1(
+    program: str,
+    flags: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = importlib.import_module(f"{program}.__main__").main
+    monkeypatch.setattr(f"{program}.program.run", lambda *_: None)
+    assert run(flags, {}) == 0
+
+    def fail(*_: object) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(f"{program}.program.run", fail)
+    assert run(flags, {}) == 1
+    assert capsys.readouterr().err == f"{program.replace('_', '-')}: no room\n"
+
+
 def test_help_lists_every_option_by_cell(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--help"], {})
