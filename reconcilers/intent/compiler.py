@@ -114,7 +114,7 @@ class IntentCompiler:
         self._pieces = Pieces()
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)
-        self._peer_limits = PeerLimits(intent, options, self._pieces)
+        self._peer_limits = PeerLimits(intent, options, node, self._pieces)
         self._learned_limits = -1
         """The revision of that table, as of the last run."""
         sources = self._feeding.route_sources

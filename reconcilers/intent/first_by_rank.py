@@ -6,6 +6,7 @@ A change costs the logarithm of the number of keys, whatever N is.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import Any, Final, Generic, TypeVar
 
 K = TypeVar("K")
@@ -84,9 +85,21 @@ class FirstByRank(Generic[K]):
         moved, self._moved = self._moved, set()
         return moved
 
-    def first_waiting(self) -> K | None:
-        """Return the key that would be the next of the first ones."""
-        return self._first_outside()
+    def waiting_keys(self) -> Iterator[K]:
+        """Yield the keys that are not among the first ones, in their order, each once.
+
+        The first ones of many cost little; nothing may change meanwhile.
+        """
+        heap, seen = self._next, set[K]()
+        ahead = [(heap[0], 0)] if heap else []
+        while ahead:
+            (rank, key), place = heapq.heappop(ahead)
+            for child in (2 * place + 1, 2 * place + 2):
+                if child < len(heap):
+                    heapq.heappush(ahead, (heap[child], child))
+            if key not in self._inside and key not in seen and self._ranks.get(key) == rank:
+                seen.add(key)
+                yield key
 
     def _move(self, key: K) -> None:
         """Move a key to the other side."""

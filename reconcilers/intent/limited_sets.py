@@ -11,6 +11,7 @@ A changed route of the unlimited set costs the logarithm of the number of its ro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -42,11 +43,15 @@ class Use(NamedTuple):
     """Those among them that are addresses of Services only."""
     waiting: int = 0
     """Those among these that the limited set does not have."""
-    first: tuple[bytes, ObjectRef] | None = None
-    """The first one of those that wait, and its Service."""
+    services: tuple[tuple[bytes, ObjectRef], ...] = ()
+    """The first Services of which prefixes wait, with the first one of each."""
 
 
 NO_USE: Final = Use()
+NAMED_SERVICES: Final = 20
+"""Services of which prefixes wait that have a problem of their own."""
+SEARCHED_PREFIXES: Final = 500
+"""Prefixes among which these are searched."""
 
 
 def limited_name(unlimited: str, limits: Limits) -> str:
@@ -112,8 +117,8 @@ class LimitedSets:
         self._pieces = pieces
         self._sets: dict[str, _LimitedSet] = {}
         self._of_unlimited: dict[str, list[_LimitedSet]] = {}
-        self._first: dict[tuple[str, Family], tuple[bytes, ObjectRef] | None] = {}
-        """The first prefix that waits, as of the last call of `write`."""
+        self._waiting: dict[tuple[str, Family], tuple[tuple[bytes, ObjectRef], ...]] = {}
+        """The first Services that wait, as of the last call of `write`."""
         self.changed = False
         """True if routes of a limited set, or their number, may have changed since `write`."""
 
@@ -162,10 +167,10 @@ class LimitedSets:
                 if self._pieces.fill_slice():
                     yield
             for family, of_family in limited.families.items():
-                self._first[limited.name, family] = self._first_waiting(
+                self._waiting[limited.name, family] = self._services_that_wait(
                     txn, limited.unlimited, family, of_family
                 )
-        self._first = {key: found for key, found in self._first.items() if key[0] in self._sets}
+        self._waiting = {key: one for key, one in self._waiting.items() if key[0] in self._sets}
         self.changed = False
         return written
 
@@ -186,13 +191,18 @@ class LimitedSets:
         self._routes.upsert(txn, wanted)
         return 1
 
-    def _first_waiting(
+    def _services_that_wait(
         self, txn: WriteTxn, unlimited: str, family: Family, of_family: _Family
-    ) -> tuple[bytes, ObjectRef] | None:
-        nlri = of_family.of_services.first_waiting()
-        route = None if nlri is None else self._routes.get(txn, (unlimited, family, nlri))
-        ranks = None if route is None else _ranks(route)
-        return None if nlri is None or not ranks else (nlri, min(ranks)[1])
+    ) -> tuple[tuple[bytes, ObjectRef], ...]:
+        found: dict[ObjectRef, bytes] = {}
+        for nlri in islice(of_family.of_services.waiting_keys(), SEARCHED_PREFIXES):
+            route = self._routes.get(txn, (unlimited, family, nlri))
+            ranks = None if route is None else _ranks(route)
+            if ranks:
+                found.setdefault(min(ranks)[1], nlri)
+            if len(found) == NAMED_SERVICES:
+                break
+        return tuple((nlri, ref) for ref, nlri in found.items())
 
     def use(self, name: str, family: Family) -> Use:
         """Return the use of a limit, as of the last call of `write`."""
@@ -205,7 +215,7 @@ class LimitedSets:
             len(of_family.own) + len(of_services),
             len(of_services),
             of_services.waiting,
-            self._first.get((name, family)),
+            self._waiting.get((name, family), ()),
         )
 
 

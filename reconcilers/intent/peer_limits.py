@@ -12,17 +12,20 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from reconcilers.intent.limited_sets import LimitedSets, Limits, SetToLimit, limited_name
+from reconcilers.intent.limited_sets import LimitedSets, Limits, SetToLimit, Use, limited_name
 from reconcilers.model import AdvertiseLimit, LearnedLimit, ObjectRef, Peer, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.slices import Pieces, Slices
 from reconcilers.tables import IntentTables
+from resources.enumeration import enumerate_some
 from resources.row_updates import replace_all
 from speaker.nlri import Family, prefix_to_text
 from statedb import WriteTxn
 
 WARNING_PERCENT: Final = 75
 """Of a limit, from which on there is a warning."""
+NAMED_PEERS: Final = 3
+"""Peers that the problem of a Service has."""
 
 
 class _Limited(NamedTuple):
@@ -36,8 +39,11 @@ class _Limited(NamedTuple):
 class PeerLimits:
     """The peers with limits, as of the last compilation."""
 
-    def __init__(self, intent: IntentTables, options: IntentOptions, pieces: Pieces) -> None:
+    def __init__(
+        self, intent: IntentTables, options: IntentOptions, node: str, pieces: Pieces
+    ) -> None:
         """``pieces`` counts the prefixes of a slice."""
+        self._node = node
         self._intent = intent
         self._options = options
         self._sets = LimitedSets(intent, pieces)
@@ -129,11 +135,32 @@ class PeerLimits:
 
     def _problems(self, rows: Iterable[AdvertiseLimit]) -> list[Problem]:
         peers = {(one.peer.instance, one.peer.name): one.peer for one in self._limited}
+        found = []
+        waiting: dict[tuple[ObjectRef, bytes, AdvertiseLimit], list[str]] = {}
+        for row in rows:
+            if row.waiting or row.prefixes > row.limit:
+                peer = peers[row.instance, row.peer]
+                use = self._sets.use(peer.route_set or "", row.family)
+                found.append(_problem(peer, row, use))
+                for nlri, service in use.services:
+                    # Peers with one set and one limit have one problem of the Service.
+                    key = service, nlri, replace(row, instance="", peer="", learned=False)
+                    waiting.setdefault(key, []).append(row.peer)
         return [
-            _problem(peers[row.instance, row.peer], row, self._sets)
-            for row in rows
-            if row.waiting or row.prefixes > row.limit
+            *found,
+            *(self._problem_of(*key, names) for key, names in waiting.items()),
         ]
+
+    def _problem_of(
+        self, service: ObjectRef, nlri: bytes, row: AdvertiseLimit, peers: list[str]
+    ) -> Problem:
+        """Return the problem of a Service that waits; users of its namespace see it as an Event."""
+        text = f"{prefix_to_text(row.family, nlri)} waits on node {self._node}"
+        shown = enumerate_some([repr(name) for name in peers], NAMED_PEERS)
+        who = f"peer {shown} is" if len(peers) == 1 else f"peers {shown} are"
+        text += f": {who} sent no more than {row.limit} prefixes of {row.family}"
+        text += ", and older Services come first"
+        return Problem((service,), "", text, category="conflict", of_tenant=True)
 
 
 def configured_limit(options: IntentOptions, peer: Peer) -> int:
@@ -141,13 +168,12 @@ def configured_limit(options: IntentOptions, peer: Peer) -> int:
     return options.peer_limit(peer.name, peer.address, peer.interface)
 
 
-def _problem(peer: Peer, row: AdvertiseLimit, sets: LimitedSets) -> Problem:
+def _problem(peer: Peer, row: AdvertiseLimit, use: Use) -> Problem:
     text = f"peer {peer.name!r} is sent no more than {row.limit} prefixes of {row.family}"
     text += f" ({row.reason})"
     objects: tuple[ObjectRef, ...] = peer.origins[:1]
-    use = sets.use(peer.route_set or "", row.family)
-    if use.first is not None:
-        nlri, service = use.first
+    if use.services:
+        nlri, service = use.services[0]
         prefix = prefix_to_text(row.family, nlri)
         text += f": {prefix} of {service}, and those of newer Services, wait"
     own = row.prefixes - use.of_services

@@ -42,7 +42,7 @@ def test_the_first_ones_are_those_of_a_sorted_list(
                 assert seen == set(ordered[: found.size]) == {key for key in ranks if key in found}
                 waiting = ordered[found.size :]
                 assert found.waiting == len(waiting)
-                assert found.first_waiting() == (waiting[0] if waiting else None)
+                assert list(found.waiting_keys()) == waiting
                 assert len(found) == len(ranks)
 
 

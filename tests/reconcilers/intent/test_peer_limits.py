@@ -80,12 +80,33 @@ def test_the_newest_services_wait_and_what_administrators_configure_is_sent() ->
     put(found, "other", *addresses(4, 2), created=DAYS[0], namespace="b")
     assert sent(found) == [POD_NETWORK, *hosts(2, 3)]
     assert use(found) == [("p", 4, 7, 3, False)]
-    (problem,) = found.render()["problems"]
+    problem, *of_services = found.render()["problems"]
     assert problem["message"] == (
         "peer 'p' is sent no more than 4 prefixes of ipv4-unicast (--advertise-peer-limit): "
         "198.18.0.5/32 of Service/b/other, and those of newer Services, wait"
     )
     assert (problem["count"], problem["ofTenant"], problem["category"]) == (3, False, "conflict")
+    # Each Service that waits has a problem, and so an Event, of its own.
+    assert [(one["objects"], one["ofTenant"]) for one in of_services] == [
+        (["Service/a/new"], True),
+        (["Service/b/other"], True),
+    ]
+    assert of_services[1]["message"] == (
+        "198.18.0.5/32 waits on node test-node: peer 'p' is sent no more than 4 prefixes of "
+        "ipv4-unicast, and older Services come first"
+    )
+
+
+def test_many_services_that_wait_at_many_peers_are_a_few_problems() -> None:
+    found = cluster(11, peers=5)
+    for number in range(100):
+        put(found, f"s{number:03}", *addresses(3 * number, 3), created=DAYS[0])
+    sent(found)
+    of_services = [one for one in found.render()["problems"] if one["ofTenant"]]
+    assert [one["objects"] for one in of_services] == [
+        [f"Service/a/s{number:03}"] for number in range(3, 23)
+    ]
+    assert "peers 'p', 'p1', 'p2' and 2 more are sent" in of_services[0]["message"]
 
 
 def test_what_administrators_configure_is_sent_beyond_the_limit() -> None:
@@ -96,7 +117,7 @@ def test_what_administrators_configure_is_sent_beyond_the_limit() -> None:
     )
     put(found, "s", *addresses(0, 2))
     assert sent(found) == ["10.96.0.1/32", POD_NETWORK]
-    (problem,) = found.render()["problems"]
+    problem, *_ = found.render()["problems"]
     assert problem["message"].endswith(
         "; 2 prefixes that are not of Services are sent beyond the limit"
     )
@@ -162,7 +183,7 @@ def test_a_limit_that_a_peer_makes_known_concerns_that_peer_until_it_is_lifted()
     learn(found, "p1", 3)
     assert (len(sent(found)), sent(found, "p1")) == (6, [POD_NETWORK, *hosts(0, 2)])
     assert use(found) == [("p1", 3, 6, 3, True)]
-    (problem,) = found.render()["problems"]
+    problem, *_ = found.render()["problems"]
     assert "(the peer ended the session: Maximum Number of Prefixes Reached)" in problem["message"]
     learn(found, "p1", None)
     assert len(sent(found, "p1")) == 6
