@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
@@ -74,32 +74,6 @@ def end_of(peer: BGPPeer) -> str:
     return (
         canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
     )
-
-
-def pools_of(
-    advertisement: BGPAdvertisement, pools: Mapping[str, IPAddressPool]
-) -> tuple[str, ...]:
-    """Return the names of the pools that an advertisement selects, by name or by label.
-
-    Without names and selectors it selects all; with selectors that match none it selects none.
-    """
-    spec = advertisement.spec
-    if not spec.ip_address_pool_selectors:
-        if not spec.ip_address_pools:
-            return tuple(pools)
-        # By name, and not by pool: there may be a thousand of both.
-        return tuple(sorted({name for name in spec.ip_address_pools if name in pools}))
-    return tuple(
-        name
-        for name, pool in pools.items()
-        if name in spec.ip_address_pools
-        or any(s.matches(pool.metadata.labels) for s in spec.ip_address_pool_selectors)
-    )
-
-
-def by_name(pools: Iterable[IPAddressPool]) -> dict[str, IPAddressPool]:
-    """Return pools by their names."""
-    return {row.metadata.name: row for row in pools}
 
 
 def aliases(objects: Objects) -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.frrk8s.values import MED
-from reconcilers.metallb.objects import Objects, aliases, by_name, pools_of
+from reconcilers.metallb.objects import Objects, aliases
+from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.model import Attributes, ObjectRef, ref_to
 from resources.frrk8s.communities import Community, parse_community
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -105,12 +106,12 @@ def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
             for network in entry.networks:
                 family, nlri = prefix_to_wire(str(network))
                 pools.setdefault(family, {})[nlri] = pool.metadata.name
-    names, of_name = aliases(objects), by_name(objects.pools)
+    names, selection = aliases(objects), PoolSelection(objects.pools)
     advertisements = tuple(
-        Advertisement(row, frozenset(pools_of(row, of_name)), _attributes(row, names))
+        Advertisement(row, frozenset(selection.of(row)), _attributes(row, names))
         for row in objects.advertisements
     )
-    selecting: dict[str, list[Advertisement]] = {name: [] for name in of_name}
+    selecting: dict[str, list[Advertisement]] = {name: [] for name in selection.rows}
     for advertisement in advertisements:
         for name in advertisement.pools:
             selecting[name].append(advertisement)

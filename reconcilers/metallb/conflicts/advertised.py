@@ -86,10 +86,8 @@ class _OfClass:
         self.colliding: dict[ObjectRef, None] = {}
         """Advertisements with different local preferences: some of very many."""
 
-    def take(self, ref: ObjectRef, row: BGPAdvertisement) -> None:
-        self.of_lengths.setdefault(tuple(_lengths(row).values()), {})[ref] = None
-        if not _for_all_services(row):
-            return
+    def compare(self, ref: ObjectRef, row: BGPAdvertisement) -> None:
+        """Add an advertisement to those whose local preferences are compared."""
         if len(self.colliding) < MAX_COMPARED and (others := self.preferences.against(row)):
             self.colliding.update(dict.fromkeys((*others, ref)))
         self.preferences.add(row)
@@ -100,6 +98,10 @@ class Advertised:
 
     def __init__(self, facts: Facts, environment: AbstractSet[ObjectRef]) -> None:
         self._facts = facts
+        # Most objects have one local preference, and no two of them differ.
+        rows = (row for row in facts.rows.values() if isinstance(row, BGPAdvertisement))
+        preferences = {row.spec.local_pref for row in rows if _for_all_services(row)}
+        self._compares = len(preferences) > 1
         self._environment = {facts.class_of[ref] for ref in environment if ref in facts.class_of}
         self._of_class: dict[PoolClass, _OfClass] = {}
         self._too_wide: dict[tuple[int, int, int], list[tuple[ObjectRef, int]]] = {}
@@ -110,8 +112,13 @@ class Advertised:
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add an advertisement, or a pool."""
         if isinstance(row, BGPAdvertisement):
+            lengths = tuple(_lengths(row).values())
+            compares = self._compares and _for_all_services(row)
             for one in self._facts.classes_of[ref]:
-                self._of(one).take(ref, row)
+                of_class = self._of(one)
+                of_class.of_lengths.setdefault(lengths, {})[ref] = None
+                if compares:
+                    of_class.compare(ref, row)
         elif isinstance(row, IPAddressPool):
             self._of(self._facts.class_of[ref]).pools[ref] = None
 
@@ -125,7 +132,7 @@ class Advertised:
                     continue
                 if _is_too_wide(lengths, one):
                     yield from found.pools
-                if one in self._environment and _for_all_services(row):
+                if self._compares and one in self._environment and _for_all_services(row):
                     yield from found.preferences.against(row)
         elif isinstance(row, IPAddressPool):
             of_pool = self._facts.class_of[ref]
@@ -142,7 +149,7 @@ class Advertised:
         if isinstance(row, BGPAdvertisement):
             for version, length in _lengths(row).items():
                 yield from self._of_aggregate(ref, version, length)
-            if _for_all_services(row):
+            if self._compares and _for_all_services(row):
                 yield from self._of_preference(ref, row)
 
     def _of_aggregate(self, ref: ObjectRef, version: int, length: int) -> Iterator[Problem]:

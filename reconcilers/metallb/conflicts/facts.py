@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from reconcilers.metallb.objects import Objects, aliases, by_name, pools_of, shortest_length
+import msgspec
+
+from reconcilers.metallb.objects import Objects, aliases, shortest_length
+from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.metallb import kinds
 from resources.metallb.ipaddresspool import Block, blocks
@@ -42,15 +45,14 @@ class Rule(Protocol):
         ...
 
 
-class PoolClass(NamedTuple):
+class PoolClass(msgspec.Struct, frozen=True, eq=False):
     """Pools that the same advertisements select and that allow the same aggregates.
 
     What an advertisement contradicts is the same for all of them: a thousand pools that a thousand
-    advertisements select are one class, and not a million pairs.
+    advertisements select are one class, and not a million pairs. A class equals itself alone: to
+    compare the selections of which its pools are part would take as long as there are selections.
     """
 
-    selections: tuple[int, ...]
-    """The selections of which the pools are part."""
     shortest: tuple[tuple[int, int], ...]
     """The shortest length of an aggregate, by version of the addresses: pairs of both."""
 
@@ -71,7 +73,8 @@ class Facts:
         sound = objects.only(frozenset(ref for ref, _ in objects.refs()) - wrong)
         self.rows: dict[ObjectRef, MetalLBObject] = dict(sound.refs())
         self.names = aliases(sound)
-        pools = by_name(sound.pools)
+        selection = PoolSelection(sound.pools)
+        pools = selection.rows
         pool_refs = {name: ref_to(kinds.IP_ADDRESS_POOL, row) for name, row in pools.items()}
         selections: dict[tuple[str, ...], int] = {}
         selected: list[frozenset[ObjectRef]] = []
@@ -79,7 +82,7 @@ class Facts:
         """The number of the selection of an advertisement; the same for the same pools."""
         of_pool: dict[str, list[int]] = {name: [] for name in pools}
         for row in sound.advertisements:
-            names = pools_of(row, pools)
+            names = selection.of(row)
             number = selections.setdefault(names, len(selections))
             self.selection_of[ref_to(kinds.BGP_ADVERTISEMENT, row)] = number
             if number == len(selected):
@@ -104,21 +107,22 @@ class Facts:
         for version, of_version in self.spans.items():
             for i, span in enumerate(of_version):
                 self.places[span.pool].append((version, i))
-        self.class_of = {
-            ref: PoolClass(
-                tuple(of_pool[name]),
-                tuple(
-                    (version, length)
-                    for version in VERSIONS
-                    if (length := shortest_length(pools[name], version)) is not None
-                ),
-            )
-            for name, ref in pool_refs.items()
-        }
+        known: dict[tuple[object, ...], PoolClass] = {}
         classes: list[list[PoolClass]] = [[] for _ in selected]
-        for one in dict.fromkeys(self.class_of.values()):
-            for number in one.selections:
-                classes[number].append(one)
+        self.class_of: dict[ObjectRef, PoolClass] = {}
+        for name, ref in pool_refs.items():
+            shortest = tuple(
+                (version, length)
+                for version in VERSIONS
+                if (length := shortest_length(pools[name], version)) is not None
+            )
+            key = (tuple(of_pool[name]), shortest)
+            one = known.get(key)
+            if one is None:
+                one = known[key] = PoolClass(shortest)
+                for number in of_pool[name]:
+                    classes[number].append(one)
+            self.class_of[ref] = one
         self.classes_of = {ref: classes[number] for ref, number in self.selection_of.items()}
         """The classes of the pools that an advertisement selects."""
         self.echoing = {row.metadata.name for row in sound.profiles if row.spec.echo_mode}

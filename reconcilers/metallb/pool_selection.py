@@ -1,0 +1,76 @@
+"""The pools that advertisements select, by name or by label, without a look at each pair. Pure.
+
+A set of pools is an integer with a bit for each of them, so that a selector of labels costs a few
+operations whatever the number of pools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import compress
+from typing import final
+
+from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.ipaddresspool import IPAddressPool
+
+
+@final
+class PoolSelection:
+    """Pools by their names and labels."""
+
+    def __init__(self, pools: Iterable[IPAddressPool]) -> None:
+        self.rows: Mapping[str, IPAddressPool] = {row.metadata.name: row for row in pools}
+        """By name."""
+        self._names = tuple(self.rows)
+        self._all = (1 << len(self._names)) - 1
+        self._bits = {name: 1 << number for number, name in enumerate(self._names)}
+        self._with_key: dict[str, int] = {}
+        self._with_label: dict[tuple[str, str], int] = {}
+        for name, row in self.rows.items():
+            for label in row.metadata.labels.items():
+                bit = self._bits[name]
+                self._with_key[label[0]] = self._with_key.get(label[0], 0) | bit
+                self._with_label[label] = self._with_label.get(label, 0) | bit
+        self._known: dict[int, tuple[str, ...]] = {}
+
+    def of(self, advertisement: BGPAdvertisement) -> tuple[str, ...]:
+        """Return the names of the pools that an advertisement selects; one value for equal selections.
+
+        Without names and selectors it selects all; with selectors that match none it selects none.
+        """
+        spec = advertisement.spec
+        if not (spec.ip_address_pools or spec.ip_address_pool_selectors):
+            return self._names
+        found = 0
+        for name in spec.ip_address_pools:
+            found |= self._bits.get(name, 0)
+        for selector in spec.ip_address_pool_selectors:
+            found |= self._matching(selector)
+        names = self._known.get(found)
+        if names is None:
+            # The digits of the number, the first pool at the end.
+            digits = f"{found:b}"[::-1]
+            names = tuple(compress(self._names, map(int, digits)))
+            self._known[found] = names
+        return names
+
+    def _matching(self, selector: LabelSelector) -> int:
+        found = self._all
+        for label in selector.match_labels.items():
+            found &= self._with_label.get(label, 0)
+        for requirement in selector.match_expressions:
+            found &= self._fulfilling(requirement)
+        return found
+
+    def _fulfilling(self, requirement: LabelSelectorRequirement) -> int:
+        with_key = self._with_key.get(requirement.key, 0)
+        match requirement.operator:
+            case "Exists":
+                return with_key
+            case "DoesNotExist":
+                return self._all & ~with_key
+        found = 0
+        for value in requirement.values:
+            found |= self._with_label.get((requirement.key, value), 0)
+        return found if requirement.operator == "In" else self._all & ~found
