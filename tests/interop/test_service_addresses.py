@@ -1,0 +1,147 @@
+"""Addresses that a Service must not announce, at real routers: they get none of them."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.conftest import NeedRouter
+from tests.interop.lab import ASN, OURS, PEERS, PORT, give_addresses
+from tests.support.agent import Agent
+from tests.support.netns import linked_namespaces
+from tests.support.routers import KINDS, PeerSettings, RouterSettings
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+
+NAME = "ebgp-ipv4"
+PEER_ASN, NUMBER = PEERS[NAME]
+ROUTER = (f"10.99.0.{NUMBER}", f"fd00:99::{NUMBER}")
+OTHER_NODE, OTHER_PODS = ("192.0.2.7", "2001:db8:7::7"), "10.244.7.0/24"
+GOOD = ("198.51.100.9/32", "2001:db8:10::9/128")
+BAD = {
+    "127.0.0.9": "Martian",
+    "169.254.169.254": "Martian",
+    "0.0.0.0": "Martian",
+    "::ffff:198.51.100.7": "Martian",
+    "64:ff9b::7f00:1": "Martian",
+    OURS[0]: "NodeAddress",
+    OTHER_NODE[0]: "NodeAddress",
+    OTHER_NODE[1]: "NodeAddress",
+    ROUTER[0]: "PeerAddress",
+    "10.244.7.9": "PodAddress",
+    "10.96.0.1": "ApiServer",
+    "10.96.0.77": "ClusterIP",
+    "10.96.3.3": "ServiceRange",
+    "203.0.113.5": "NotInNamespace",
+}
+
+
+def node(name: str, pods: str, *addresses: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"podCIDRs": [pods]},
+        "status": {"addresses": [{"type": "InternalIP", "address": one} for one in addresses]},
+    }
+
+
+def service(namespace: str, name: str, cluster_ip: str, *external: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "clusterIP": cluster_ip,
+            "clusterIPs": [cluster_ip],
+            "externalIPs": list(external),
+        },
+    }
+
+
+def manifests() -> list[dict[str, Any]]:
+    cilium = {"apiVersion": "cilium.io/v2"}
+    families: list[dict[str, Any]] = [
+        {"afi": f, "safi": "unicast", "advertisements": {}} for f in ("ipv4", "ipv6")
+    ]
+    peer = {
+        "name": NAME,
+        "peerASN": PEER_ASN,
+        "peerAddress": ROUTER[0],
+        "peerConfigRef": {"name": "p"},
+    }
+    external = {"advertisementType": "Service", "service": {"addresses": ["ExternalIP"]}}
+    granted = {"waggle.dev/service-addresses": "203.0.113.0/24"}
+    return [
+        node("test-node", "10.244.1.0/24", *OURS),
+        node("n7", OTHER_PODS, *OTHER_NODE),
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "bank", "annotations": granted},
+        },
+        {
+            **cilium,
+            "kind": "CiliumBGPClusterConfig",
+            "metadata": {"name": "c"},
+            "spec": {"bgpInstances": [{"name": "i", "localASN": ASN, "peers": [peer]}]},
+        },
+        {
+            **cilium,
+            "kind": "CiliumBGPPeerConfig",
+            "metadata": {"name": "p"},
+            "spec": {
+                "families": families,
+                "transport": {"peerPort": PORT},
+                "timers": {"connectRetryTimeSeconds": 1},
+            },
+        },
+        {
+            **cilium,
+            "kind": "CiliumBGPAdvertisement",
+            "metadata": {"name": "a"},
+            "spec": {"advertisements": [{**external, "selector": {}}]},
+        },
+        service("default", "kubernetes", "10.96.0.1"),
+        service("bank", "till", "10.96.0.77"),
+        service("shop", "web", "10.96.0.78", *BAD, *(one.split("/")[0] for one in GOOD)),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["bird", "frr"])
+def test_a_router_gets_no_address_that_belongs_to_something_else(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+        give_addresses(link)
+        settings = RouterSettings(PEER_ASN, ROUTER[0], ROUTER, (PeerSettings(OURS[0], ASN),), PORT)
+        router = KINDS[kind](settings, link.right, tmp_path / "router")
+        arguments = ("--service-cidr=10.96.0.0/16",)
+        agent = Agent(link.left, tmp_path / "agent", arguments=arguments)
+        agent.write_objects("objects.json", *manifests())
+        for part in (router, agent):
+            part.start()
+            stack.callback(part.stop)
+            part.wait_ready()
+
+        def held() -> set[str]:
+            return {*router.routes("ipv4-unicast"), *router.routes("ipv6-unicast")}
+
+        def complete() -> None:
+            assert held() >= {GOOD[0]}
+            assert agent.peers()[NAME]["state"] == "Established"
+
+        eventually(complete, within=40, context=agent.daemon.tail)
+        assert held() <= set(GOOD)
+        explained = {
+            address: {one["reason"] for one in agent.command("explain", address)["items"]}
+            for address in BAD
+        }
+        # A cluster IP is a ClusterIP as well, which nothing advertises.
+        wanted = {address: {reason} for address, reason in BAD.items()}
+        assert {one: found - {"AddressType"} for one, found in explained.items()} == wanted
