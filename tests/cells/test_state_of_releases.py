@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cells import claims, dialect_states
+from cells.apply import peer_limits, session_addresses
 from reconcilers.frrk8s.last_good import restored
 from reconcilers.metallb import memory
+from reconcilers.model import LearnedLimit, SessionAddress
 from reconcilers.offline import kinds_of
+from resources import snapshot
 from resources.core import Service
 from resources.manifests import last_valid
 from resources.snapshot import decode
+from speaker.nlri import IPV4_UNICAST
 from waggle.dialects import DIALECTS
 
 DIRECTORY = Path(__file__).parent / "state_of_releases"
@@ -60,3 +65,22 @@ def test_the_last_good_state_of_a_dialect_is_read(release: Path) -> None:
     assert state.routers
     octets = (release / "metallb.state").read_bytes()
     assert memory.decoded(dialect_states.decode(octets, "node-1", "metallb"))
+
+
+def test_the_files_of_a_release_keep_their_names_and_formats() -> None:
+    """A later release reads them by both; another format is another name and a conversion."""
+    limit = LearnedLimit(instance="i", peer="p", family=IPV4_UNICAST, limit=7)
+    octets = b'{"format":"waggle-learned-limits/1","limits":[' + msgspec.json.encode(limit) + b"]}"
+    assert peer_limits.decode(octets) == (limit,)
+    assert peer_limits.encode((limit,)) == octets
+    address = SessionAddress(instance="i", peer="p", address="192.0.2.1")
+    octets = b'{"format":"waggle-session-addresses/1","sessions":[%s]}'
+    octets %= msgspec.json.encode(address)
+    assert session_addresses.decode(octets) == (address,)
+    assert session_addresses.encode((address,)) == octets
+    names = (claims.FILE, peer_limits.FILE, session_addresses.FILE)
+    assert names == ("claims.json", "learned-limits.json", "session-addresses.json")
+    assert claims.encode({}).startswith(b'{"format":"waggle-claims/1"')
+    assert last_valid.FORMAT == "waggle-manifests/1"
+    assert snapshot.FORMAT == "waggle-snapshot/1"
+    assert dialect_states.FORMAT == "waggle-dialect-state/1"

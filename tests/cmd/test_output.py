@@ -187,3 +187,10 @@ def test_an_answer_that_is_printed_item_by_item_is_one_document(
         output.dump(answer, form, stream)
     assert streams["json"].getvalue() == output.safe_json(answer, indent=2) + "\n"
     assert yaml.safe_load(streams["yaml"].getvalue()) == answer
+
+
+def test_scripts_know_the_exit_statuses_by_their_numbers() -> None:
+    assert (output.EXIT_OK, output.EXIT_ERROR, output.EXIT_USAGE) == (0, 1, 2)
+    assert (output.EXIT_NOT_FOUND, output.EXIT_INTERRUPTED, output.EXIT_PIPE) == (4, 130, 141)
+    assert output.API_VERSION == "cli.waggle/v1"
+    assert output.FORMATS == ("table", "wide", "json", "jsonl", "yaml")

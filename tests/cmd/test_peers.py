@@ -167,6 +167,20 @@ def test_a_peer_is_selected_by_name_or_address(
         assert json.loads(capsys.readouterr().out)["name"] == "tor-2"
 
 
+def test_sessions_are_in_the_order_of_their_instances_and_addresses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = [("b", "192.0.2.9"), ("a", "2001:db8::1"), ("a", "192.0.2.10"), ("a", "192.0.2.9")]
+    items = [
+        {**DOWN, "instance": instance, "address": address, "name": f"{instance} {address}"}
+        for instance, address in ends
+    ]
+    with serving(tmp_path / "agent.sock", MadeUp(items)):
+        assert main(["peers", "-o", "json", "--socket", str(tmp_path / "agent.sock")]) == 0
+    found = [item["name"] for item in json.loads(capsys.readouterr().out)["items"]]
+    assert found == ["a 192.0.2.9", "a 192.0.2.10", "a 2001:db8::1", "b 192.0.2.9"]
+
+
 def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["peers", "--peer", "tor-9", "--socket", str(path)]) == 4
     captured = capsys.readouterr()

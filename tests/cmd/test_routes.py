@@ -201,6 +201,16 @@ def test_json_keeps_all_origins(path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "nextHop" not in answer["items"][1]
 
 
+@pytest.mark.parametrize("form", ["table", "wide"])
+def test_a_wide_table_has_the_same_notes(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path / "agent.sock", MadeUp([PEER])):
+        socket = str(tmp_path / "agent.sock")
+        assert main(["routes", "192.0.2.0/24", "-o", form, "--socket", socket]) == 4
+    assert capsys.readouterr().err == "waggle routes: no advertised route for 192.0.2.0/24\n"
+
+
 def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", "--peer", "tor-9", "--socket", str(path)]) == 4
     assert capsys.readouterr().err == "waggle routes: no peer is called tor-9\n"
