@@ -99,8 +99,6 @@ class RouteRows:
         key = (route_set, family, nlri)
         present = i.routes.get(txn, key)
         conflicting = i.conflicting_routes.get(txn, key) if key in self._conflicts else None
-        if present is not None and conflicting is None and present.contributions == tuple(parts):
-            return 0  # most prefixes of a large object that changed
         before = present or conflicting
         contributions = () if before is None else before.contributions
         if conflicting is None and contributions == tuple(parts):
