@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from cells.declarations import SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
@@ -152,6 +154,37 @@ def test_of_manifests(tmp_path: Path) -> None:
         "disable_cell": ["logging"],
     }
     run(flags, ALWAYS | OF_MANIFESTS)
+
+
+def test_of_a_node_that_is_drained(tmp_path: Path) -> None:
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    node, *others = configuration([1179])
+    for item in (*others, service("web", "198.51.100.10")):
+        path = manifests / f"{item['kind']}-{item['metadata']['name']}.json"
+        path.write_text(json.dumps(item))
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    (manifests / "node.json").write_text(json.dumps({**node, "spec": {"taints": [taint]}}))
+    flags = {"--manifests": [str(manifests)], "--node-name": NODE, "--drain": "withdraw"}
+    hive = Hive(AGENT, load(AGENT, flags=flags | {"disable_cell": ["logging", "api"]}))
+    drained = "intent/drain"
+
+    async def scenario() -> None:
+        task = asyncio.create_task(hive.run())
+        try:
+            await until(lambda: drained in states(hive), within=15)
+            assert states(hive)[drained].endswith("as the node is drained: it is cordoned")
+            (manifests / "node.json").write_text(json.dumps(node))
+            await until(lambda: drained not in states(hive), within=15)
+        finally:
+            hive.shutdown()
+            await task
+
+    with capture_logs() as logs:
+        asyncio.run(scenario())
+    names = [line.get("event_name") for line in logs]
+    assert names.index("intent.drain") < names.index("intent.drain_over")
+    assert (names.count("intent.drain"), names.count("intent.drain_over")) == (1, 1)
 
 
 METRICS = {

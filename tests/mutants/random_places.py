@@ -232,7 +232,9 @@ def _pytest(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-    if process.returncode not in (0, 1, 2):
+    # 4 is also the status where a mutant breaks the import of a test.
+    is_unknown = process.returncode == 4 and "ERROR collecting" not in written
+    if process.returncode not in (0, 1, 2, 4) or is_unknown:
         raise RuntimeError(f"{' '.join(command)}: status {process.returncode}\n{written[-4000:]}")
     failed = [line for line in written.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return process.returncode, failed

@@ -59,16 +59,19 @@ class Reach:
         """
         lines = self._lines.get(str(module), {})
         reached = set[str]().union(*(lines.get(line, ()) for line in range(first, last + 1)))
-        if not reached:
+        # A module that one test imports first runs in the name of that test alone.
+        files = set[str]()
+        if not reached or not _is_in_function(module, first):
             files = self._importers.get(_dotted(module), set())
-            reached = set[str]().union(*lines.values())
+            reached = reached.union(*lines.values())
             reached |= {test for test in self._seconds if test.partition("::")[0] in files}
         reached |= self._readers.get(str(module), set())
         names = {module.stem, module.parent.name} - {"__init__"}
 
-        def rank(test: str) -> tuple[bool, float, str]:
-            words = Path(test.partition("::")[0]).stem.removeprefix("test_")
-            return words not in names, self._seconds[test], test
+        def rank(test: str) -> tuple[bool, bool, float, str]:
+            file = test.partition("::")[0]
+            words = Path(file).stem.removeprefix("test_")
+            return words not in names, file not in files, self._seconds[test], test
 
         chosen: list[str] = []
         total = 0.0
@@ -98,6 +101,15 @@ def _importers() -> dict[str, set[str]]:
             for name in names:
                 found.setdefault(name, set()).add(str(file.relative_to(ROOT)))
     return found
+
+
+def _is_in_function(module: Path, line: int) -> bool:
+    """True for a line that runs with a call, and not at the import of the module."""
+    return any(
+        node.body[0].lineno <= line <= (node.end_lineno or 0)
+        for node in ast.walk(ast.parse(module.read_bytes()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def _dotted(module: Path) -> str:

@@ -125,5 +125,11 @@ def test_stopping_continues_past_hooks_that_fail_or_hang() -> None:
         await lifecycle.stop()
         return asyncio.get_running_loop().time() - began
 
-    assert looptime.run(scenario()) == pytest.approx(2)
+    with structlog.testing.capture_logs() as lines:
+        assert looptime.run(scenario()) == pytest.approx(2)
     assert log == ["-fails", "-first"]
+    failed = [line for line in lines if line["event_name"] == "hive.stop_failed"]
+    assert [(line["hook"], line["reason"]) for line in failed] == [
+        ("fails", "no"),
+        ("hangs", "timed out"),
+    ]
