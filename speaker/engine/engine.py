@@ -87,9 +87,9 @@ class Engine:
         self._context = EngineContext(rng)
         self._instances: dict[str, Instance] = {}
         self._monitoring = Exporter(self._context, self._instances)
-        self._imports = InstanceImports(self._instances)
-        self._slot = ObserverSlot()
         self._work = SlicedWork(partial(self._report_fault, where="removing routes"))
+        self._imports = InstanceImports(self._instances, self._work)
+        self._slot = ObserverSlot()
         self.max_queue = max_queue
         self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}

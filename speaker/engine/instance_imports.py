@@ -9,11 +9,19 @@ set, not for each prefix.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, final
 from weakref import WeakKeyDictionary
 
 from speaker.api import InstanceConfig, InstanceImport
 from speaker.engine.instance import Instance
+from speaker.engine.sliced_work import (
+    FAILOVER_UNITS,
+    LOOKUPS_PER_UNIT,
+    STEP_ROUTES,
+    SlicedWork,
+    Steps,
+)
 from speaker.nlri import Family
 from speaker.rib.decision import best
 from speaker.rib.instance_import import Border, imported_path, imported_source
@@ -29,8 +37,9 @@ MIN_SOURCES: Final = 64
 class InstanceImports:
     """The imports between all instances of an engine."""
 
-    def __init__(self, instances: Mapping[str, Instance]) -> None:
+    def __init__(self, instances: Mapping[str, Instance], work: SlicedWork) -> None:
         self._instances = instances
+        self._work = work
         self._links: dict[tuple[str, str], _Import] = {}
         """By the names of the importing and of the imported instance."""
 
@@ -55,14 +64,15 @@ class InstanceImports:
         for key, link in list(self._links.items()):
             if key not in wanted or link.target is not wanted[key][0]:
                 del self._links[key]
-                link.end()
+                self._work.add(link.end())
         for key, (target, origin, config) in wanted.items():
             known = self._links.get(key)
             if known is None:
                 known = self._links[key] = _Import(target)
             if origin.config.imports:
                 origin.outbound.loc.track_all_paths()
-            known.configure(origin, config)
+            if known.configure(origin, config):
+                self._work.add(known.import_all())
 
 
 @final
@@ -82,12 +92,14 @@ class _Import:
         """Path of the other instance -> path as imported, or None for one that is not."""
         self._sources: dict[Source, Source] = {}
         self._most_sources = MIN_SOURCES
+        self._version = 0
+        """Of what is imported; steps of an earlier one are not continued."""
 
-    def configure(self, origin: Instance, config: InstanceImport) -> None:
-        """Follow the routes of an instance; only differences change the target's Loc-RIB."""
+    def configure(self, origin: Instance, config: InstanceImport) -> bool:
+        """Follow the routes of an instance; returns whether `import_all` is due."""
         border = _border(self.target.config, origin.config)
         if (self.origin, self._config, self._border) == (origin, config, border):
-            return
+            return False
         self.origin.outbound.followers.pop(self, None)
         origin.outbound.followers[self] = None
         if border != self._border:
@@ -96,13 +108,21 @@ class _Import:
         if self._config is None or config.import_ != self._config.import_:
             self._policy = compile_import(origin.name, config.import_)
         self.origin, self._config, self._border = origin, config, border
-        self._import_all()
+        self._version += 1
+        return True
 
-    def end(self) -> None:
-        """Withdraw everything."""
+    def end(self) -> Steps:
+        """Withdraw everything, in steps."""
         self.origin.outbound.followers.pop(self, None)
+        self._version += 1
+        return self._withdraw_all()
+
+    def _withdraw_all(self) -> Steps:
         for family, held in self._held.items():
-            self._withdraw(family, list(held))
+            while held:
+                some = list(islice(held, STEP_ROUTES))
+                self._withdraw(family, some)
+                yield len(some)
 
     # ---------------------------------------------------------------- changes
 
@@ -122,13 +142,29 @@ class _Import:
             for _, new, nlri in of_family:
                 self._import(family, ((new, nlri),))
 
-    def _import_all(self) -> None:
+    def import_all(self) -> Steps:
+        """Import the present routes in steps; only differences change the target's Loc-RIB.
+
+        What changes meanwhile is imported at once.
+        """
+        return self._import_all(self._version)
+
+    def _import_all(self, version: int) -> Steps:
         tables = self.origin.outbound.loc.tables
-        for family, held in self._held.items():
+        for family, held in list(self._held.items()):
             table = tables.get(family, ())
-            self._withdraw(family, [nlri for nlri in held if nlri not in table])
-        for family, table_ in tables.items():
-            self._import(family, _own(table_, table_.prefixes()))
+            for some in _steps(list(held)):
+                if self._version != version:
+                    return
+                gone = [nlri for nlri in some if nlri not in table]
+                self._withdraw(family, gone)
+                yield len(gone) + len(some) // LOOKUPS_PER_UNIT
+        for family, table_ in list(tables.items()):
+            for some in _steps(list(table_.prefixes())):
+                if self._version != version:
+                    return
+                self._import(family, _own(table_, some))
+                yield FAILOVER_UNITS * len(some)
 
     def _import(
         self, family: Family, routes: Iterable[tuple[Path | None, Sequence[bytes]]]
@@ -208,6 +244,11 @@ class _Import:
         self._sources = {source: own for source, own in self._sources.items() if own in used}
         self._paths.clear()
         self._most_sources = max(MIN_SOURCES, 2 * len(self._sources))
+
+
+def _steps(prefixes: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Iterate over prefixes in the number of one step."""
+    return (prefixes[at : at + STEP_ROUTES] for at in range(0, len(prefixes), STEP_ROUTES))
 
 
 def _own(table: LocRib, nlri: Iterable[bytes]) -> Iterator[tuple[Path | None, Sequence[bytes]]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 import pytest
 
 from speaker.api import (
@@ -18,7 +20,9 @@ from speaker.api import (
     RouteAttributes,
     RouteView,
 )
+from speaker.engine import Engine
 from speaker.engine.inputs import (
+    Input,
     RemoveInstance,
     ResetPeer,
     SendUpdates,
@@ -26,6 +30,8 @@ from speaker.engine.inputs import (
     SetPeer,
     UpdateRoutes,
 )
+from speaker.engine.instance_imports import _Import
+from speaker.engine.sliced_work import SLICE_UNITS
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from tests.speaker.network import INSTANCE, Host, Network
 
@@ -361,3 +367,58 @@ def test_imported_routes_are_those_of_the_other_instances_after_any_changes(seed
             assert view.as_path == f"{asn} {best[prefix].as_path}".strip()
             assert leaf not in view.as_path.split() or best[prefix].imported_from
     assert INSTANCE not in hub.configs
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_many_routes_are_imported_and_withdrawn_in_slices(
+    monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    engine = Engine(random.Random(1))  # noqa: S311  jitter
+    moved = most = 0
+
+    def counted(move: Any) -> Any:  # noqa: ANN401
+        def call(link: object, family: object, path: object, *nlri: Any) -> None:  # noqa: ANN401
+            nonlocal moved
+            moved += len((*nlri, path)[0])
+            move(link, family, path, *nlri)
+
+        return call
+
+    for name in ("_announce", "_withdraw"):
+        monkeypatch.setattr(_Import, name, counted(getattr(_Import, name)))
+
+    def give(item: Input) -> None:
+        nonlocal moved, most
+        moved = 0
+        engine.handle(item, 0.0)
+        most = max(most, moved)
+
+    def settle() -> None:
+        while engine.updates_pending:
+            give(SendUpdates())
+
+    def imported() -> int:
+        table = engine._instances["b"].outbound.loc.tables.get(IPV4_UNICAST)
+        return 0 if table is None else len(table)
+
+    texts = tuple(f"10.{n >> 8}.{n & 255}.0/24" for n in range(5000))
+    give(
+        SetInstance(
+            InstanceConfig(name="a", local_asn=65000, router_id="192.0.2.1", originate=texts)
+        )
+    )
+    settle()
+    most = 0
+    b = InstanceConfig(
+        name="b", local_asn=65000, router_id="192.0.2.2", imports=(InstanceImport("a"),)
+    )
+    give(SetInstance(b))
+    if again:
+        give(SetInstance(msgspec.structs.replace(b, imports=())))
+        give(SetInstance(b))
+    settle()
+    assert imported() == 5000
+    give(SetInstance(msgspec.structs.replace(b, imports=())))
+    settle()
+    assert imported() == 0
+    assert 0 < most <= SLICE_UNITS
