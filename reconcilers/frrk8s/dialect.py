@@ -37,7 +37,7 @@ from reconcilers.frrk8s.conditions import (
 )
 from reconcilers.frrk8s.draft import convert_draft
 from reconcilers.frrk8s.explain import Withheld, explained, withheld
-from reconcilers.frrk8s.in_effect import InEffect, NodeObjects, in_effect, rules_of
+from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.intent import NodeValues, SortedPrefixes, located, rows
 from reconcilers.frrk8s.last_good import LastGood, Remembered, good_state, restored
 from reconcilers.frrk8s.merge import MergedRouter, Merger
@@ -240,7 +240,7 @@ class Frrk8sDialect(Dialect):
         given = self._given(snapshot, found.rows, context, state.fed)
         if state.good.memory is not None:
             given = given._replace(good=state.good.memory.units)
-        effect = yield from self._in_effect(snapshot, given, pieces)
+        effect = yield from given.in_effect(pieces)
         configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
         problems = (
             *found.problems,
@@ -253,7 +253,7 @@ class Frrk8sDialect(Dialect):
         is_good = effect.merge.routers is not None
         good = state.good
         if is_good:
-            good = good_state(effect.merge, self._resolver(snapshot), good)
+            good = good_state(effect.merge, given.resolve, good)
         elif self.options.on_conflict == "clear":
             good = LastGood(memory=good.memory)
         fed = {
@@ -261,7 +261,7 @@ class Frrk8sDialect(Dialect):
             for name, outcome in effect.outcomes.items()
             if outcome.last_good is not None
         }
-        force = good if is_good else good.with_rules(rules_of(given, snapshot))
+        force = good if is_good else good.with_rules(given.present_rules())
         blocked = self._blocked.prefixes(snapshot)
         held = {} if is_good else force.passwords
         values = NodeValues(context.node, node, context.host, blocked, held)
@@ -325,17 +325,15 @@ class Frrk8sDialect(Dialect):
         }
         return NodeObjects(
             context.node,
+            snapshot,
+            self.options.on_conflict,
+            self._merger,
+            self._resolver(snapshot),
             [Unit(ref, row) for ref, row in own if ref not in refs],
             feeds,
             replaced,
             {**earlier, **held},
         )
-
-    def _in_effect(
-        self, snapshot: Snapshot, given: NodeObjects, pieces: Pieces
-    ) -> Slices[InEffect]:
-        mode, resolve = self.options.on_conflict, self._resolver(snapshot)
-        return in_effect(given, mode, self._merger, resolve, snapshot, pieces)
 
     def _resolver(self, snapshot: Snapshot) -> Resolve:
         reads_secrets = isinstance(self.options, Frrk8sOptions)
@@ -407,7 +405,7 @@ class Frrk8sDialect(Dialect):
         of_node = context.of_node(nodes[0].metadata.name)
         selected = self._selected(snapshot, nodes[0]).rows
         given = self._given(snapshot, selected, of_node, {})
-        effect = finish(self._in_effect(snapshot, given, Pieces()))
+        effect = finish(given.in_effect(Pieces()))
         own = {ref_to(FRR_CONFIGURATION, row) for row in selected}
         replaced = own - {unit.ref for unit in given.own}
         of_feeds = (problem for one in effect.outcomes.values() for problem in one.problems)

@@ -27,21 +27,6 @@ MAX_TRIALS: Final = 8
 """Of an isolation where objects that come in have further units."""
 
 
-class NodeObjects(NamedTuple):
-    """The objects of a node."""
-
-    node: str
-    own: Sequence[Unit]
-    """The FRRConfigurations that select it, but for those that are replaced."""
-    feeds: Mapping[str, Feed]
-    replaced: Mapping[str, Sequence[Problem]] = {}
-    """By feed: a problem for each FRRConfiguration that its objects replace."""
-    held: Mapping[str, Objects] = {}
-    """By feed: the last good objects."""
-    good: Sequence[Unit] = ()
-    """The units of the last good state."""
-
-
 class InEffect(NamedTuple):
     """The objects in effect on a node, and why others are not."""
 
@@ -56,87 +41,69 @@ class InEffect(NamedTuple):
     """The tables that the translations of feeds depend on."""
 
 
-def in_effect(
-    given: NodeObjects,
-    mode: OnConflict,
-    merger: Merger,
-    resolve: Resolve,
-    snapshot: Snapshot,
-    pieces: Pieces,
-) -> Slices[InEffect]:
-    """Return the objects in effect, in slices where many have to be isolated."""
-    feeds = given.feeds
-    present = {name: feed.objects for name, feed in feeds.items()}
-    if mode == "isolate":
-        wrong = any(feed.problems for feed in feeds.values())
-        whole = None if wrong else _Merging(given, mode, merger, resolve, snapshot).merged(present)
-        if whole is not None and whole.merge.routers is not None:
+class NodeObjects(NamedTuple):
+    """The objects of a node in a snapshot, and how they are merged."""
+
+    node: str
+    snapshot: Snapshot
+    mode: OnConflict
+    merger: Merger
+    resolve: Resolve
+    own: Sequence[Unit]
+    """The FRRConfigurations that select it, but for those that are replaced."""
+    feeds: Mapping[str, Feed] = {}
+    replaced: Mapping[str, Sequence[Problem]] = {}
+    """By feed: a problem for each FRRConfiguration that its objects replace."""
+    held: Mapping[str, Objects] = {}
+    """By feed: the last good objects."""
+    good: Sequence[Unit] = ()
+    """The units of the last good state."""
+
+    def in_effect(self, pieces: Pieces) -> Slices[InEffect]:
+        """Return the objects in effect, in slices where many have to be isolated."""
+        objects = {name: feed.objects for name, feed in self.feeds.items()}
+        wrong = [name for name, feed in self.feeds.items() if feed.problems]
+        if self.mode == "isolate":
+            whole = None if wrong else self.merged(objects)
+            if whole is not None and whole.merge.routers is not None:
+                return whole
+            return (yield from self._isolated(pieces))
+        held = self.held if self.mode == "keep" else {}
+        usable = {**objects, **{name: held.get(name, {}) for name in wrong}}
+        whole = self.merged(usable)
+        if whole.merge.routers is not None or not any(usable.values()):
             return whole
-        merging = _Merging(given, mode, merger, resolve, snapshot)
-        return (yield from merging.isolated(pieces))
-    nothing: Objects = {}
-    held = given.held if mode == "keep" else {}
-    usable = {
-        name: objects if not feeds[name].problems else held.get(name, nothing)
-        for name, objects in present.items()
-    }
-    merging = _Merging(given, mode, merger, resolve, snapshot)
-    whole = merging.merged(usable)
-    if whole.merge.routers is not None or not any(usable.values()):
-        return whole
-    return merging.without_own(whole, usable) or whole
+        return self._without_own(whole, usable) or whole
 
-
-def rules_of(given: NodeObjects, snapshot: Snapshot) -> list[Translated]:
-    """Return the translation of the last good objects of feeds, with the present rules."""
-    return [
-        one
-        for name, feed in given.feeds.items()
-        if name in given.held
-        for one in feed.translation(snapshot, given.held[name], _others(given, name)).units
-    ]
-
-
-class _Merging:
-    def __init__(
-        self,
-        given: NodeObjects,
-        mode: OnConflict,
-        merger: Merger,
-        resolve: Resolve,
-        snapshot: Snapshot,
-    ) -> None:
-        self._given = given
-        self._mode = mode
-        self._merger = merger
-        self._resolve = resolve
-        self._snapshot = snapshot
+    def present_rules(self) -> list[Translated]:
+        """Return the translation of the last good objects of feeds, with the present rules."""
+        held = {name: objects for name, objects in self.held.items() if name in self.feeds}
+        return [one for found in self._translations(held).values() for one in found.units]
 
     def merged(self, objects: Mapping[str, Objects]) -> InEffect:
         """Merge these objects of feeds and all own ones."""
-        given = self._given
         translations = self._translations(objects)
-        units = [*given.own, *_units(translations.values())]
-        merge = self._merger.merge(units, self._resolve, given.node)
+        units = [*self.own, *_units(translations.values())]
+        merge = self.merger.merge(units, self.resolve, self.node)
         accepted = {unit.ref for unit in units}.union(*objects.values())
-        problems = {name: feed.problems for name, feed in given.feeds.items()}
+        problems = {name: feed.problems for name, feed in self.feeds.items()}
         return self._result(merge, units, accepted, translations, objects, problems)
 
-    def without_own(self, whole: InEffect, objects: Mapping[str, Objects]) -> InEffect | None:
+    def _without_own(self, whole: InEffect, objects: Mapping[str, Objects]) -> InEffect | None:
         """Return what feeds have in effect beside FRRConfigurations whose passwords are missing.
 
         Of FRRConfigurations the last good ones stay, with ``clear`` none. None where something else
         is wrong: a password that is in use and now missing, a conflict, or a session of a feed that
         has its password of an FRRConfiguration.
         """
-        given, refs = self._given, {unit.ref for unit in self._given.own}
-        keys, unread = self._merger.without_password(given.own, self._resolve)
+        refs = {unit.ref for unit in self.own}
+        keys, unread = self.merger.without_password(self.own, self.resolve)
         wrong = [one for one in whole.merge.problems if one.category != "unsupported"]
         if not unread or any(set(one.objects) - refs for one in wrong):
             return None
-        good = [unit for unit in given.good if unit.ref.kind == FRR_CONFIGURATION.name]
-        own = good if self._mode == "keep" else []
-        result = self._replace_own(own).merged(objects)
+        good = [unit for unit in self.good if unit.ref.kind == FRR_CONFIGURATION.name]
+        own = good if self.mode == "keep" else []
+        result = self._replace(own=own).merged(objects)
         if result.merge.routers is None or any(
             neighbor.key in keys for router in result.merge.routers for neighbor in router.neighbors
         ):
@@ -144,24 +111,19 @@ class _Merging:
         problems = tuple(dict.fromkeys((*whole.merge.problems, *result.merge.problems)))
         return result._replace(merge=result.merge._replace(problems=problems), units=whole.units)
 
-    def _replace_own(self, own: Sequence[Unit]) -> _Merging:
-        given = self._given._replace(own=own)
-        return _Merging(given, self._mode, self._merger, self._resolve, self._snapshot)
-
-    def isolated(self, pieces: Pieces) -> Slices[InEffect]:
+    def _isolated(self, pieces: Pieces) -> Slices[InEffect]:
         """Leave out the objects that conflict with older ones, of whichever dialect."""
-        given = self._given
-        relations = JointRelations({name: one.relations() for name, one in given.feeds.items()})
-        units = [*given.own]
-        for feed in given.feeds.values():
+        relations = JointRelations({name: one.relations() for name, one in self.feeds.items()})
+        units = [*self.own]
+        for feed in self.feeds.values():
             units += map(_unit, feed.units(_without(feed.objects, relations.wrong)))
         added: list[Unit] = []
         count = len({unit.ref for unit in units} | relations.ages.keys())
         for _ in range(MAX_TRIALS):
-            result = self._merger.isolated([*units, *added], self._resolve, relations)
+            result = self.merger.isolated([*units, *added], self.resolve, relations)
             if pieces.fill_slice(count):
                 yield
-            objects = {name: _only(one.objects, result.refs) for name, one in given.feeds.items()}
+            objects = {name: _only(one.objects, result.refs) for name, one in self.feeds.items()}
             translations = self._translations(objects)
             further = _units(one._replace(units=()) for one in translations.values())
             more = [one for one in further if one not in added]
@@ -169,9 +131,9 @@ class _Merging:
                 break
             added += more
         own, of_feeds = yield from self._reasons(result, relations, pieces)
-        kept = [one for one in given.own if one.ref in result.refs]
+        kept = [one for one in self.own if one.ref in result.refs]
         kept = sorted([*kept, *_units(translations.values())], key=lambda unit: unit.age)
-        merge = self._merger.united(kept, own)
+        merge = self.merger.united(kept, own)
         return self._result(merge, [*units, *added], result.refs, translations, objects, of_feeds)
 
     def _reasons(
@@ -185,7 +147,7 @@ class _Merging:
         of_feeds: dict[str, Sequence[Problem]] = {}
         described: set[ObjectRef] = set()
         for name, of_feed in relations.of_feeds.items():
-            objects = self._given.feeds[name].objects
+            objects = self.feeds[name].objects
             found: dict[Problem, None] = {}
             for ref, reasons in of_feed.reasons(result.refs):
                 if pieces.fill_slice(PIECES_OF_REASON):
@@ -206,9 +168,19 @@ class _Merging:
 
     def _translations(self, objects: Mapping[str, Objects]) -> dict[str, Translation]:
         return {
-            name: feed.translation(self._snapshot, objects[name], _others(self._given, name))
-            for name, feed in self._given.feeds.items()
+            name: self.feeds[name].translation(self.snapshot, found, self._others(name))
+            for name, found in objects.items()
         }
+
+    def _others(self, feed: str) -> list[Any]:
+        """Return the rows of the node beside those of one feed."""
+        of_feeds = (
+            one.row
+            for name, other in self.feeds.items()
+            if name != feed and not other.problems
+            for one in other.units(other.objects)
+        )
+        return [*(unit.row for unit in self.own), *of_feeds]
 
     def _result(
         self,
@@ -230,30 +202,18 @@ class _Merging:
     def _outcome(
         self, name: str, merge: Merge, objects: Objects, problems: Sequence[Problem]
     ) -> Outcome:
-        given = self._given
-        last_good = given.held.get(name)
-        is_good = self._mode == "isolate" or not given.feeds[name].problems
+        last_good = self.held.get(name)
+        is_good = self.mode == "isolate" or not self.feeds[name].problems
         if merge.routers is not None and is_good and not _same(objects, last_good):
             last_good = objects
         note = ""
         if problems:
-            earlier = self._mode == "keep"
+            earlier = self.mode == "keep"
             head = "earlier objects are in effect" if earlier else "objects are left out"
             note = f"{head}: {problems[0].message}"
         elif merge.routers is None:
             note = "earlier objects are in effect, as some are in conflict"
-        return Outcome(objects, (*problems, *given.replaced.get(name, ())), note, last_good)
-
-
-def _others(given: NodeObjects, feed: str) -> list[Any]:
-    """Return the rows of the node beside those of one feed."""
-    of_feeds = (
-        one.row
-        for name, other in given.feeds.items()
-        if name != feed and not other.problems
-        for one in other.units(other.objects)
-    )
-    return [*(unit.row for unit in given.own), *of_feeds]
+        return Outcome(objects, (*problems, *self.replaced.get(name, ())), note, last_good)
 
 
 def _unit(one: Translated) -> Unit:

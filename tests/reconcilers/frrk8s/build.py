@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconcilers.frrk8s.claims import Resolve, Resolved
-from reconcilers.frrk8s.in_effect import NodeObjects, in_effect
+from reconcilers.frrk8s.in_effect import NodeObjects
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit import Unit
@@ -65,9 +65,9 @@ def merge(units: Sequence[Unit], *, isolate: bool = False, **secrets: str) -> Me
 def merge_by(merger: Merger, units: Sequence[Unit], *, isolate: bool, **secrets: str) -> Merge:
     """Merge units by a merger that may have merged others."""
     mode: OnConflict = "isolate" if isolate else "keep"
-    given, snapshot = NodeObjects("n1", units, {}), Database().snapshot()
-    found = in_effect(given, mode, merger, resolve(**secrets), snapshot, Pieces())
-    return finish(found).merge
+    snapshot = Database().snapshot()
+    given = NodeObjects("n1", snapshot, mode, merger, resolve(**secrets), units)
+    return finish(given.in_effect(Pieces())).merge
 
 
 def reported(result: Merge) -> list[tuple[str, str, str]]:

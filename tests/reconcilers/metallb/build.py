@@ -8,7 +8,7 @@ from typing import Any
 
 from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
-from reconcilers.frrk8s.in_effect import InEffect, NodeObjects, in_effect
+from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.frrk8s.unit import Unit
@@ -122,9 +122,10 @@ def isolated(objects: Sequence[Mapping[str, Any]], pieces: Pieces | None = None)
     checked = Checked(given, tuple(findings(given, no_secrets, NAMESPACE)), no_secrets, NAMESPACE)
     feed = MetalLBFeed(tables, MetalLBOptions(), NODE, checked, {}, None)
     units = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in configurations]
-    of_node = NodeObjects(NODE, units, {"metallb": feed})
-    merger, snapshot = Merger(), db.snapshot()
-    return finish(in_effect(of_node, "isolate", merger, resolve(), snapshot, pieces or Pieces()))
+    of_node = NodeObjects(
+        NODE, db.snapshot(), "isolate", Merger(), resolve(), units, {"metallb": feed}
+    )
+    return finish(of_node.in_effect(pieces or Pieces()))
 
 
 def no_secrets(_key: object) -> Secret | None:
