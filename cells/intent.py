@@ -7,12 +7,11 @@ the rest goes on. Where the operator's part runs in this process, it is the firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily
-from reactivex import Observable, operators
+from reactivex import Observable
 from reactivex.subject import Subject
 
 from cells.claims import ClaimStore
@@ -119,15 +118,6 @@ class IntentLoop:
     def done(self) -> Observable[None]:
         """Emits after each round, the first one once all sources have been read."""
         return self._done
-
-    def after(self, tables: Callable[[], Iterable[Table[Any]]]) -> Observable[None]:
-        """Emit after a round if one of some tables has changed: the intent has followed the change."""
-
-        def revisions(_: None) -> dict[str, int]:
-            snapshot = self._database.snapshot()
-            return {table.name: table.revision(snapshot) for table in tables()}
-
-        return self._done.pipe(operators.distinct_until_changed(revisions))
 
     def explainer(self) -> Explainer | None:
         """Return what explains the intent; None before the first round."""

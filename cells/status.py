@@ -63,9 +63,7 @@ class StatusLoop:
         self._statuses = statuses
         self._intent = intent
         followed = (*statuses.followed, sessions.table)
-        self._signal = Signal(
-            *(table.observable for table in followed), intent.after(lambda: statuses.compiled)
-        )
+        self._signal = Signal(*(table.observable for table in followed))
         self._failures = DialectFailures(
             health,
             log,

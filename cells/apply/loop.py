@@ -12,6 +12,7 @@ import asyncio
 import time
 
 import structlog
+from reactivex import operators
 
 from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
@@ -86,7 +87,8 @@ class ApplyLoop:
         self._trace_links = trace_links
         self._runner = runner
         compiled = frozenset(table.name for table in tables.resources)
-        self._signal = Signal(*runner.wakes(compiled), intent.after(lambda: runner.tables))
+        outdated = intent.done.pipe(operators.filter(lambda _: runner.is_outdated()))
+        self._signal = Signal(*runner.wakes(compiled), outdated)
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:

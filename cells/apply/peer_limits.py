@@ -79,7 +79,7 @@ class LearnedLimitLoop:
             lifecycle=lifecycle,
             jobs=jobs,
         )
-        self._signal = Signal(intent.after(lambda: (intent_tables.peers,)))
+        self._signal = Signal(intent_tables.peers.observable, intent.done)
         # At once: the peer may accept the next session soon after.
         events.observable.subscribe(self._note)
         jobs.add("learned-limits", self._run)

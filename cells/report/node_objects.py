@@ -88,8 +88,7 @@ class NodeObjectReport:
             return
         self._rows = NodeObjectRows(database, intent_tables, self._dialects, node.name, speaker)
         self._signal = Signal(
-            *(table.observable for table in (*self._rows.followed, sessions.table)),
-            intent.after(lambda: self._rows.compiled),
+            *(table.observable for table in (*self._rows.followed, sessions.table)), intent.done
         )
         jobs.add("objects", self._compute)
         jobs.add("object-writes", self._write)

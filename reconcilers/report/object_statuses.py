@@ -47,15 +47,19 @@ class ObjectStatuses:
     def followed(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make a run due; counts of routes change without any."""
         i = self._intent
-        if not self._dialects:
+        tables: dict[str, Table[Any]] = {
+            table.name: table for dialect in self._dialects for table in dialect.compiled_tables
+        }
+        if not tables:
             return ()
-        return (i.generated, i.problems, i.reconcile_statuses, i.instances, i.peers)
-
-    @property
-    def compiled(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due when the intent has followed them."""
-        tables = {t.name: t for dialect in self._dialects for t in dialect.compiled_tables}
-        return tuple(tables.values())
+        return (
+            *tables.values(),
+            i.generated,
+            i.problems,
+            i.reconcile_statuses,
+            i.instances,
+            i.peers,
+        )
 
     def run(self, now: float) -> bool:
         """Compute all statuses; ``now`` is Unix time. Returns True if one has changed."""

@@ -153,12 +153,15 @@ class Runner:
     def wakes(self, but: Collection[str] = ()) -> tuple[Observable[Any], ...]:
         """Return what makes a round due: the tables and streams of the reconcilers, ``but`` some."""
         streams = [queue.reconciler.description.stream for queue in self.queues]
-        of_tables = [table.observable for table in self.tables if table.name not in but]
+        of_tables = [table.observable for table in self._declared() if table.name not in but]
         return (*of_tables, *(stream for stream in streams if stream is not None))
 
-    @property
-    def tables(self) -> list[Table[Any]]:
-        """The tables that the reconcilers declare at present."""
+    def is_outdated(self) -> bool:
+        """True if a declared table has changed since the last round."""
+        now, then = self._db.snapshot(), self.applied
+        return then is None or any(t.revision(now) != t.revision(then) for t in self._declared())
+
+    def _declared(self) -> list[Table[Any]]:
         queues = self.queues
         names = {name: None for q in queues for name in q.reconciler.description.tables}
         return [self._tables[name] for name in names if name in self._tables]

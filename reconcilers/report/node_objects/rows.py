@@ -82,14 +82,10 @@ class NodeObjectRows:
         if not self.dialects:
             return ()
         i = self._intent
-        routes = (i.routes,) if self._origin_kinds else ()
-        return (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes, *routes)
-
-    @property
-    def compiled(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a run due when the intent has followed them."""
         tables = {t.name: t for dialect in self.dialects for t in dialect.compiled_tables}
-        return tuple(tables.values())
+        routes = (i.routes,) if self._origin_kinds else ()
+        of_intent = (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes)
+        return (*tables.values(), *of_intent, *routes)
 
     def run(self) -> None:
         """Compute what is due, at one go."""

@@ -42,16 +42,20 @@ def test_the_directory_gets_the_files_of_the_table_and_loses_all_others(
     assert content(tmp_path) == {"b": "2"}
 
 
-def test_a_declared_table_wakes_the_runner(
+def test_a_declared_table_wakes_the_runner_and_a_round_brings_it_up_to_date(
     files: tuple[Database, Files, Runner],
 ) -> None:
     db, target, runner = files
     woken: list[int] = []
     (wake,) = runner.wakes()
     wake.subscribe(woken.append)
+    runner.run(0.0)
+    assert not runner.is_outdated()
     put(db, target, Line("a", "1"))
     assert len(woken) == 1
-    assert runner.tables == [target.lines]
+    assert runner.is_outdated()
+    runner.run(1.0)
+    assert not runner.is_outdated()
 
 
 def test_a_file_that_cannot_be_written_is_retried_and_no_other_one_waits(
