@@ -63,6 +63,7 @@ class ClusterAddressesJob:
         self._namespace = namespace
         self._health = health
         self._path = CONFIG_MAP.object_path(published.NAME, namespace)
+        self._object = f"{CONFIG_MAP.name} {namespace}/{published.NAME}"
 
     @property
     def _followed(self) -> tuple[Table[Any], ...]:
@@ -81,7 +82,7 @@ class ClusterAddressesJob:
                 try:
                     return await self._publish(writer)
                 except KubernetesError as error:
-                    self._health.degraded(f"{self._path} is not written: {error}")
+                    self._health.degraded(f"{self._object} is not written: {error}")
                     return RETRY_SECONDS
 
             signal = Signal(*(table.observable for table in self._followed))
@@ -99,12 +100,18 @@ class ClusterAddressesJob:
         found = cluster_addresses(
             self._tables, self._dialects, snapshot, lambda name, error: failed.update({name: error})
         )
+        # What one kind lacks is missing of it alone: the addresses of new Nodes must not wait.
+        texts = [f"{name}: {type(e).__name__}: {e}" for name, e in failed.items()]
+        missing = [unread.kinds[t.name] for t in self._followed if t.name in unread.kinds]
+        texts += [f"{name} cannot be read" for name in missing]
+        stored = await writer.get(self._path)
+        if texts:
+            found = published.with_stored(found, _data(stored))
         data = await in_slices(published.encode(found))
         size = published.octets(data)
         if size > published.MAX_OCTETS:
             self._health.degraded(f"the addresses of the cluster are {size} octets: not published")
             return None
-        stored = await writer.get(self._path)
         owners = await self._owner.references(writer)
         if _data(stored) != data or (owners and _owners(stored) != owners):
             manifest = published.manifest(self._namespace, data)
@@ -117,12 +124,9 @@ class ClusterAddressesJob:
                 object=f"{self._namespace}/{published.NAME}",
                 octets=size,
             )
-        # What one kind lacks is missing of it alone: the addresses of new Nodes must not wait.
-        missing = [unread.kinds[t.name] for t in self._followed if t.name in unread.kinds]
-        texts = [f"{name}: {type(e).__name__}: {e}" for name, e in failed.items()]
-        texts += [f"{name} cannot be read" for name in missing]
         if texts:
-            self._health.degraded(f"addresses are missing from {self._path}: {'; '.join(texts)}")
+            kept = "new addresses are missing, and former ones stay"
+            self._health.degraded(f"{self._object}: {kept}: {'; '.join(texts)}")
         else:
             self._health.ok(f"published, {size} octets")
         await asyncio.sleep(max(LEAST_SECONDS, nodes * SECONDS_PER_NODE))

@@ -73,7 +73,7 @@ def password(
     secret = secrets.get(name)
     reason = None
     if secret is None:
-        reason = f"no Secret {namespace}/{name}"
+        reason = f"Secret {namespace}/{name} does not exist, or may not be read"
     elif not (PASSWORD in secret.data and secret.data[PASSWORD].reveal()):
         reason = f"no key {PASSWORD!r} in Secret {namespace}/{name}"
     if reason is not None:

@@ -349,7 +349,7 @@ class Frrk8sDialect(Dialect):
     def _password(self, snapshot: Snapshot, ref: SecretRef) -> Resolved:
         secret = self.tables.secrets.get(snapshot, (ref.namespace, ref.name))
         if secret is None:
-            return f"there is no {ref}"
+            return f"{ref} does not exist, or may not be read"
         if secret.type != SECRET_TYPE:
             return f"{ref} is of type {secret.type}, not {SECRET_TYPE}"
         value = secret.data.get(PASSWORD)

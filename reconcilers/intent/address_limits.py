@@ -207,9 +207,9 @@ class AddressLimits:
         crowded = self._crowded.get(found.namespace)
         if crowded is None or named.field not in self._counted_fields or nlri in crowded.first:
             return None
-        text = f"older Services of namespace {found.namespace} have {self._of_namespace} addresses"
+        text = f"the Services of namespace {found.namespace} have {self._of_namespace} addresses"
         return Rejection(
-            NAMESPACE_LIMIT, f"{text}, which is the limit (--advertise-namespace-limit)"
+            NAMESPACE_LIMIT, f"{text} before it, which is the limit (--advertise-namespace-limit)"
         )
 
 

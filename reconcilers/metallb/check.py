@@ -128,7 +128,7 @@ def _references(
 def _secret_problem(secret: Secret | None) -> str:
     """Return the defect of a password's Secret, without the password; empty without one."""
     if secret is None:
-        return f"does not exist ({SECRET.name} of type {PASSWORD_TYPE})"
+        return f"does not exist, or may not be read ({SECRET.name} of type {PASSWORD_TYPE})"
     if secret.type != PASSWORD_TYPE:
         return f"is of type {secret.type[:64]}, and not {PASSWORD_TYPE}"
     value = secret.data.get(PASSWORD_KEY)

@@ -38,6 +38,14 @@ def decode(data: Mapping[str, str]) -> Slices[dict[str, AddressSet]]:
     return found
 
 
+def with_stored(addresses: ClusterAddresses, data: Mapping[str, str]) -> ClusterAddresses:
+    """Return the addresses together with those of the stored data: where a kind cannot be read, its
+    addresses stay forbidden."""
+    return ClusterAddresses(
+        **{name: getattr(addresses, name) | {*data.get(name, "").split()} for name in PARTS}
+    )
+
+
 def manifest(namespace: str, data: Mapping[str, str]) -> dict[str, Any]:
     """Return the object."""
     metadata = {

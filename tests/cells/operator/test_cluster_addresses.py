@@ -105,6 +105,29 @@ def test_addresses_do_not_wait_for_the_kinds_of_a_dialect(tmp_path: Path) -> Non
     run(scenario)
 
 
+def test_addresses_of_a_kind_that_cannot_be_read_stay_published(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server, "n1")
+        async with operator(server, tmp_path):
+            await until(lambda: bool(nodes_of(server)))
+        stored = server.objects["configmaps"]
+        assert stored[KEY]["data"]["peers"] == "192.0.2.9\n"
+        server.always("list", "ciliumbgpclusterconfigs", status(403, "Forbidden", "no"))
+        put_node(server, "n2", "192.0.2.77")
+        async with operator(server, tmp_path, identity="b") as (hive, _):
+            await until(lambda: nodes_of(server) == "192.0.2.1\n192.0.2.77\n")
+            assert stored[KEY]["data"]["peers"] == "192.0.2.9\n"
+            text = (
+                f"ConfigMap kube-system/{published.NAME}: new addresses are missing, and former ones"
+                " stay: CiliumBGPClusterConfig cannot be read"
+            )
+            await until(
+                lambda: levels(hive)["operator/cluster-addresses"] == (Level.DEGRADED, text)
+            )
+
+    run(scenario)
+
+
 def test_an_agent_reads_one_config_map_and_the_metadata_of_namespaces(tmp_path: Path) -> None:
     async def scenario() -> None:
         kinds = (NODE, NAMESPACE, SERVICE)

@@ -167,7 +167,8 @@ def test_addresses_that_services_share_are_one_and_stay_shared() -> None:
     assert of_services(found) == addresses(0, 2)
     (problem,) = problems(found)
     assert problem["message"].startswith(
-        "198.18.0.7 is not advertised: older Services of namespace a"
+        "198.18.0.7 is not advertised: the Services of namespace a have 2 addresses before it, "
+        "which is the limit (--advertise-namespace-limit)"
     )
     found.delete(kinds.SERVICE, "tcp", "a")
     assert of_services(found) == addresses(0, 2)

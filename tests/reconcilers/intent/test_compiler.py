@@ -157,7 +157,7 @@ def test_f52_a_missing_secret_keeps_the_peer_down_until_it_exists() -> None:
     cluster.put(kinds.PEER_CONFIG, peer_config(authSecretRef="key"))
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.down_reason == "no Secret kube-system/key"
+    assert row.down_reason == "Secret kube-system/key does not exist, or may not be read"
     assert cluster.render()["instances"][0]["peers"][0]["password"] is True
     assert ("CiliumBGPPeerConfig/pc", "spec.authSecretRef") in cluster.problems()
     cluster.put(kinds.SECRET, _secret(other="x"))

@@ -117,6 +117,15 @@ class TestPeers:
         )
         assert all(text in f.message and "hunter" not in f.message for f in one)
 
+    def test_a_secret_that_is_not_known_may_exist(self) -> None:
+        objects = rows(peer("a", passwordSecret={"name": "s"}))
+        (found,) = findings(objects, {}.get, NAMESPACE)
+        # The role of the agent may not have it.
+        assert found.message == (
+            f"neighbor 192.0.2.1: Secret {NAMESPACE}/s does not exist, or may not be read"
+            " (Secret of type kubernetes.io/basic-auth)"
+        )
+
     def test_peers_concern_the_nodes_that_they_select(self) -> None:
         selector = {"matchLabels": {"rack": "1"}}
         row = BGP_PEER.decode(peer("a", nodeSelectors=[selector]))

@@ -456,7 +456,7 @@ def test_f52_a_password_comes_from_the_secret_and_follows_its_rotation() -> None
         assert isinstance(found, PeerConfig)
         return found
 
-    assert config().disabled_reason == "no Secret kube-system/key"
+    assert config().disabled_reason == "Secret kube-system/key does not exist, or may not be read"
     for number, password in enumerate(("one", "two\n")):
         meta = {"name": "key", "namespace": "kube-system"}
         applied.cluster.put(kinds.SECRET, {"metadata": meta, "stringData": {"password": password}})
@@ -467,7 +467,7 @@ def test_f52_a_password_comes_from_the_secret_and_follows_its_rotation() -> None
         assert known.reveal() == password.strip().encode()
     applied.cluster.delete(kinds.SECRET, "key", "kube-system")
     applied.run(9.0)
-    assert config().disabled_reason == "no Secret kube-system/key"
+    assert config().disabled_reason == "Secret kube-system/key does not exist, or may not be read"
     assert config().password is None
 
 
