@@ -57,6 +57,8 @@ def template(cells: Sequence[DialectCell]) -> str:
         if cell.needs is not None
     )
     text = f'{HEAD}\n{{{{- define "waggle.dialects.feeds" }}}}\n{feeds}{{{{- end }}}}\n'
+    named = "".join(f"- {cell.name}\n" for cell in cells if _names_secrets(cell))
+    text += f'\n{{{{- define "waggle.dialects.secrets.known" }}}}\n{named}{{{{- end }}}}\n'
     for part, rules in parts.items():
         text += f'\n{{{{- define "waggle.dialects.{part}" }}}}\n'
         for cell in cells:
@@ -201,6 +203,11 @@ def secrets(cell: DialectCell) -> Iterator[str]:
     for option, name in wanted:
         namespace = _namespace(cell, option)
         yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}"}}\n'
+
+
+def _names_secrets(cell: DialectCell) -> bool:
+    """Return whether an administrator names the Secrets of a dialect (`secrets.ofDialects`)."""
+    return cell.dialect.secrets_namespace_option is not None
 
 
 def secrets_namespace(cell: DialectCell) -> Iterator[str]:

@@ -39,8 +39,10 @@ def decode(data: Mapping[str, str]) -> Slices[dict[str, AddressSet]]:
 
 
 def with_stored(addresses: ClusterAddresses, data: Mapping[str, str]) -> ClusterAddresses:
-    """Return the addresses together with those of the stored data: where a kind cannot be read, its
-    addresses stay forbidden."""
+    """Return the addresses together with those of the stored data.
+
+    Where a kind cannot be read, the addresses of its objects stay published.
+    """
     return ClusterAddresses(
         **{name: getattr(addresses, name) | {*data.get(name, "").split()} for name in PARTS}
     )

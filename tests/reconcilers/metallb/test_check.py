@@ -122,7 +122,7 @@ class TestPeers:
         (found,) = findings(objects, {}.get, NAMESPACE)
         # The role of the agent may not have it.
         assert found.message == (
-            f"neighbor 192.0.2.1: Secret {NAMESPACE}/s does not exist, or may not be read"
+            f"neighbor 203.0.113.9: Secret {NAMESPACE}/s does not exist, or may not be read"
             " (Secret of type kubernetes.io/basic-auth)"
         )
 

@@ -5,6 +5,11 @@
 - {feeder: metallb, fed: frrk8s}
 {{- end }}
 
+{{- define "waggle.dialects.secrets.known" }}
+- frrk8s
+- metallb
+{{- end }}
+
 {{- define "waggle.dialects.agent" }}
 {{- if eq (toString (.antrea).enabled) "true" }}
 - apiGroups: [""]
