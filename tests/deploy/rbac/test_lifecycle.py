@@ -116,6 +116,12 @@ def test_an_upgrade_to_metallb_makes_the_namespaces_that_are_missing(chart: Char
         assert all(map(chart.exists, OWN))
     labels = chart.server.kubectl("get", "namespace", "metallb-lifecycle", "-o", "yaml")
     assert "helm" not in labels, "a namespace of another owner is left as it is"
+    unnamed = (
+        "Passwords in Secrets of namespace {} are not read: name the Secrets in secrets.ofDialects."
+    )
+    notes = chart.helm("upgrade", *METALLB, "secrets.ofDialects.metallb={tor}")
+    assert unnamed.format("metallb-lifecycle") not in notes
+    assert f"{unnamed.format('frr-k8s-lifecycle')}frrk8s." in notes
     secrets = "/api/v1/namespaces/metallb-lifecycle/secrets?fieldSelector=metadata.name="
     assert chart.agent(f"{secrets}tor") == 200
     assert chart.agent(f"{secrets}webhook-server-cert") == 403
