@@ -15,11 +15,21 @@ class Equivalent(NamedTuple):
     reason: str
 
 
+_COLLECTOR = (
+    "thresholds of the garbage collector: a little more or less of memory and time, no result"
+)
+
 EQUIVALENT: Final = (
     Equivalent(
         "cells/api/client.py",
         "credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)",
         "12 -> 13",
         "the kernel returns the 12 octets of struct ucred in any larger room",
+    ),
+    *(
+        Equivalent(
+            "cmd/waggle_agent/__main__.py", "gc.set_threshold(50_000, 20, 50)", change, _COLLECTOR
+        )
+        for change in ("50_000 -> 50001", "20 -> 21", "50 -> 51")
     ),
 )

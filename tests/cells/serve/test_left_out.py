@@ -10,7 +10,7 @@ from cells.hive import Group
 from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.facts import AgentFacts
-from reconcilers.model import ObjectRef, RouteExplanation
+from reconcilers.model import ObjectRef, ReconcileStatus, RouteExplanation
 from speaker.nlri import prefix_to_wire
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 
@@ -93,3 +93,32 @@ def test_a_route_that_does_not_fit_a_message_is_counted_apart_and_explained() ->
     assert fits.advertised
     assert (too_long.advertised, too_long.reason) == (False, "NotEncodable")
     assert too_long.message == "they do not fit a message to the peer"
+
+
+def test_a_route_that_is_not_sent_has_the_error_of_the_object_that_is_not_applied() -> None:
+    rows = Rows()
+    rows.apply([INSTANCE], [PEER])
+    rows.router()
+    facts = agent(rows)
+    found = explained(facts)
+    assert [(item.advertised, item.reason) for item in found] == [(False, "NotSent")] * 2
+    assert found[0].message == "it has not been sent yet"
+    statuses = rows.intent.reconcile_statuses
+    with rows.db.write(statuses) as txn:
+        statuses.upsert(txn, ReconcileStatus("route-set", "other/set", error="of another"))
+        statuses.upsert(txn, ReconcileStatus("route-set", f"{INSTANCE.name}/set", error="no room"))
+    assert explained(facts)[0].message == (
+        f"it has not been sent yet: route-set {INSTANCE.name}/set: no room"
+    )
+
+
+def test_a_route_of_a_session_that_is_down_has_its_reason() -> None:
+    rows = Rows()
+    facts = agent(rows)
+    assert {item.reason for item in explained(facts)} == {"NoSession"}
+    assert "the session has not been set up (yet)" in (explained(facts)[0].message or "")
+    rows.apply([INSTANCE], [PEER])
+    (item, _) = explained(facts)
+    assert (item.advertised, item.reason) == (False, "SessionDown")
+    (status,) = rows.speaker.peers()
+    assert item.message == f"the session is {status.state}: {status.reason}"
