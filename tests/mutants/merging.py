@@ -211,14 +211,14 @@ _CHANGES: Final = (
     (
         "metallb",
         f"{_CONFLICTS}/advertised.py",
-        "                if one in self._environment and",
-        "                if",
+        "self._compares and one in self._environment and",
+        "self._compares and",
     ),
     (
         "metallb",
         f"{_CONFLICTS}/advertised.py",
-        "        if not _for_all_services(row):\n",
-        "        if False:\n",
+        "            compares = self._compares and _for_all_services(row)\n",
+        "            compares = self._compares\n",
     ),
     (
         "metallb",
@@ -289,8 +289,8 @@ _CHANGES: Final = (
     (
         "metallb",
         f"{_CONFLICTS}/advertised.py",
-        "            if _for_all_services(row):\n",
-        "            if True:\n",
+        "            if self._compares and _for_all_services(row):\n",
+        "            if self._compares:\n",
     ),
     (
         "metallb",
@@ -312,9 +312,9 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        _OBJECTS,
-        "    if not spec.ip_address_pool_selectors:\n",
-        "    if not spec.ip_address_pools:\n",
+        "reconcilers/metallb/pool_selection.py",
+        "        if not (spec.ip_address_pools or spec.ip_address_pool_selectors):\n",
+        "        if not spec.ip_address_pools:\n",
     ),
     (
         "metallb",

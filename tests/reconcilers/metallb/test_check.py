@@ -205,6 +205,15 @@ class TestPools:
             == expected
         )
 
+    def test_selectors_alone_select_no_pool_that_they_do_not_match(self) -> None:
+        wide = advertisement(
+            "x",
+            aggregationLength=16,
+            ipAddressPoolSelectors=[{"matchLabels": {"zone": "a"}}],
+        )
+        assert reported(pool("p", "198.18.30.0/24"), wide) == []
+        assert reported(pool("p", "198.18.30.0/24"), advertisement("x", aggregationLength=16))
+
 
 DUAL = pool("front", "198.18.30.0/24", "2001:db8:30::/120")
 
@@ -232,6 +241,18 @@ class TestLocalPreferences:
         expected = [] if accepted else [("conflict", names, "spec.localPref")]
         objects = (FRONT, advertisement("x", **first), advertisement("y", **second))
         assert reported(*objects) == expected
+
+    @pytest.mark.parametrize("name", ["a", "z"], ids=["before the others", "after the others"])
+    def test_an_advertisement_of_some_services_contradicts_no_other(self, name: str) -> None:
+        chosen = {"serviceSelectors": [{"matchLabels": {"a": "b"}}], "localPref": 300}
+        objects = (
+            FRONT,
+            pool("other", "198.18.40.0/24"),
+            advertisement("x", localPref=100, ipAddressPools=["front"]),
+            advertisement("y", localPref=200, ipAddressPools=["other"]),
+            advertisement(name, ipAddressPools=["front"], **chosen),
+        )
+        assert reported(*objects) == []
 
     def test_in_a_pool_of_both_families_both_lengths_have_to_differ(self) -> None:
         one, four = advertisement("x", localPref=100), advertisement("y", aggregationLength=24)
