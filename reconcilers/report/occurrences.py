@@ -174,8 +174,10 @@ class Occurrences:
         """Instances that cannot listen, with the remedy where it is known."""
         for instance in self._instances():
             if instance.listen_error is not None:
+                row = self._intent.instances.get(snapshot, instance.name)
+                origin = None if row is None else row.origin
                 yield Occurrence(
-                    self._of_node(snapshot),
+                    self._regarding(snapshot, origin) or self._of_node(snapshot),
                     "Warning",
                     "ListenFailed",
                     "Listen",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.model import ObjectRef
 from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence
 from reconcilers.report.occurrences import Occurrences
@@ -94,6 +96,20 @@ def test_an_instance_that_cannot_listen_is_an_event_with_the_remedy() -> None:
     assert (occurrence.regarding.ref.kind, occurrence.regarding.ref.name) == ("Node", NODE)
     assert occurrence.note == f"instance i: {text}"
     assert found.resolved == [occurrence]
+
+
+def test_a_listener_that_fails_is_an_event_of_the_object_of_its_instance() -> None:
+    """As a session is: the node may be configured by objects of another dialect as well."""
+    found = Found()
+    intent = found.cluster.intent
+    with found.cluster.db.write(intent.instances) as txn:
+        (row,) = intent.instances.all(txn)
+        ref = ObjectRef("CiliumBGPClusterConfig", "", "c")
+        intent.instances.upsert(txn, msgspec.structs.replace(row, origin=ref))
+    found.instances = [instance(row.name, "listen on :: port 179: address already in use")]
+    found.compare()
+    (occurrence,) = found.reported
+    assert occurrence.regarding.ref == ref
 
 
 def instance(name: str, error: str | None) -> InstanceStatus:
