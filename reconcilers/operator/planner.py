@@ -155,14 +155,22 @@ class Planner:
     ) -> dict[str, ClusterIntent]:
         """Return what each dialect generates and reports, by the dialect's name.
 
-        Of dialects that are ``blocked`` the last problems remain.
+        Of dialects that are ``blocked`` the last problems remain; a feeder that is not gets the outcome
+        of its objects.
         """
         context = replace(self._context, unread=unread)
         intents: dict[str, ClusterIntent] = {}
         for dialect in reversed(self._dialects):
             if dialect.name in blocked:
                 before = self._last.get(dialect.name, ClusterIntent())
+                fed = any(
+                    one.feeds == dialect.name and one.name not in blocked for one in self._dialects
+                )
                 intent = ClusterIntent(problems=before.problems)
+                if fed:
+                    now = self._operate_one(dialect, snapshot, context, intents)
+                    self._last[dialect.name] = before
+                    intent = replace(intent, outcome=now.outcome)
             else:
                 intent = self._operate_one(dialect, snapshot, context, intents)
             rows: dict[str, Any] = {
