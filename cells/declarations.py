@@ -31,7 +31,7 @@ LOGGING = Cell(
     name="logging",
     description="Log lines on stderr, text or JSON, never blocking the loop.",
     options=LoggingOptions,
-    wiring="cells.logging",
+    wiring="cells.observability.logging",
 )
 
 TELEMETRY = Cell(
@@ -39,13 +39,13 @@ TELEMETRY = Cell(
     description="Spans to an OpenTelemetry collector.",
     options=TelemetryOptions,
     on_with="otlp_endpoint",
-    wiring="cells.telemetry",
+    wiring="cells.observability.telemetry",
 )
 
 METRICS = Cell(
     name="metrics",
     description="Measurements for Prometheus; the http cell serves them.",
-    wiring="cells.metrics",
+    wiring="cells.observability.metrics",
 )
 
 HTTP = Cell(
@@ -53,7 +53,7 @@ HTTP = Cell(
     description="Metrics and probes over HTTP on a configured address.",
     options=HttpOptions,
     on_with="address",
-    wiring="cells.http",
+    wiring="cells.observability.http",
 )
 
 NODE = Cell(
@@ -66,14 +66,14 @@ NODE = Cell(
 DATABASE = Cell(
     name="database",
     description="The in-memory tables with snapshots, transactions and changes.",
-    wiring="cells.database",
+    wiring="cells.state.database",
 )
 
 RESOURCES = Cell(
     name="resources",
     description="Tables of Kubernetes objects.",
     options=ResourcesOptions,
-    wiring="cells.resources",
+    wiring="cells.sources.resources",
 )
 
 MANIFESTS = Cell(
@@ -81,7 +81,7 @@ MANIFESTS = Cell(
     description="A watched directory of manifests as the source of objects.",
     options=ManifestsOptions,
     on_with="directory",
-    wiring="cells.manifests",
+    wiring="cells.sources.manifests",
 )
 
 KUBERNETES = Cell(
@@ -89,7 +89,7 @@ KUBERNETES = Cell(
     description="A Kubernetes API server as the source of objects.",
     options=KubernetesOptions,
     on_with="kubeconfig",
-    wiring="cells.node_source",
+    wiring="cells.sources.node_source",
 )
 
 SNAPSHOT = Cell(
@@ -97,26 +97,26 @@ SNAPSHOT = Cell(
     description="The last known objects on disk, for a start without an API server.",
     options=SnapshotOptions,
     on_with="file",
-    wiring="cells.snapshot",
+    wiring="cells.sources.snapshot",
 )
 
 UNUSED_OBJECTS = Cell(
     name="unused-objects",
     description="Counts the objects of API dialects that are off.",
-    wiring="cells.unused_objects",
+    wiring="cells.sources.unused_objects",
 )
 
 HOST = Cell(
     name="host",
     description="Interfaces and default routes of this host, where objects refer to them.",
-    wiring="cells.host",
+    wiring="cells.sources.host",
 )
 
 CLAIMS = Cell(
     name="claims",
     description="Remembers which dialect has a peer that two of them configure.",
     options=ClaimsOptions,
-    wiring="cells.claims",
+    wiring="cells.state.claims",
 )
 
 LOCAL_OPERATOR = Cell(
@@ -131,7 +131,7 @@ INTENT = Cell(
     name="intent",
     description="Works out what this node shall advertise, and to whom.",
     options=IntentOptions,
-    wiring="cells.intent",
+    wiring="cells.intent.cell",
 )
 
 SPEAKER = Cell(
@@ -152,13 +152,13 @@ READINESS = Cell(
     name="readiness",
     description="Delays readiness until every peer has received its initial table.",
     options=ReadinessOptions,
-    wiring="cells.readiness",
+    wiring="cells.apply.readiness",
 )
 
 STATUS = Cell(
     name="status",
     description="The status of the objects that this node reports on.",
-    wiring="cells.status",
+    wiring="cells.apply.status",
 )
 
 REPORT = Cell(

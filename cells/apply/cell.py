@@ -11,7 +11,7 @@ from cells.apply.session_readings import SessionReadings
 from cells.apply.unsent_routes import UnsentRoutesWriter
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
-from cells.metrics import MetricsCollector
+from cells.observability.metrics import MetricsCollector
 from cells.options import ApplyOptions
 from reconcilers.apply.convert import ReceivedRoutes
 from reconcilers.apply.import_policy import ImportPolicies

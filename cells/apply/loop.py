@@ -18,8 +18,8 @@ from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.intent import IntentLoop, IntentTraceLinks
-from cells.metrics import Metrics
+from cells.intent.cell import IntentLoop, IntentTraceLinks
+from cells.observability.metrics import Metrics
 from cells.speaker.sessions import Sessions
 from reconcilers.target import Outcome, Runner
 from resources.enumeration import first_of

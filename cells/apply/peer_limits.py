@@ -14,9 +14,9 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
-from cells.intent import IntentLoop
+from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
-from cells.state_files import KeptValue, LogLines, StateDirectory
+from cells.state.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.intent.learned_limits import LearnedLimits
 from reconcilers.intent.peer_limits import WARNING_PERCENT
 from reconcilers.model import AdvertiseLimit, LearnedLimit

@@ -16,7 +16,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
-from cells.state_files import KeptValue, LogLines, StateDirectory
+from cells.state.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.intent.session_addresses import SessionAddresses
 from reconcilers.model import SessionAddress
 from reconcilers.prefixes import host_route

@@ -27,8 +27,8 @@ from cells.hive.cell import Constructor, Provider
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
-from cells.logging import Logs
-from cells.metrics import MetricsCollector
+from cells.observability.logging import Logs
+from cells.observability.metrics import MetricsCollector
 from reconcilers.dialect import ApiPath, Dialect, PlainPath, RefusedError, ViewContext
 from reconcilers.dialect_entry import DialectEntry
 from reconcilers.tables import IntentTables

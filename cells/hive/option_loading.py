@@ -19,7 +19,7 @@ import msgspec
 
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
-from cells.text import plain_reason
+from cells.safe_text import plain_reason
 from resources.option_declarations import InvalidOption
 from resources.option_spelling import ENV_PREFIX, Setting, describe, list_items
 

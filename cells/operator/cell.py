@@ -28,8 +28,7 @@ from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.kubernetes import Kubernetes
-from cells.metrics import Metrics, MetricsCollector
+from cells.observability.metrics import Metrics, MetricsCollector
 from cells.operator.abandoned import AbandonedObjectsCheck
 from cells.operator.cluster_addresses import ClusterAddressesJob
 from cells.operator.companions import CompanionCheck
@@ -39,7 +38,8 @@ from cells.operator.leftovers import LeftoverObjects
 from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
-from cells.resources import SecretsNamespace
+from cells.sources.kubernetes import Kubernetes
+from cells.sources.resources import SecretsNamespace
 from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect
 from reconcilers.model import ObjectRef, Problem

@@ -16,9 +16,9 @@ import structlog
 from cells.hive import Health
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.kubernetes import Kubernetes
 from cells.operator.leader_check import MANAGER, RETRY_SECONDS
 from cells.operator.owner import Owner
+from cells.sources.kubernetes import Kubernetes
 from reconcilers.dialect import Dialect
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.networks import cluster_addresses

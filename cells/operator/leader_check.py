@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from cells.hive import Group
 from cells.hive.jobs import Jobs
-from cells.kubernetes import Kubernetes
 from cells.operator.election import Leadership
+from cells.sources.kubernetes import Kubernetes
 from resources.kubernetes import KubernetesError, Writer
 
 MANAGER: Final = "waggle-operator"

@@ -7,8 +7,8 @@ to write to, and no leader to elect.
 from __future__ import annotations
 
 from cells.hive import Group, Wiring, provide
-from cells.intent import IntentStep
-from cells.resources import SecretsNamespace
+from cells.intent.cell import IntentStep
+from cells.sources.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.tables import IntentTables

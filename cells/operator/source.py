@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cells.hive import Group, Wiring, provide
-from cells.kubernetes import Kubernetes, make_access, make_source
-from cells.metrics import MetricsCollector
-from cells.referenced_secrets import ReferencedSecrets, SecretReaders
+from cells.observability.metrics import MetricsCollector
+from cells.sources.kubernetes import Kubernetes, make_access, make_source
+from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
 from reconcilers.dialect import Dialect
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.kind import Kinds

@@ -10,21 +10,21 @@ import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 from reactivex import operators
 
+from cells.apply.reconcile import reconcile
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
-from cells.intent import IntentLoop
-from cells.kubernetes import Kubernetes
-from cells.metrics import MetricsCollector
+from cells.intent.cell import IntentLoop
 from cells.node import ThisNode
+from cells.observability.metrics import MetricsCollector
 from cells.options import ReportOptions
-from cells.reconcile import reconcile
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.report.node_objects import NodeObjectReport
+from cells.sources.failing_job import Watch
+from cells.sources.kubernetes import Kubernetes
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
-from cells.watch import Watch
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.model import ObjectRef
 from reconcilers.report.event_writer import EventOutcome, EventWriter

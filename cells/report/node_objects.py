@@ -11,17 +11,17 @@ import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 from reactivex.subject import Subject
 
-from cells.dialect_failures import DialectFailures
+from cells.apply.reconcile import reconcile
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.intent import IntentLoop
-from cells.kubernetes import Kubernetes
+from cells.intent.cell import IntentLoop
+from cells.intent.dialect_failures import DialectFailures
 from cells.node import ThisNode
 from cells.options import ReportOptions
-from cells.reconcile import reconcile
 from cells.report.cluster_size import MANAGER, ClusterSize
+from cells.sources.kubernetes import Kubernetes
 from cells.speaker.sessions import Sessions
 from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, NodeObjectKind

@@ -22,7 +22,7 @@ from cells.api.model import (
 )
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group, HealthTree, Readiness
-from cells.intent import IntentLoop
+from cells.intent.cell import IntentLoop
 from cells.node import ThisNode
 from cells.serve.ages import RouteAges
 from cells.serve.items import explain_item, origin_item, route_item

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cells.hive import Health, StartError, Wiring, provide
 from cells.hive.lifecycle import Lifecycle
-from cells.metrics import MetricsCollector
+from cells.observability.metrics import MetricsCollector
 from cells.options import SpeakerOptions
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics

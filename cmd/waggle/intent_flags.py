@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from cells.text import plain_reason
+from cells.safe_text import plain_reason
 from reconcilers.options import IntentOptions
 from resources.option_declarations import Options
 from resources.option_spelling import Setting, describe, list_items

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any, TextIO
 
-from cells.text import escape
+from cells.safe_text import escape
 from waggle.tables import NONE, Column, Layout, fitted, plain, text_width, wrap
 
 EXIT_OK = 0

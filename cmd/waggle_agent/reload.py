@@ -91,7 +91,7 @@ class Reload:
                 )
 
     def _set_level(self, level: str) -> None:
-        from cells.logging import Logs
+        from cells.observability.logging import Logs
 
         log.info(
             "a changed setting is in effect", event_name="agent.setting_applied", setting=LEVEL

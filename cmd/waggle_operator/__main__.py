@@ -15,7 +15,7 @@ from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
 from cells.operator.cells import operator_cells
 from cells.options import KubernetesOptions
-from cells.text import escape
+from cells.safe_text import escape
 
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
 """The API dialects."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cells import kubernetes
+from cells.sources import kubernetes
 from resources.kubernetes import Timeouts
 
 QUICK = Timeouts(

@@ -16,8 +16,8 @@ from cells.declarations import SPEAKER
 from cells.hive import Cell, DisabledCellError, HiveError, load, provide
 from cells.hive.hive import Hive
 from cells.hive.show import dot, views
-from cells.intent import IntentLoop
-from cells.metrics import Metrics
+from cells.intent.cell import IntentLoop
+from cells.observability.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.model import Route

@@ -17,8 +17,8 @@ from cells.apply.verification import NotReadyError, VerificationLoop
 from cells.declarations import APPLY, SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
-from cells.intent import IntentLoop
-from cells.metrics import Metrics
+from cells.intent.cell import IntentLoop
+from cells.observability.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.instances import Instances

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cells import claims, dialect_states
 from cells.apply import peer_limits, session_addresses
+from cells.state import claims, dialect_states
 from reconcilers.frrk8s.last_good import restored
 from reconcilers.metallb import memory
 from reconcilers.model import LearnedLimit, SessionAddress

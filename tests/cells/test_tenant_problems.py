@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cells.intent import IntentLoop
+from cells.intent.cell import IntentLoop
 from tests.cells.test_apply import agent, running
 from tests.cmd.lab import service
 from tests.support.wait import until

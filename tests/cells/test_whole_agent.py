@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from cells.declarations import SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
-from cells.metrics import Metrics
+from cells.observability.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from speaker.api import SpeakerPort

@@ -371,12 +371,12 @@ def test_an_agent_starts_after_a_killed_one(tmp_path: Path) -> None:
 def test_f35_a_permanently_failed_job_ends_the_process_with_1(tmp_path: Path) -> None:
     code = """
 import sys
-import cells.metrics
+import cells.observability.metrics
 
 async def broken(self):
     raise ZeroDivisionError("on purpose")
 
-cells.metrics.Metrics._measure_lag = broken
+cells.observability.metrics.Metrics._measure_lag = broken
 from waggle_agent.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """

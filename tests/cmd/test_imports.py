@@ -28,7 +28,7 @@ OF_FLAGS = {
     "cells.hive.option_loading",
     "cells.operator.cells",
     "cells.options",
-    "cells.text",
+    "cells.safe_text",
     "reconcilers.dialect_entry",
     "reconcilers.options",
     "resources.addresses",
@@ -121,10 +121,20 @@ def below(found: set[str], *names: str) -> list[str]:
 def test_an_agent_imports_no_cell_that_is_off() -> None:
     found = of_agent()
     off = [
-        *("cells.http", "cells.telemetry", "cells.snapshot", "cells.report"),
+        *(
+            "cells.observability.http",
+            "cells.observability.telemetry",
+            "cells.sources.snapshot",
+            "cells.report",
+        ),
         *OF_OPERATOR_CELLS,
-        *("cells.manifests", "resources.manifests", "asyncinotify"),
-        *("cells.kubernetes", "cells.node_source", "resources.kubernetes", "kubernetes_asyncio"),
+        *("cells.sources.manifests", "resources.manifests", "asyncinotify"),
+        *(
+            "cells.sources.kubernetes",
+            "cells.sources.node_source",
+            "resources.kubernetes",
+            "kubernetes_asyncio",
+        ),
         *("reconcilers.operator", "reconcilers.report.statuses"),
         *("opentelemetry.sdk", "opentelemetry.exporter", "pyroute2", "resources.host.netlink"),
     ]

@@ -15,7 +15,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cells.test_text import HOSTILE
+from tests.cells.test_safe_text import HOSTILE
 from tests.cmd.terminal import Terminal
 from waggle import output
 from waggle.tables import Column

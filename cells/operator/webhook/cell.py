@@ -11,16 +11,16 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.http import parse_address
-from cells.kubernetes import Kubernetes
-from cells.metrics import MetricsCollector
+from cells.observability.http import parse_address
+from cells.observability.metrics import MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER
 from cells.operator.owner import Owner
 from cells.operator.webhook.certificate import CertificateKeeper
 from cells.operator.webhook.server import WebhookServer
 from cells.options import WebhookOptions
-from cells.resources import SecretsNamespace
+from cells.sources.kubernetes import Kubernetes
+from cells.sources.resources import SecretsNamespace
 from reconcilers.admission import Reviewer, Verdict
 from reconcilers.dialect import Dialect
 from resources.tables import Tables

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from cells.text import escape
+from cells.safe_text import escape
 from resources.enumeration import enumerate_nodes, enumerate_some
 from resources.option_declarations import InvalidOption
 from waggle.dialects import Dialects

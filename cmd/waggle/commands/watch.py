@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from cells.text import escape
+from cells.safe_text import escape
 from waggle import ask_agent, output
 
 

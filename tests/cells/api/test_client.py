@@ -14,7 +14,7 @@ import pytest
 
 from cells.api import client
 from cells.api.client import AgentError, default_socket, get, get_list, post
-from cells.unix_socket import MAX_PATH
+from cells.api.unix_socket import MAX_PATH
 
 
 @contextmanager

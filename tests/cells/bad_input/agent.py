@@ -20,7 +20,7 @@ from cells.declarations import MANIFESTS, SPEAKER
 from cells.hive import load, provide
 from cells.hive.hive import Hive
 from cells.options import ManifestsOptions
-from cells.resources import MassWithdrawHold
+from cells.sources.resources import MassWithdrawHold
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.render import problems

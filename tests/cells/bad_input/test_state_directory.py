@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from cells import state_files
 from cells.hive import Level, StartError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ClaimsOptions
-from cells.state_files import StateDirectory
+from cells.state import state_files
+from cells.state.state_files import StateDirectory
 from tests.cells.bad_input.agent import RunningAgent, run
 from tests.cells.bad_input.test_objects import good, node
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
@@ -182,7 +182,7 @@ def test_the_kernel_unlocks_the_directory_of_an_agent_that_is_killed(tmp_path: P
 import asyncio, time
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ClaimsOptions
-from cells.state_files import StateDirectory
+from cells.state.state_files import StateDirectory
 directory = StateDirectory(ClaimsOptions(directory={str(tmp_path / "state")!r}), Lifecycle())
 asyncio.run(directory.reserve())
 print("locked", flush=True)

@@ -15,7 +15,7 @@ from structlog.testing import LogCapture
 
 from cells.hive import Level, SettingError, load
 from cells.hive.hive import Hive
-from cells.metrics import Metrics
+from cells.observability.metrics import Metrics
 from cells.operator import cell
 from cells.operator.election import Leadership, LostLeadershipError
 from cells.options import OperatorOptions

@@ -12,7 +12,7 @@ import pytest
 from cells import declarations
 from cells.hive import load
 from cells.hive.hive import Hive
-from cells.http import HttpServer
+from cells.observability.http import HttpServer
 from tests.deploy.chart.rendered import find
 from tests.support.helm import Helm
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from rich.text import Text
 
-from cells.text import escape
+from cells.safe_text import escape
 from waggle.output import row
 from waggle.sessions import state_style
 from waggle.tables import Column, Layout, fitted, wrap

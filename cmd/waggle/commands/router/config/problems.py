@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as shapes
 
-from cells.text import plain_reason
+from cells.safe_text import plain_reason
 from resources.schema import did_you_mean
 from speaker.api import InvalidConfig, InvalidSecret, Policy
 from speaker.rib.policy import InvalidTerm, compile_export

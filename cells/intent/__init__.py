@@ -1,0 +1,1 @@
+"""The cell that compiles objects to the neutral intent, and the gate of a missing configuration."""

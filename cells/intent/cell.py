@@ -1,0 +1,277 @@
+"""The intent cell: objects compiled to the neutral intent, one round for each burst of changes.
+
+A round runs in one turn of the loop; one with thousands of changed prefixes in slices, between which
+sessions go on, and its rows change all at once. What cannot be compiled is reported as a problem, and
+the rest goes on. Where the operator's part runs in this process, it is the first step of a round.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import structlog
+from prometheus_client.core import GaugeMetricFamily
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from cells.hive import Group, Health, Readiness, Wiring, provide
+from cells.hive.jobs import Jobs
+from cells.hive.rounds import in_slices, run_rounds
+from cells.hive.signal import Signal
+from cells.node import ThisNode
+from cells.observability.metrics import Metrics, MetricsCollector
+from cells.sources.resources import EventTraceLinks, SecretsNamespace
+from cells.state.claims import ClaimStore
+from cells.state.dialect_states import DialectStates
+from reconcilers.dialect import Dialect
+from reconcilers.intent import drain
+from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent.explain import Explainer
+from reconcilers.intent.service_addresses import unrestricted
+from reconcilers.model import Problem
+from reconcilers.options import IntentOptions
+from reconcilers.slices import Slices
+from reconcilers.tables import IntentTables
+from resources.core.kinds import CONFIG_MAP
+from resources.enumeration import first_of
+from resources.source import SourceProblem
+from resources.tables import Tables
+from resources.trace_links import TraceLinks
+from statedb import Database, Snapshot, Table
+
+SETTLE_TURNS = 3
+"""Turns of the loop in which further commits join a round: microseconds, not a delay."""
+
+OTHER_NODES_UNKNOWN: Final = (
+    "addresses of other Nodes, their Pods and their peers are not known, and advertised for Services: "
+    "no operator publishes them (--cluster-addresses-namespace)"
+)
+
+log = structlog.get_logger("waggle.intent")
+
+
+class IntentStep(Protocol):
+    """What runs before the intent is compiled, in the same round: the operator's part."""
+
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a round due."""
+        ...
+
+    def slices(self) -> Slices[None]:
+        """Write the rows that the compiler reads."""
+        ...
+
+
+class IntentTraceLinks(TraceLinks):
+    """The spans of intent rounds, for the next apply round."""
+
+
+class IntentLoop:
+    """The job that runs rounds of intent."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        intent: IntentTables,
+        event_links: EventTraceLinks,
+        node: ThisNode,
+        secrets_namespace: SecretsNamespace,
+        options: IntentOptions,
+        dialects: Group[Dialect],
+        steps: Group[IntentStep],
+        claims: ClaimStore,
+        states: DialectStates,
+        metrics: Metrics,
+        readiness: Readiness,
+        health: Health,
+        jobs: Jobs,
+        trace_links: IntentTraceLinks,
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._intent = intent
+        self._event_links = event_links
+        self.options = options
+        self._node = node.name
+        self._secrets_namespace = secrets_namespace.name
+        self._dialects = dialects
+        self._steps = steps
+        self._claims = claims
+        self._states = states
+        self._duration = metrics.reconcile_duration.labels("intent")
+        self._health = health
+        self._synced = readiness.gate("sources", "the first reading of all sources")
+        self._problems = intent.problems.changes(database)
+        self._known: dict[tuple[object, ...], Problem] = {}
+        self._drained: str | None = None
+        self._rounds = 0
+        self._compiler: IntentCompiler | None = None
+        self._trace_links = trace_links
+        self._done: Subject[None] = Subject()
+        self.ready = False
+        """Whether a round has been done with all sources read."""
+        jobs.add("rounds", self._run)
+
+    @property
+    def done(self) -> Observable[None]:
+        """Emits after each round, the first one once all sources have been read."""
+        return self._done
+
+    def explainer(self) -> Explainer | None:
+        """Return what explains the intent; None before the first round."""
+        return self._compiler.explainer() if self.ready and self._compiler is not None else None
+
+    def unrestricted_addresses(self) -> tuple[str, ...]:
+        """Return which addresses of Services no rule restricts, as sentences; before a round none."""
+        if not self.ready or self._compiler is None:
+            return ()
+        found = unrestricted(self._compiler.address_rules)
+        snapshot, tables = self._database.snapshot(), self._tables
+        known = (
+            self._steps or tables.of(CONFIG_MAP).count(snapshot) or tables.nodes.count(snapshot) > 1
+        )
+        return tuple(found if known else [*found, OTHER_NODES_UNKNOWN])
+
+    async def _run(self) -> None:
+        compiler = self._compiler = self._new_compiler()
+
+        async def run(since: float | None) -> None:
+            with self._duration.time():
+                for step in self._steps:
+                    await in_slices(step.slices())
+                summary = await in_slices(compiler.slices())
+            if not summary.ready:
+                names = ", ".join(summary.waiting_for)
+                self._health.ok(f"waiting for the first reading of all sources: {names}")
+                return
+            self.ready = True
+            self._trace_links.add([summary.span] if summary.span else [], since)
+            self._synced()
+            self._claims.keep(compiler.owners)
+            self._states.keep(compiler.states)
+            self._done.on_next(None)
+            self._report()
+
+        tables = {table.name: table for step in self._steps for table in step.followed}
+        tables |= {table.name: table for table in compiler.followed}
+        signal = Signal(*(table.observable for table in tables.values()))
+        await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
+
+    def _new_compiler(self) -> IntentCompiler:
+        """Return a compiler; after a failure with empty route sets, as its memory may be wrong."""
+        if self._rounds:
+            self._intent.clear(self._database)
+        self._rounds += 1
+        return IntentCompiler(
+            self._database,
+            self._tables,
+            self._intent,
+            self._dialects,
+            self._node,
+            secrets_namespace=self._secrets_namespace,
+            options=self.options,
+            owners=self._claims.owners,
+            states=self._states.states,
+            operator_in_process=bool(self._steps),
+            trace_links=self._event_links,
+            on_error=_log_failed_dialect,
+        )
+
+    def _report(self) -> None:
+        snapshot = self._database.snapshot()
+        for change in self._problems.next(snapshot):
+            row = change.row
+            key = (row.objects, row.field, row.message)
+            if change.deleted:
+                self._known.pop(key, None)
+                log.info(
+                    "problem solved",
+                    event_name="intent.solved",
+                    object=_objects(row),
+                    field=row.field or None,
+                )
+            elif key not in self._known:
+                self._known[key] = row
+                log.warning(
+                    "problem",
+                    event_name="intent.problem",
+                    object=_objects(row),
+                    field=row.field or None,
+                    reason=row.message,
+                    count=row.count if row.count > 1 else None,
+                    of_tenant=row.of_tenant or None,
+                )
+        self._report_drain(snapshot)
+        # A tenant's Service is no reason to look after the agent.
+        own = [problem for problem in self._known.values() if not problem.of_tenant]
+        if own:
+            first = min(own)
+            field = f": {first.field}" if first.field else ""
+            text = f"{_objects(first)}{field}: {first.message}"
+            self._health.degraded(first_of(text, len(own)))
+        else:
+            count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
+            self._health.ok(f"{count[0]} routes, {count[1]} peers")
+
+    def _report_drain(self, snapshot: Snapshot) -> None:
+        found = drain.describe(self._intent.peers.all(snapshot))
+        if found == self._drained:
+            return
+        self._drained = found
+        scope = self._health.scope("drain")
+        if found is None:
+            scope.remove()
+            log.info("the node is no longer drained", event_name="intent.drain_over")
+        else:
+            scope.ok(found)
+            log.info("the node is drained", event_name="intent.drain", reason=found)
+
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Return the counts of objects, routes and problems."""
+        snapshot = self._database.snapshot()
+        objects = GaugeMetricFamily(
+            "waggle_source_objects", "Objects that the sources have.", labels=["kind"]
+        )
+        for table in self._tables.resources:
+            objects.add_metric([table.name], table.count(snapshot))
+        routes = GaugeMetricFamily("waggle_intent_routes", "Routes that shall be advertised.")
+        routes.add_metric([], self._intent.routes.count(snapshot))
+        problems = GaugeMetricFamily("waggle_problems", "Conflicts and invalid objects.")
+        of_tenants = GaugeMetricFamily(
+            "waggle_tenant_problems", "Problems that users of namespaces cause and solve."
+        )
+        rows: list[Problem | SourceProblem] = [
+            *self._intent.problems.all(snapshot),
+            *self._tables.source_problems.all(snapshot),
+        ]
+        tenants = sum(map(self._is_of_tenant, rows))
+        problems.add_metric([], len(rows) - tenants)
+        of_tenants.add_metric([], tenants)
+        drained = GaugeMetricFamily("waggle_drained", "1 while the routes of the node are drained.")
+        drained.add_metric([], self._drained is not None)
+        return [objects, routes, problems, of_tenants, drained]
+
+    def _is_of_tenant(self, row: Problem | SourceProblem) -> bool:
+        return row.of_tenant if isinstance(row, Problem) else self._tables.is_of_tenant(row)
+
+
+def _log_failed_dialect(dialect: str, error: Exception) -> None:
+    log.error(
+        "a dialect cannot be compiled; its last intent is kept",
+        event_name="intent.dialect_failed",
+        dialect=dialect,
+        exc_info=error,
+    )
+
+
+def _objects(problem: Problem) -> str:
+    return ", ".join(str(ref) for ref in problem.objects)
+
+
+WIRING = Wiring(
+    provides=(IntentTables, IntentLoop, IntentTraceLinks),
+    invokes=(IntentLoop,),
+    contributes=(provide(IntentLoop, as_=MetricsCollector),),
+)

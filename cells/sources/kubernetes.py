@@ -1,0 +1,228 @@
+"""The kubernetes cells: an API server as the source of objects, of one node or of the cluster.
+
+Health and log report the state of each kind's feed. An outage of the API server stops nothing: the
+last known objects stay in the tables, and one line of health reports the server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import structlog
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from cells.hive import Health, SettingError
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.options import KubernetesOptions
+from cells.sources.failing_job import Watch
+from cells.sources.feed_log import FeedLog
+from cells.sources.resources import EventTraceLinks, MassWithdrawHold
+from reconcilers.dialect import Unread
+from reconcilers.model import ObjectRef
+from resources.enumeration import first_of
+from resources.ingest import Ingest
+from resources.kubernetes import (
+    Access,
+    Connection,
+    FeedStatus,
+    KubernetesSource,
+    Phase,
+    Reading,
+    Reflector,
+    Timeouts,
+    Writer,
+)
+from resources.source import SourceProblem
+from resources.streams import guarded
+from resources.tables import Tables
+from statedb import Database
+
+TIMEOUTS = Timeouts()
+"""Time-outs and pauses of the source."""
+
+ALL_VALID: Final = "all objects are valid"
+log = structlog.get_logger("waggle.kubernetes")
+
+
+class Kubernetes:
+    """The source, its subscriber, and the reports of both."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        trace_links: EventTraceLinks,
+        access: Access,
+        reading: Reading,
+        source: KubernetesSource,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.access = access
+        self._tables = tables
+        self._clock = clock
+        self._log = FeedLog(clock)
+        self._away_since = 0.0
+        """Unix time of the first failure of the present outage; 0 while the API server answers."""
+        self._answered = False
+        self._health = health
+        self._statuses: dict[str, FeedStatus] = {}
+        self._known: frozenset[SourceProblem] = frozenset()
+        self.source = source
+        self._watch = Watch(self.source.run)
+        fail = self._watch.fail
+        ingest = Ingest(database, tables, self.source, trace_links, fail, reading.kinds)
+        self.source.statuses.subscribe(guarded(self._on_statuses, fail), fail)
+        self.source.problems.subscribe(guarded(self._problems, fail), fail)
+
+        async def start() -> None:
+            ingest.subscribe()
+
+        lifecycle.append("kubernetes", start=start)
+        jobs.add("watch", self._run)
+        jobs.add("log", self._log.run)
+
+    @asynccontextmanager
+    async def writer(self, manager: str) -> AsyncIterator[Writer]:
+        """Open a connection for the writes of one job, whose failures affect no other job."""
+        connection = Connection(self.access)
+        try:
+            yield Writer(connection, manager)
+        finally:
+            await connection.close()
+
+    async def _run(self) -> None:
+        self._health.ok(f"reading from {self.access}")
+        await self._watch.run()
+
+    @property
+    def unread(self) -> Unread:
+        """What could not be read, or not in full."""
+        tables = {kind.name: kind.table for kind in self.source.kinds}
+        unread = [status for status in self._statuses.values() if status.unread]
+        of_kinds = [status for status in unread if not status.object_name]
+        return Unread(
+            next((one.name for one in of_kinds if one.phase is Phase.WAITING), ""),
+            {tables[one.kind]: one.name for one in of_kinds},
+            frozenset(
+                ObjectRef(one.kind, one.namespace, one.object_name)
+                for one in unread
+                if one.object_name
+            ),
+        )
+
+    def _on_statuses(self, statuses: tuple[FeedStatus, ...]) -> None:
+        for name in self._statuses.keys() - {status.name for status in statuses}:
+            del self._statuses[name]
+            self._health.scope(name).remove()
+        for status in statuses:
+            before = self._statuses.get(status.name)
+            self._statuses[status.name] = status
+            if before is None or (before.phase, before.message) != (status.phase, status.message):
+                self._show(status)
+        cause = self._report_server()
+        self._log.report(self._statuses.values(), self._away_since, cause)
+
+    def _report_server(self) -> str:
+        """Report an outage of the API server: kinds fail, and none is followed; returns the cause."""
+        statuses = self._statuses.values()
+        if any(status.phase in (Phase.FOLLOWING, Phase.HOLDING) for status in statuses):
+            self._answered = True
+            if self._away_since:
+                self._away_since = 0.0
+                self._health.ok(f"reading from {self.access}")
+            return ""
+        cause = next((status.cause for status in statuses if status.cause), "")
+        if not cause:
+            return ""
+        if not self._away_since:
+            self._away_since = self._clock()
+        since = datetime.fromtimestamp(self._away_since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        known = "the last known state is kept" if self._answered else "nothing has been read yet"
+        self._health.degraded(f"the API server cannot be read since {since}; {known}: {cause}")
+        return cause
+
+    def _show(self, status: FeedStatus) -> None:
+        scope = self._health.scope(status.name)
+        match status.phase:
+            case Phase.WAITING:
+                scope.ok("waiting for the first list")
+            case Phase.FOLLOWING:
+                scope.ok("listed, and watched since")
+            case Phase.MISSING:
+                scope.stopped(status.message)
+            case Phase.HOLDING | Phase.REMOVED | Phase.FORBIDDEN | Phase.FAILING:
+                scope.degraded(status.message)
+
+    def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
+        found = frozenset(problems)
+        # An object with another problem than before is not valid.
+        solved = {one.object for one in self._known} - {one.object for one in found}
+        for name in sorted(solved, key=str):
+            log.info("object is valid again", event_name="kubernetes.solved", object=name)
+        for problem in sorted(found - self._known, key=str):
+            log.warning(
+                "invalid object",
+                event_name="kubernetes.problem",
+                object=problem.object,
+                field=problem.field or None,
+                reason=problem.message,
+            )
+        self._known = found
+        scope = self._health.scope("objects")
+        own = [str(problem) for problem in found if not self._tables.is_of_tenant(problem)]
+        if own:
+            scope.degraded(first_of(min(own), len(own)))
+        else:
+            scope.ok(f"invalid objects of tenants: {len(found)}" if found else ALL_VALID)
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of the feeds."""
+        labels = ["kind", "namespace"]
+        up = GaugeMetricFamily(
+            "waggle_kubernetes_feed_up",
+            "Whether a kind is listed and watched without failure.",
+            labels=labels,
+        )
+        lists = CounterMetricFamily(
+            "waggle_kubernetes_lists", "Complete lists that were read.", labels=labels
+        )
+        watches = CounterMetricFamily(
+            "waggle_kubernetes_watches", "Watches that were started.", labels=labels
+        )
+        failures = CounterMetricFamily(
+            "waggle_kubernetes_failures", "Lists and watches that failed.", labels=labels
+        )
+        feeds: dict[tuple[str, str], list[Reflector]] = {}
+        for reflector in self.source.reflectors:
+            status = reflector.status
+            feeds.setdefault((status.kind, status.namespace), []).append(reflector)
+        for names, members in feeds.items():
+            up.add_metric(names, all(one.status.phase is Phase.FOLLOWING for one in members))
+            lists.add_metric(names, sum(one.lists for one in members))
+            watches.add_metric(names, sum(one.watches for one in members))
+            failures.add_metric(names, sum(one.failures for one in members))
+        return [up, lists, watches, failures]
+
+
+def make_access(options: KubernetesOptions) -> Access:
+    """Return how the API server is reached."""
+    if options.kubeconfig == "":
+        raise SettingError("", "--kubeconfig", "is empty")
+    return Access(options.kubeconfig or "", options.context)
+
+
+def make_source(access: Access, reading: Reading, hold: MassWithdrawHold) -> KubernetesSource:
+    """Return the source that lists and watches."""
+    timeouts = msgspec.structs.replace(TIMEOUTS, mass_withdraw_hold=hold.seconds)
+    return KubernetesSource(
+        access, reading.kinds, reading.selections, node=reading.node, timeouts=timeouts
+    )

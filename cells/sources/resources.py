@@ -1,0 +1,46 @@
+"""The resources cell: the tables of Kubernetes objects, for every source.
+
+Sources are cells of their own. This one holds the tables, the trace links of commits that are not yet
+reconciled, and the options that several sources have in common.
+"""
+
+from __future__ import annotations
+
+from cells.dialects.wiring import DialectKinds
+from cells.hive import Group, Wiring
+from cells.options import ResourcesOptions
+from cells.sources.object_changes import watch_stream
+from resources.tables import Tables
+from resources.trace_links import TraceLinks
+from statedb import Database
+
+
+class EventTraceLinks(TraceLinks):
+    """The spans of object events, for the next intent round."""
+
+
+class MassWithdrawHold:
+    """How long the loss of many objects has to be confirmed."""
+
+    def __init__(self, options: ResourcesOptions) -> None:
+        self.seconds = options.mass_withdraw_hold
+        """0: not at all."""
+
+
+class SecretsNamespace:
+    """The namespace of the Secrets with peers' passwords."""
+
+    def __init__(self, options: ResourcesOptions) -> None:
+        self.name = options.secrets_namespace
+        """Empty: no Secret of it is read."""
+
+
+def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
+    """Return the tables of Kubernetes' own kinds and of those of the enabled dialects."""
+    return Tables(database, [k for d in dialects for k in (*d.kinds, *d.cluster_kinds)])
+
+
+WIRING = Wiring(
+    provides=(SecretsNamespace, MassWithdrawHold, make_tables, EventTraceLinks),
+    contributes=(watch_stream,),
+)

@@ -1,0 +1,84 @@
+"""The claims cell: keeps over restarts which dialect owns a contested address, port or name.
+
+Without a state directory, or with a file that cannot be used, a restart decides by the age of the
+objects (`reconcilers.intent.arbitrate`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from cells.hive import Health, Wiring
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.state.dialect_states import DialectStates
+from cells.state.state_files import KeptValue, LogLines, StateDirectory
+from reconcilers.intent.arbitrate import PEER, Claim, Owners
+
+FILE: Final = "claims.json"
+FORMAT: Final = "waggle-claims/1"
+LINES: Final = LogLines(
+    "waggle.claims", "claims are not kept", "claims.unreadable", "claims.unwritten"
+)
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """The file: each claim with the dialect that owns it."""
+
+    format: str
+    claims: list[tuple[Claim, str]]
+
+
+class ClaimStore:
+    """The claims of this process and of the one before it."""
+
+    def __init__(
+        self, directory: StateDirectory, health: Health, lifecycle: Lifecycle, jobs: Jobs
+    ) -> None:
+        self.owners: Owners = {}
+        """The owning dialect of each claim."""
+        self.remembered = 0
+        """Peers of the last run, until this one has had peers, too."""
+        self._kept = KeptValue(
+            "claims",
+            directory.file(FILE, LINES),
+            value=lambda: self.owners,
+            encode=encode,
+            take=self._take,
+            health=health,
+            lifecycle=lifecycle,
+            jobs=jobs,
+        )
+
+    def keep(self, owners: Owners) -> None:
+        """Accept the present claims; without any, those of the last run are kept until there are."""
+        if self.remembered and not owners:
+            return
+        self.remembered = 0
+        if owners != self.owners:
+            self.owners = owners
+            self._kept.check()
+
+    def _take(self, octets: bytes) -> None:
+        self.owners = decode(octets)
+        self.remembered = sum(claim[0] == PEER for claim in self.owners)
+
+
+def encode(owners: Owners) -> bytes:
+    """Encode claims as the file has them."""
+    return msgspec.json.encode(_Stored(FORMAT, sorted(owners.items())))
+
+
+def decode(octets: bytes) -> dict[Claim, str]:
+    """Decode a file. Raises ValueError for everything that `encode` did not write."""
+    stored = msgspec.json.decode(octets, type=_Stored)
+    if stored.format != FORMAT:
+        raise ValueError(f"it is of another format: {stored.format[:64]!r}")
+    return dict(stored.claims)
+
+
+WIRING = Wiring(
+    provides=(StateDirectory, ClaimStore, DialectStates),
+)

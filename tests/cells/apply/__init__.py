@@ -1,0 +1,1 @@
+"""The cells that apply the intent."""

@@ -1,0 +1,1 @@
+"""The cells that export what machines read."""
