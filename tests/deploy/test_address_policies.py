@@ -39,6 +39,8 @@ class Tenant:
         self.name = name
         annotations = {} if annotation is None else {KEY: annotation}
         metadata = {"name": name, "annotations": annotations}
+        # Another test may have left one of this name, without the annotation.
+        _delete(server, name)
         self._make(NAMESPACES, {"metadata": metadata})
         self._make(f"{NAMESPACES}/{name}/serviceaccounts", {"metadata": {"name": TENANT}})
         everything = [
