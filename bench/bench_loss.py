@@ -38,7 +38,7 @@ from speaker.engine.inputs import (
 from speaker.message import KEEPALIVE, Open
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.pack import end_of_rib
-from speaker.server.memory import bound_collections, settle_memory
+from speaker.server.free_memory import bound_collections, settle_memory
 
 GOAL_MS: Final = 20.0
 PER_UPDATE: Final = 10

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from cells.operator.cluster_addresses import LEAST_SECONDS, SECONDS_PER_NODE
 from reconcilers.dialect import ClusterAddresses
 from reconcilers.intent.service_addresses import published
-from reconcilers.slices import finish
+from reconcilers.sliced_work import finish
 from resources.kubernetes import Timeouts
 
 NODE_OCTETS: Final = 9_000

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from reconcilers.slices import Slices, finish
+from reconcilers.sliced_work import Slices, finish
 from resources.addresses import without_leading_zeros
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 

@@ -8,7 +8,7 @@ import msgspec
 
 from resources.crds.schema_markers import Rule
 from resources.errors import FieldError
-from resources.names import json_name
+from resources.json_names import json_name
 
 ObjectKey: TypeAlias = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is empty."""

@@ -18,7 +18,7 @@ from statedb.errors import (
     UniqueViolation,
     UnknownIndex,
 )
-from statedb.index import Index, Key
+from statedb.index_declaration import Index, Key
 from statedb.table import Initializer, Table
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from statedb.changes import ChangeIterator, LogEntry
 from statedb.errors import DuplicateTable, TableNotLocked, TransactionClosed
-from statedb.index import Index
+from statedb.index_declaration import Index
 from statedb.state import TableState
 from statedb.table import Table
 

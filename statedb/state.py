@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from immutables import Map
 
 from statedb.errors import KeyShape
-from statedb.index import Component
+from statedb.index_declaration import Component
 
 Path: TypeAlias = tuple[Component, ...]
 Tree: TypeAlias = "Map[Any, Any]"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from statedb.changes import Change, ChangeIterator, ChangeLog, LogEntry
 from statedb.errors import UniqueViolation, UnknownIndex
-from statedb.index import Index, Key, as_path
+from statedb.index_declaration import Index, Key, as_path
 from statedb.state import (
     EMPTY,
     Entry,

@@ -13,11 +13,11 @@ from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
 from cells.observability.metrics import MetricsCollector
 from cells.options import ApplyOptions
-from reconcilers.apply.convert import ReceivedRoutes
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
 from reconcilers.apply.route_sets import RouteSets
+from reconcilers.apply.to_speaker import ReceivedRoutes
 from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler, Runner
 from resources.tables import Tables

@@ -30,7 +30,7 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.intent.service_addresses import unrestricted
 from reconcilers.model import Problem
 from reconcilers.options import IntentOptions
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from resources.core.kinds import CONFIG_MAP
 from resources.enumeration import first_of

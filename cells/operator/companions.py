@@ -8,7 +8,7 @@ import structlog
 
 from cells.hive import Group, Health
 from reconcilers.dialect import Dialect
-from reconcilers.operator.companions import Untested, untested_versions
+from reconcilers.operator.tested_versions import Untested, untested_versions
 from resources.kubernetes import Writer
 
 POLL_INTERVAL_SECONDS = 600.0

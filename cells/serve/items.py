@@ -14,7 +14,7 @@ from speaker.api import NOT_ACCEPTED, CollectorStatus, FamilyStatus, PeerStatus,
 from speaker.nlri import prefix_to_text
 
 if TYPE_CHECKING:
-    from reconcilers.apply.received import ReceivedDecision
+    from reconcilers.apply.received_verdict import ReceivedDecision
     from reconcilers.model import ObjectRef, RouteExplanation
 
 KEPT: Final = "kept while the peer is away"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from cells.api.model import ReceivedExplainItem, RouteItem
 from cells.serve.items import origin_item, received_item
-from reconcilers.apply.received import NOT_ALLOWED, ReceivedDecision, decide, translated
+from reconcilers.apply.received_verdict import NOT_ALLOWED, ReceivedDecision, decide, translated
 from reconcilers.model import Peer
 from speaker.api import PeerStatus, PolicyDecision, PrefixFilter, RouteView
 from speaker.nlri import Family, prefix_to_text, prefix_to_wire

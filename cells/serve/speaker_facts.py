@@ -1,6 +1,6 @@
 """Sessions and routes of a speaker for its local API, and the paths that list them.
 
-Knows the speaker alone: an agent adds what its intent says of them (`cells.serve.facts`), a router
+Knows the speaker alone: an agent adds what its intent has of them (`cells.serve.facts`), a router
 serves them as they are. Reads only.
 """
 

@@ -26,7 +26,7 @@ from cells.options import SnapshotOptions
 from cells.state.state_files import LogLines, StateFile
 from resources.core.kinds import SECRET
 from resources.kubernetes import KubernetesSource, Reading
-from resources.snapshot import Snapshot, decode, encode
+from resources.snapshot_codec import Snapshot, decode, encode
 from resources.state_file import StateFileError
 from resources.tables import Tables
 from statedb import Database

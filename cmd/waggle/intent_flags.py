@@ -18,7 +18,7 @@ from resources.option_spelling import Setting, describe, list_items
 from waggle.dialects import Dialects
 
 if TYPE_CHECKING:
-    from reconcilers.offline import OfflineSettings
+    from reconcilers.compile_manifests import OfflineSettings
 
 
 T = TypeVar("T", bound=Options)
@@ -46,7 +46,7 @@ def given_intent_flags(args: argparse.Namespace, dialects: Dialects) -> list[str
 
 def offline_settings(args: argparse.Namespace, dialects: Dialects) -> OfflineSettings:
     """Return the values of the flags of `add_intent_flags` and of ``--node``."""
-    from reconcilers.offline import OfflineSettings
+    from reconcilers.compile_manifests import OfflineSettings
 
     return OfflineSettings(
         args.node,

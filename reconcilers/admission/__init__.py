@@ -11,7 +11,7 @@ from reconcilers.admission.cluster_problems import (
     cluster_problems,
     node_groups,
 )
-from reconcilers.admission.nodes_to_come import (
+from reconcilers.admission.hypothetical_nodes import (
     Selectors,
     node_selectors,
     node_with,

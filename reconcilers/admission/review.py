@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems
-from reconcilers.admission.nodes_to_come import (
+from reconcilers.admission.hypothetical_nodes import (
     node_selectors,
     node_with,
     nodes_to_come,

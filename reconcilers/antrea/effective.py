@@ -13,7 +13,7 @@ from reconcilers.age import Age, age
 from reconcilers.model import Condition, Problem, ref_to
 from resources.antrea.bgppolicy import MAX_RELEASED_ASN, NEXT_FIELDS, BGPPolicy
 from resources.antrea.kinds import BGP_POLICY
-from resources.names import json_name
+from resources.json_names import json_name
 
 EFFECTIVE: Final = "Effective"
 """The type of the condition, and the reason of the policy that counts."""

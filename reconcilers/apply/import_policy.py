@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reconcilers.apply.convert import import_policy
-from reconcilers.slices import Slices, at_once
+from reconcilers.apply.to_speaker import import_policy
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue

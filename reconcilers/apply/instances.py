@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from reconcilers.apply.convert import instance_config
-from reconcilers.slices import Slices, at_once
+from reconcilers.apply.to_speaker import instance_config
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from reconcilers.apply.convert import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
 from reconcilers.apply.passwords import Passwords
-from reconcilers.slices import Slices, at_once
+from reconcilers.apply.to_speaker import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue

@@ -11,8 +11,8 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import TypeAlias
 
-from reconcilers.apply.convert import route_attributes
-from reconcilers.slices import Slices
+from reconcilers.apply.to_speaker import route_attributes
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts, Reconciler, State
 from speaker.api import RouteAttributes, SpeakerPort

@@ -16,7 +16,7 @@ from reconcilers.dialect.compilation import (
 )
 from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import RouteSource
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from statedb import Snapshot
 
 

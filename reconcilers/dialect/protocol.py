@@ -27,7 +27,7 @@ from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeO
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, Problem, RouteExplanation
-from reconcilers.slices import Slices, at_once
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.meta import ObjectKey

@@ -13,7 +13,14 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from reconcilers.frrk8s.unit import Compiled, NeighborPart, ProfilePart, RouterPart, Session, Unit
+from reconcilers.frrk8s.unit import (
+    Compiled,
+    NeighborPart,
+    ProfilePart,
+    RouterPart,
+    Session,
+    Unit,
+)
 from reconcilers.model import ObjectRef, PasswordRef, Problem
 from resources.enumeration import enumerate_some
 from resources.passwords import password_octets

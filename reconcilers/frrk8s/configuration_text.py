@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from reconcilers.apply.convert import instance_config, peer_config
+from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.dialect.node_object import RunningInstance
 from reconcilers.model import Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule

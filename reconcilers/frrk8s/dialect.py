@@ -29,17 +29,18 @@ from reconcilers.dialect import (
 )
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
+from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, located, rows
 from reconcilers.frrk8s.conditions import (
     ClusterOutcome,
     NodesOutcome,
     conditions,
     other_namespace,
 )
-from reconcilers.frrk8s.draft import convert_draft
+from reconcilers.frrk8s.convert import convert_draft
 from reconcilers.frrk8s.explain import Withheld, explained, withheld
 from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
-from reconcilers.frrk8s.intent import NodeValues, SortedPrefixes, located, rows
 from reconcilers.frrk8s.last_good import LastGood, Remembered, good_state, restored
+from reconcilers.frrk8s.log_level import log_level, without_effect
 from reconcilers.frrk8s.merge import MergedRouter, Merger
 from reconcilers.frrk8s.node_objects import (
     NODE_STATE,
@@ -58,7 +59,6 @@ from reconcilers.frrk8s.route_sets import (
     changed_objects,
 )
 from reconcilers.frrk8s.selection import Selected, Selections
-from reconcilers.frrk8s.settings import log_level, without_effect
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.join import united
 from reconcilers.model import (
@@ -73,7 +73,7 @@ from reconcilers.model import (
     SecretRef,
     ref_to,
 )
-from reconcilers.slices import Pieces, Slices, finish
+from reconcilers.sliced_work import Pieces, Slices, finish
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s import condition_types

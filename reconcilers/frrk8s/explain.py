@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from reconcilers.dialect import Candidate
 from reconcilers.frrk8s.in_effect import InEffect
 from reconcilers.frrk8s.merge import MergedRouter
+from reconcilers.frrk8s.one_object import routed_vrfs
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
-from reconcilers.frrk8s.single import routed_vrfs
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from speaker.nlri import Family
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import MED, Prefix, prefix
 from reconcilers.model import Attributes
-from reconcilers.slices import Pieces, Slices, quick
+from reconcilers.sliced_work import Pieces, Slices, quick
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise

@@ -17,7 +17,7 @@ from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import Pieces, Slices
+from reconcilers.sliced_work import Pieces, Slices
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot, Table
 

@@ -35,7 +35,7 @@ from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Peer, Problem
 from reconcilers.options import IntentOptions
-from reconcilers.slices import Pieces, Slices, finish
+from reconcilers.sliced_work import Pieces, Slices, finish
 from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind
 from resources.core import Node
 from resources.host.network import Host

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepare
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.tables import Tables

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from reconcilers.intent.first_by_rank import FirstByRank, Rank
 from reconcilers.model import ObjectRef, Route
-from reconcilers.slices import Pieces, Slices
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import Family
 from statedb import WriteTxn

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reconcilers.intent.limited_sets import LimitedSets, Limits, SetToLimit, Use, limited_name
 from reconcilers.model import AdvertiseLimit, LearnedLimit, ObjectRef, Peer, Problem
 from reconcilers.options import IntentOptions
-from reconcilers.slices import Pieces, Slices
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import IntentTables
 from resources.enumeration import enumerate_some
 from resources.row_updates import replace_all

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
 
-from reconcilers.apply.convert import route_attributes
+from reconcilers.apply.to_speaker import route_attributes
 from reconcilers.dialect import Dialect, JoinConflictError
 from reconcilers.model import Attributes, Contribution, ObjectRef, Problem, Route
-from reconcilers.slices import Pieces, Slices
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import BY_OBJECT, IntentTables, object_id
 from speaker.api import InvalidConfig
 from speaker.iana import Afi

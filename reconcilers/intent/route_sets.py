@@ -32,7 +32,7 @@ from reconcilers.intent.service_addresses import (
     JudgedAddresses,
 )
 from reconcilers.model import Contribution, ObjectRef, Problem
-from reconcilers.slices import Pieces, Slices
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import Family
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn

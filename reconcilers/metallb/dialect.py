@@ -25,10 +25,10 @@ from reconcilers.dialect import Objects as ObjectsByRef
 from reconcilers.frrk8s.conditions import ClusterOutcome
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.metallb.check import Secrets, finding_slices
-from reconcilers.metallb.cluster import conditions_of
+from reconcilers.metallb.conditions import conditions_of
 from reconcilers.metallb.explain import Candidate, candidates, explain
 from reconcilers.metallb.feed import Checked, MetalLBFeed, withheld
+from reconcilers.metallb.findings import Secrets, finding_slices
 from reconcilers.metallb.generated import (
     HOSTNAME,
     configuration,
@@ -36,7 +36,7 @@ from reconcilers.metallb.generated import (
     peer_routes,
     service_statuses,
 )
-from reconcilers.metallb.memory import decoded, encoded
+from reconcilers.metallb.last_good import decoded, encoded
 from reconcilers.metallb.node_objects import (
     CONFIGURATION_STATE,
     SERVICE_STATUS,
@@ -45,12 +45,12 @@ from reconcilers.metallb.node_objects import (
 )
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
+from reconcilers.metallb.route_sources import MetalLBServiceSource, rules_of
 from reconcilers.metallb.selection import ObjectSelections, Selected
 from reconcilers.metallb.services import service_state
-from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.metallb.without_effect import other_namespace, without_effect
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
-from reconcilers.slices import Pieces, Slices, finish
+from reconcilers.sliced_work import Pieces, Slices, finish
 from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.frrk8s import condition_types

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from reconcilers.dialect import explanation_of
-from reconcilers.metallb.rules import PeerRules
+from reconcilers.metallb.advertised import PeerRules
 from reconcilers.metallb.services import (
     ServiceState,
     crowded_text,

@@ -6,12 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from reconcilers import dialect as api
-from reconcilers.metallb.check import Secrets
+from reconcilers.metallb.advertised import (
+    NodeRules,
+    PeerRules,
+    PeerRulesFactory,
+    Withheld,
+    node_rules,
+)
+from reconcilers.metallb.findings import Secrets
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOptions
-from reconcilers.metallb.preferences import fed_preferences, given, watched
+from reconcilers.metallb.preferences_beside_frrk8s import fed_preferences, given, watched
 from reconcilers.metallb.relations import MetalLBRelations
-from reconcilers.metallb.rules import NodeRules, PeerRules, PeerRulesFactory, Withheld, node_rules
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.translation import (
     FIELDS,

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from reconcilers.age import Age, age_by_name
 from reconcilers.dialect import Reasons
-from reconcilers.metallb.check import Secrets, findings
 from reconcilers.metallb.conflicts import PREFERENCE, Facts, ObjectsBeside, conflicts
+from reconcilers.metallb.findings import Secrets, findings
 from reconcilers.metallb.objects import Objects, is_literal
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb import kinds

@@ -9,13 +9,13 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
-from reconcilers.metallb.conflicts import Preferences
-from reconcilers.metallb.rules import (
+from reconcilers.metallb.advertised import (
     Advertisement,
     NodeRules,
     PeerRules,
     Withheld,
 )
+from reconcilers.metallb.conflicts import Preferences
 from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service

@@ -7,7 +7,7 @@ the client of the API server comes with them.
 """
 
 from reconcilers.dialect import Delete
-from reconcilers.operator.local import LocalOperator
+from reconcilers.operator.in_process import LocalOperator
 from reconcilers.operator.planner import Plan, Planner
 from reconcilers.operator.writes import Annotate, Apply, Write
 

@@ -19,7 +19,7 @@ from reconcilers.dialect import (
 )
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import OF_CLUSTER
 from statedb import Database, Snapshot, Table
 

@@ -18,7 +18,7 @@ from reconcilers import conditions
 from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
 from reconcilers.dialect import ObjectStatus
 from reconcilers.report.count_delay import CountDelay
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from reconcilers.target import Description, NotNow, Pace, ReconcileError
 from reconcilers.target.fleet import WriteSpread
 from reconcilers.target.given import GivenObjects

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from reconcilers.slices import Slices, at_once
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.target.reconciler import Answer, Description, ObjectKey, Parts, Reconciler
 from statedb import Snapshot
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from reconcilers.model import ReconcileStatus
-from reconcilers.slices import Slices, settled
+from reconcilers.sliced_work import Slices, settled
 from reconcilers.target.reconciler import NotNow, ObjectKey, Part, Parts, ReconcileError, Reconciler
 from statedb import Snapshot
 

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 from reactivex import Observable
 
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from statedb import Snapshot
 
 ObjectKey: TypeAlias = tuple[str, ...]

@@ -33,7 +33,7 @@ from opentelemetry.trace import SpanContext
 from reactivex import Observable
 
 from reconcilers.model import ReconcileStatus
-from reconcilers.slices import Pieces, Slices, finish, settled
+from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.queue import Outcome, Queue
 from reconcilers.target.reconciler import Description, ObjectKey, Part, Reconciler, State
 from statedb import Database, Snapshot, Table

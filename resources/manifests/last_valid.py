@@ -16,7 +16,7 @@ from resources.core.kinds import SECRET
 from resources.kind import Kinds
 from resources.meta import Resource
 from resources.secret_value import encode_withheld
-from resources.snapshot import decode_rows
+from resources.snapshot_codec import decode_rows
 from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-manifests/1"

@@ -12,7 +12,7 @@
 Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """
 
-from speaker.server.memory import (
+from speaker.server.free_memory import (
     MemoryRelease,
     abandon_memory,
     bound_collections,

@@ -20,10 +20,10 @@ from cells.hive import Health
 from cells.speaker.events import SpeakerEvents
 from speaker.api import ESTABLISHED, PeerConfig, RouteAttributes, StateChanged
 from speaker.iana import IPV4_UNICAST
-from speaker.server import bound_collections, memory, settle_memory
+from speaker.server import bound_collections, free_memory, settle_memory
 from tests.speaker.network import Host, Network
 
-ROUTES = memory.LARGE_SESSION_ROUTES
+ROUTES = free_memory.LARGE_SESSION_ROUTES
 FLAPS = 5
 
 
@@ -105,5 +105,5 @@ async def main() -> None:
 
 if __name__ == "__main__":
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    memory.IDLE_SECONDS = 0.02  # type: ignore[misc]
+    free_memory.IDLE_SECONDS = 0.02  # type: ignore[misc]
     asyncio.run(main())

@@ -23,7 +23,7 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.instances import Instances
 from reconcilers.model import SessionAddress
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from reconcilers.target import Description, Reconciler, RoundSummary, Runner
 from reconcilers.target.reconciler import ObjectKey, Parts

@@ -13,7 +13,7 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from speaker.api import SpeakerPort
 from tests.cells.stand_in_speaker import StandInSpeaker
-from tests.reconcilers.frrk8s.test_settings import settings
+from tests.reconcilers.frrk8s.test_log_level import settings
 from tests.support.cells import rewired
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS

@@ -7,8 +7,8 @@ from typing import Any
 
 from cells.dialects.wiring import LogLevel
 from cells.hive import Health, Level
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect
-from reconcilers.offline import kinds_of
 from resources.tables import Tables
 from statedb import Database, Snapshot
 from tests.dialects.beacon.kinds import BEACON

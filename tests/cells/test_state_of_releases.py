@@ -13,14 +13,14 @@ import pytest
 
 from cells.apply import peer_limits, session_addresses
 from cells.state import claims, dialect_states
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.frrk8s.last_good import restored
-from reconcilers.metallb import memory
+from reconcilers.metallb import last_good
 from reconcilers.model import LearnedLimit, SessionAddress
-from reconcilers.offline import kinds_of
-from resources import snapshot
+from resources import snapshot_codec
 from resources.core import Service
 from resources.manifests import last_valid
-from resources.snapshot import decode
+from resources.snapshot_codec import decode
 from speaker.nlri import IPV4_UNICAST
 from waggle.dialects import DIALECTS
 
@@ -64,7 +64,7 @@ def test_the_last_good_state_of_a_dialect_is_read(release: Path) -> None:
     state = restored(dialect_states.decode(octets, "node-1", "frrk8s"))
     assert state.routers
     octets = (release / "metallb.state").read_bytes()
-    assert memory.decoded(dialect_states.decode(octets, "node-1", "metallb"))
+    assert last_good.decoded(dialect_states.decode(octets, "node-1", "metallb"))
 
 
 def test_the_files_of_a_release_keep_their_names_and_formats() -> None:
@@ -82,5 +82,5 @@ def test_the_files_of_a_release_keep_their_names_and_formats() -> None:
     assert names == ("claims.json", "learned-limits.json", "session-addresses.json")
     assert claims.encode({}).startswith(b'{"format":"waggle-claims/1"')
     assert last_valid.FORMAT == "waggle-manifests/1"
-    assert snapshot.FORMAT == "waggle-snapshot/1"
+    assert snapshot_codec.FORMAT == "waggle-snapshot/1"
     assert dialect_states.FORMAT == "waggle-dialect-state/1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconcilers.offline import kinds_of
+from reconcilers.compile_manifests import kinds_of
 from resources.crds.generate import defined
 from waggle.__main__ import main
 from waggle.dialects import DIALECTS

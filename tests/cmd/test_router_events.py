@@ -10,7 +10,7 @@ import pytest
 from speaker.api import ESTABLISHED, PrefixLimit, StateChanged
 from speaker.nlri import IPV4_UNICAST
 from speaker.server import MemoryRelease
-from speaker.server.memory import IDLE_SECONDS, LARGE_SESSION_ROUTES
+from speaker.server.free_memory import IDLE_SECONDS, LARGE_SESSION_ROUTES
 from tests.support import looptime
 from waggle.commands.router.config import load
 from waggle.commands.router.program import Events

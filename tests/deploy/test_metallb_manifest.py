@@ -10,7 +10,7 @@ import yaml
 
 from deploy.generate import CHART, WITH_METALLB
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.operator.companions import image_doubt
+from reconcilers.operator.tested_versions import image_doubt
 from tests.support.kubernetes.accounts import put
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually

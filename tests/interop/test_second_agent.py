@@ -163,7 +163,7 @@ def test_an_agent_that_may_not_bind_the_port_of_the_first_one_sends_nothing(
             eventually(waits, within=60, context=plain.daemon.tail)
             assert node.agent.peers()["ebgp-ipv4"]["flaps"] == 0
             assert (router.peers(), router.message_counts(OURS[0]).updates) == before
-            # Without the first one the port is free: nobody's sessions are in danger.
+            # Without the first one the port is free: no session is in danger.
             node.agent.stop()
             eventually(complete, within=60, context=plain.daemon.tail)
         finally:

@@ -13,18 +13,18 @@ _REFERENCES: Final = "reconcilers/frrk8s/isolation/references.py"
 _ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
-_ROUTERS: Final = "reconcilers/frrk8s/single/routers.py"
-_VRFS: Final = "reconcilers/frrk8s/single/vrfs.py"
-_FILTERS: Final = "reconcilers/frrk8s/single/filters.py"
+_ROUTERS: Final = "reconcilers/frrk8s/one_object/routers.py"
+_VRFS: Final = "reconcilers/frrk8s/one_object/vrfs.py"
+_FILTERS: Final = "reconcilers/frrk8s/one_object/filters.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
-_INTENT: Final = "reconcilers/frrk8s/intent.py"
+_INTENT: Final = "reconcilers/frrk8s/compile_node.py"
 _OBJECTS: Final = "reconcilers/metallb/objects.py"
 _CONFLICTS: Final = "reconcilers/metallb/conflicts"
 _IN_EFFECT: Final = "reconcilers/frrk8s/in_effect.py"
 _SERVICES: Final = "reconcilers/metallb/services.py"
 TESTS: Final = {
     "frrk8s": (
-        "tests/reconcilers/frrk8s/single",
+        "tests/reconcilers/frrk8s/one_object",
         "tests/reconcilers/frrk8s/test_model.py",
         "tests/reconcilers/frrk8s/test_merge.py",
         "tests/reconcilers/frrk8s/test_many_conflicts.py",
@@ -33,7 +33,7 @@ TESTS: Final = {
         _CASES,
     ),
     "metallb": (
-        "tests/reconcilers/metallb/test_check.py",
+        "tests/reconcilers/metallb/test_findings.py",
         "tests/reconcilers/metallb/test_isolation.py",
         "tests/reconcilers/metallb/test_services.py",
         _CASES,

@@ -211,7 +211,7 @@ MUTANTS: Final = (
     Mutant("7607", "speaker/attribute/rules.py", "if not asn:", "if False:"),
     Mutant(
         "7854",
-        "speaker/engine/monitoring/exporter.py",
+        "speaker/engine/monitoring/bmp_observer.py",
         "        station.buffer.append(peer.up(time))\n        received = ",
         "        received = ",
     ),

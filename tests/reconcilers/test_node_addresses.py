@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from reconcilers.apply.convert import peer_config
+from reconcilers.apply.to_speaker import peer_config
+from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.model import NextHop
 from reconcilers.node_addresses import next_hops_of
-from reconcilers.offline import OfflineIntent, kinds_of
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.manifests import load
 from resources.meta import ObjectMeta

@@ -11,7 +11,7 @@ from resources.errors import InvalidObject
 from resources.kind import Kind, Kinds
 from resources.meta import Resource, Struct
 from resources.secret_value import SecretValue
-from resources.snapshot import decode, encode
+from resources.snapshot_codec import decode, encode
 
 
 class Spec(Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from reconcilers.offline import OfflineIntent, kinds_of
+from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from resources.crds.generate import custom_resource_definition
 from resources.manifests import load
 from tests.support.scenario import offline_settings

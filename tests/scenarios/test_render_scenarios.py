@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from cells.serve.items import explain_item
+from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.intent.explain import parse_target
-from reconcilers.offline import OfflineIntent, kinds_of
 from resources.manifests import load
 from speaker.nlri import prefix_to_text
 from tests.support import scenario

@@ -17,9 +17,9 @@ from cells.hive import Group
 from cells.node import ThisNode
 from cells.options import NodeOptions
 from cells.serve.facts import AgentFacts
+from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
-from reconcilers.offline import OfflineIntent, kinds_of
 from resources.manifests import load
 from speaker.api import PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family

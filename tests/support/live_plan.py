@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcilers.offline import render
+from reconcilers.compile_manifests import render
 from tests.support.received_routes import probes
 from tests.support.routers import ALL_ROUND, KINDS
 from tests.support.scenario import (

@@ -19,8 +19,8 @@ import msgspec
 import yaml
 
 from reconcilers.cilium.options import CiliumOptions
+from reconcilers.compile_manifests import OfflineSettings
 from reconcilers.dialect import Dialect
-from reconcilers.offline import OfflineSettings
 from reconcilers.options import IntentOptions
 from resources.option_spelling import describe
 from waggle.dialects import DIALECTS

@@ -59,7 +59,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     """Check and print; returns the exit status."""
-    from reconcilers.offline import check
+    from reconcilers.compile_manifests import check
     from resources.manifests import UnreadablePathError
 
     paths = manifest_paths(args)

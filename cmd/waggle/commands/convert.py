@@ -66,7 +66,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     """Convert and print; returns the exit status."""
-    from reconcilers.offline import kinds_of
+    from reconcilers.compile_manifests import kinds_of
     from resources.manifests import UnreadablePathError, load
 
     chosen = args.dialects.load()

@@ -128,7 +128,7 @@ class _Catalog:
     """The kinds with a definition, by each word that names them."""
 
     def __init__(self, dialects: Sequence[type[Dialect]]) -> None:
-        from reconcilers.offline import kinds_of
+        from reconcilers.compile_manifests import kinds_of
         from resources.crds.generate import defined
         from resources.kind import Kinds
 

@@ -21,8 +21,8 @@ from waggle.tables import Column
 
 if TYPE_CHECKING:
     from cells.api.model import ExplainItem, ReceivedExplainItem
+    from reconcilers.compile_manifests import OfflineIntent
     from reconcilers.dialect import Dialect
-    from reconcilers.offline import OfflineIntent
 
 
 def _object(name: str) -> Callable[[dict[str, Any]], str]:
@@ -235,8 +235,8 @@ def _choice(args: argparse.Namespace) -> list[tuple[str, str | None]]:
 
 def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> OfflineIntent:
     """Compile the manifests. Raises `UnreadablePathError`, `NothingFoundError` for an unknown node."""
+    from reconcilers.compile_manifests import compile_manifests
     from reconcilers.intent.explain import NothingFoundError
-    from reconcilers.offline import compile_manifests
 
     settings = offline_settings(args, args.dialects)
     compiled = compile_manifests(manifest_paths(args), dialects, settings, sys.stdin.buffer)

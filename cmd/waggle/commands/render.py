@@ -121,7 +121,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     """Compile and print; returns the exit status."""
-    from reconcilers.offline import compile_manifests
+    from reconcilers.compile_manifests import compile_manifests
     from resources.manifests import UnreadablePathError
 
     paths = manifest_paths(args)

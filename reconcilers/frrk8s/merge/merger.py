@@ -17,7 +17,7 @@ from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge.last_merge import LastMerge, identical
 from reconcilers.frrk8s.merge.merged import Merge
 from reconcilers.frrk8s.merge.union import united
-from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.one_object import BFD, compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import (
     Compiled,
     NeighborKey,
@@ -28,7 +28,7 @@ from reconcilers.frrk8s.unit import (
 )
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import Pieces, Slices, finish
+from reconcilers.sliced_work import Pieces, Slices, finish
 
 COMPILATIONS: Final = 8
 """Of one object that are remembered."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 
 NAME: Final = "waggle-cluster-addresses"
 MAX_OCTETS: Final = 1_000_000

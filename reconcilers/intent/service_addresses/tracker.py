@@ -28,7 +28,7 @@ from reconcilers.intent.service_addresses.rules import (
 )
 from reconcilers.model import Peer, Problem
 from reconcilers.options import IntentOptions
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.core.configmap import ConfigMap

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 from reconcilers.dialect import Dialect, NodeObject, NodeObjectContext, NodeObjectKey
 from reconcilers.dialect.node_object import RunningInstance, key_of
 from reconcilers.model import ObjectRef, Peer, Route
-from reconcilers.slices import Slices, finish
+from reconcilers.sliced_work import Slices, finish
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from speaker.nlri import Family

@@ -50,7 +50,7 @@ def stored(content: Mapping[str, Any]) -> Stored:
 
 
 def labels_of(kind: NodeObjectKind, labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the labels that tell the objects of a node apart."""
+    """Return the labels by which the objects of a node are distinguished."""
     return tuple(labels.get(name, "") for name in kind.identity)
 
 

@@ -11,6 +11,6 @@ Part of the pure core. Reads sessions and RIBs and never changes them; an error 
 connections to stations, never a session.
 """
 
-from speaker.engine.monitoring.exporter import Exporter
+from speaker.engine.monitoring.bmp_observer import Exporter
 
 __all__ = ["Exporter"]

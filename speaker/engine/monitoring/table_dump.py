@@ -13,13 +13,13 @@ from typing import Final
 
 from speaker.api import Monitor
 from speaker.bmp import Statistic, StatisticKind, StatisticsReport, encode
-from speaker.engine.monitoring.encode_routes import announced, cut, withdrawn
 from speaker.engine.monitoring.monitored_peers import (
     LOC_RIB_FAMILIES,
     MonitoredLocRib,
     MonitoredPeer,
     MonitoredSession,
 )
+from speaker.engine.monitoring.routes_as_updates import announced, cut, withdrawn
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.inbound import OWN_AS, OWN_ORIGINATOR

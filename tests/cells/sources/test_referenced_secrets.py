@@ -12,8 +12,8 @@ from cells.hive import Health, Level
 from cells.options import ResourcesOptions
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
 from cells.sources.resources import SecretsNamespace
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect
-from reconcilers.offline import kinds_of
 from resources.core.kinds import SECRET
 from resources.kind import Kinds
 from resources.meta import ObjectKey

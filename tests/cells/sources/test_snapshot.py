@@ -23,7 +23,7 @@ from cells.hive.hive import Hive
 from cells.sources import snapshot
 from cells.state import state_files
 from resources.kubernetes import KubernetesSource
-from resources.snapshot import decode, encode
+from resources.snapshot_codec import decode, encode
 from resources.state_file import read, write
 from resources.tables import Tables
 from statedb import Database

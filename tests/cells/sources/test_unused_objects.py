@@ -16,7 +16,7 @@ from cells.dialects import cilium
 from cells.hive import Cell, load
 from cells.hive.hive import Hive
 from cells.sources import node_source
-from reconcilers.offline import OfflineSettings, render
+from reconcilers.compile_manifests import OfflineSettings, render
 from reconcilers.unused_objects import UnusedObjects
 from speaker.api import SpeakerPort
 from statedb import Database, Table

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.admission import Request, Reviewer, Verdict
-from reconcilers.offline import kinds_of
+from reconcilers.compile_manifests import kinds_of
 from resources.core import Node
 from resources.meta import ObjectMeta
 from resources.option_declarations import Options

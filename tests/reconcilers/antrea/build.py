@@ -7,9 +7,9 @@ from typing import Any
 
 from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.antrea.options import AntreaOptions
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.intent.compiler import IntentCompiler, Summary
 from reconcilers.intent.explain import Explainer
-from reconcilers.offline import kinds_of
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources.tables import Tables

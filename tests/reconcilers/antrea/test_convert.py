@@ -11,7 +11,7 @@ import yaml
 
 from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.cilium.dialect import CiliumDialect
-from reconcilers.offline import OfflineIntent, OfflineSettings, kinds_of
+from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of
 from resources.antrea.kinds import BGP_POLICY
 from resources.manifests import load
 from waggle.__main__ import main

@@ -10,9 +10,9 @@ import pytest
 
 from reconcilers import dialect as api
 from reconcilers.admission import Request, Reviewer
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Feeding
 from reconcilers.model import ObjectRef, Problem, ref_to
-from reconcilers.offline import kinds_of
 from reconcilers.operator import Planner
 from resources.core import Node
 from resources.meta import ObjectMeta

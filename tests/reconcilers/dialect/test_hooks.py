@@ -17,8 +17,8 @@ from cells.hive import Group
 from cells.operator.source import read_of_cluster
 from deploy import rbac
 from reconcilers import dialect as api
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.offline import kinds_of
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE, SECRET, SERVICE

@@ -9,7 +9,7 @@ from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, PasswordRef, SecretRef
-from reconcilers.slices import Pieces, finish
+from reconcilers.sliced_work import Pieces, finish
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.secret_value import SecretValue
 from statedb import Database

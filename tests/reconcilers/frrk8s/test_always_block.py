@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.apply.received import decide
+from reconcilers.apply.received_verdict import decide
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from resources.core.kinds import NODE, SERVICE_CIDR

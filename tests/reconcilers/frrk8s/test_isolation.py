@@ -4,9 +4,9 @@ from typing import Any
 
 from reconcilers.frrk8s.isolation import isolated
 from reconcilers.frrk8s.merge import Merge
-from reconcilers.frrk8s.single import compile_unit
+from reconcilers.frrk8s.one_object import compile_unit
 from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
-from reconcilers.slices import Pieces, finish
+from reconcilers.sliced_work import Pieces, finish
 from tests.reconcilers.frrk8s.build import merge, neighbor, reported, resolve, router, unit
 
 END = "203.0.113.10"

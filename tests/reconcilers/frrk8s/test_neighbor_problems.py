@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.frrk8s.intent import NeighborProblem, located
+from reconcilers.frrk8s.compile_node import NeighborProblem, located
 from reconcilers.frrk8s.unit import NeighborKey
 from tests.reconcilers.frrk8s.build import PEER, neighbor, router, unit
 

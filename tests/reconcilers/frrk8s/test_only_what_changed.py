@@ -17,7 +17,7 @@ from reconcilers.address_set import AddressSet
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.intent.service_addresses.published import PARTS
 from reconcilers.model import Attributes, Contribution
-from reconcilers.slices import Slices
+from reconcilers.sliced_work import Slices
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconcilers.admission import Request, Reviewer
-from reconcilers.frrk8s import single
+from reconcilers.frrk8s import one_object
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.merge import merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
@@ -59,7 +59,7 @@ def part(number: int, prefixes: list[str] | None = None, **receive: Any) -> Obje
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names of the objects that are compiled, from now on."""
     found: list[str] = []
-    original = single.compile_unit
+    original = one_object.compile_unit
 
     def compile_unit(unit: Any, *given: Any) -> Any:  # noqa: ANN401
         found.append(unit.ref.name)

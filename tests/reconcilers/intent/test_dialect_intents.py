@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcilers.dialect import Feeding, NodeContext, NodeIntent
 from reconcilers.intent.dialect_intents import DialectIntents
-from reconcilers.slices import Slices, finish
+from reconcilers.sliced_work import Slices, finish
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database, Snapshot

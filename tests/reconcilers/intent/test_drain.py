@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.apply.convert import peer_config
+from reconcilers.apply.to_speaker import peer_config
 from reconcilers.intent.drain import describe
 from speaker.api import PeerConfig, Policy, Set, Term
 from tests.reconcilers.build import Cluster, cluster_config, node, peer, service, usual

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcilers.compile_manifests import OfflineSettings, kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
-from reconcilers.offline import OfflineSettings, kinds_of
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.render import document
 from reconcilers.tables import IntentTables

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.intent.secret_references import SecretReferences
-from reconcilers.offline import kinds_of
 from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Database

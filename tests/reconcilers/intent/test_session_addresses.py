@@ -9,7 +9,7 @@ import pytest
 
 from reconcilers.intent.explain import parse_target
 from reconcilers.intent.session_addresses import SessionAddresses
-from reconcilers.slices import finish
+from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from statedb import Database
 from tests.reconcilers.antrea import build as antrea

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, check, kinds_of
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.offline import OfflineIntent, OfflineSettings, check, kinds_of
 from resources.manifests import load
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, wrong_peer

@@ -14,8 +14,8 @@ from reconcilers.age import Age, age_by_name
 from reconcilers.frrk8s.in_effect import InEffect
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.unit import Unit
-from reconcilers.metallb.check import findings
 from reconcilers.metallb.feed import fed
+from reconcilers.metallb.findings import findings
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.frrk8s.kinds import FRR_CONFIGURATION

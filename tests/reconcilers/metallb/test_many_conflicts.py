@@ -10,11 +10,11 @@ import pytest
 
 from reconcilers.dialect import NodeContext
 from reconcilers.frrk8s.in_effect import PIECES_OF_REASON, InEffect
-from reconcilers.metallb.check import PIECES_OF_STEP, finding_slices, findings
+from reconcilers.metallb.advertised import node_rules
 from reconcilers.metallb.feed import peer_rules
-from reconcilers.metallb.rules import node_rules
+from reconcilers.metallb.findings import PIECES_OF_STEP, finding_slices, findings
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.slices import SLICE_PIECES, Pieces, Slices
+from reconcilers.sliced_work import SLICE_PIECES, Pieces, Slices
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.metallb import kinds
 from tests.reconcilers.metallb.build import MetalLBNode, isolated

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.apply.convert import instance_config, peer_config
+from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.dialect import NodeObject
 from reconcilers.frrk8s.configuration_text import desired_text
 from reconcilers.intent.unsent_routes import write_unsent_routes

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.admission import Request, Reviewer, Verdict
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.options import MetalLBOperatorOptions
-from reconcilers.offline import kinds_of
 from resources.tables import Tables
 from statedb import Database
 from tests.reconcilers.metallb.objects import advertisement, community, peer, pool

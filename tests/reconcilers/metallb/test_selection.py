@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.selection import ObjectSelection, ObjectSelections
-from reconcilers.offline import kinds_of
 from resources.labels import LabelSelector
 from resources.tables import Tables
 from statedb import Database

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reconcilers.dialect import Contributed, Rejected
+from reconcilers.metallb.advertised import Withheld, node_rules
 from reconcilers.metallb.feed import EXCLUDE_LABEL, peer_rules, withheld
-from reconcilers.metallb.rules import Withheld, node_rules
 from reconcilers.metallb.services import ServiceState, contributions, decide, service_state
 from resources.core.kinds import ENDPOINT_SLICE, NODE, SERVICE
 from speaker.nlri import prefix_to_text

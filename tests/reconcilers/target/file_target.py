@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from reconcilers.slices import Slices, at_once
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.target import Description
 from reconcilers.target.reconciler import ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue

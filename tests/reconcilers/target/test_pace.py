@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reactivex.subject import Subject
 
 from cells.hive.rounds import in_slices
-from reconcilers.slices import Slices, at_once
+from reconcilers.sliced_work import Slices, at_once
 from reconcilers.target import (
     Description,
     NotNow,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from reconcilers.frrk8s.single import compile_unit
+from reconcilers.frrk8s.one_object import compile_unit
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ref_to
-from reconcilers.slices import Pieces, finish
+from reconcilers.sliced_work import Pieces, finish
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router

@@ -19,7 +19,7 @@ from resources.metallb.kinds import (
     IP_ADDRESS_POOL,
     KINDS,
 )
-from resources.snapshot import decode, encode
+from resources.snapshot_codec import decode, encode
 
 PEER = {"myASN": 64900, "peerASN": 64950, "peerAddress": "203.0.113.9"}
 

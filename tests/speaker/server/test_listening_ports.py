@@ -1,4 +1,4 @@
-"""Whether a port that this process may not bind is in use: the kernel's table says it."""
+"""Whether a port that this process may not bind is in use, by the kernel's table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADER = "  sl  local_address rem_address   st tx_queue\n"
 
 
 @pytest.mark.parametrize(
-    ("bound", "asked"),
+    ("bound", "wanted"),
     [
         ("127.0.0.1", "127.0.0.1"),
         ("127.0.0.1", "0.0.0.0"),
@@ -25,12 +25,12 @@ HEADER = "  sl  local_address rem_address   st tx_queue\n"
         ("::", "::1"),
     ],
 )
-def test_an_address_is_listened_on_where_one_socket_includes_it(bound: str, asked: str) -> None:
+def test_an_address_is_listened_on_where_one_socket_includes_it(bound: str, wanted: str) -> None:
     with sockets.listening(bound, 0) as sock:
         port = sock.getsockname()[1]
-        assert not is_listened_on(asked, port)
+        assert not is_listened_on(wanted, port)
         sock.listen()
-        assert is_listened_on(asked, port)
+        assert is_listened_on(wanted, port)
 
 
 def test_another_address_family_and_port_are_free() -> None:

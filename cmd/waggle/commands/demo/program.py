@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.live import Live
 
 from cells.api.client import AgentError, default_socket, get
-from reconcilers.offline import OfflineSettings, render
+from reconcilers.compile_manifests import OfflineSettings, render
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.examples import Examples, find
 from waggle.commands.demo.lock import DemoLock, RunsAlreadyError

@@ -11,7 +11,7 @@ from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses
 from reconcilers.intent.service_addresses.published import MAX_OCTETS, decode, encode, octets
 from reconcilers.prefixes import host_route
-from reconcilers.slices import finish
+from reconcilers.sliced_work import finish
 
 
 def test_adjacent_prefixes_are_one_and_host_names_are_none() -> None:

@@ -1,0 +1,155 @@
+"""The routers and BFD profiles of an object: AS, router ID, prefixes, imported VRFs, neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconcilers.frrk8s.exports import Available
+from reconcilers.frrk8s.one_object.findings import EVPN, KERNEL_ROUTES, RAW_CONFIG, Findings
+from reconcilers.frrk8s.one_object.neighbors import Neighbors
+from reconcilers.frrk8s.one_object.vrfs import Vrfs
+from reconcilers.frrk8s.unit import (
+    Compiled,
+    Missing,
+    ProfilePart,
+    RouterPart,
+    Unit,
+    VrfPrefixes,
+)
+from reconcilers.frrk8s.values import Prefix, bfd_profile, prefix, shown_vrf, vrf_name
+from reconcilers.sliced_work import Pieces, Slices
+from resources.addresses import interface_errors, router_id_errors
+from resources.errors import MAX_LISTED_ERRORS, checked_items, shortened
+from resources.frrk8s.evpn import evpn_errors
+from resources.frrk8s.frrconfiguration import Router
+
+
+def compile_unit(unit: Unit, elsewhere: VrfPrefixes, pieces: Pieces) -> Slices[Compiled]:
+    """Compile a unit in slices of prefixes and neighbours.
+
+    ``elsewhere`` has the prefixes of the VRFs of other units of the node.
+    """
+    return _Compiler(unit, elsewhere, pieces).compiled()
+
+
+class _Compiler:
+    """Compiles one unit; collects every broken rule."""
+
+    def __init__(self, unit: Unit, elsewhere: VrfPrefixes, pieces: Pieces) -> None:
+        self._unit = unit
+        self._pieces = pieces
+        self._vrfs = Vrfs(unit, elsewhere)
+        self._findings = Findings()
+        self._profiles: set[str] = set()
+        self._neighbors = Neighbors(unit, self._profiles, self._findings, pieces)
+
+    def compiled(self) -> Slices[Compiled]:
+        row, findings = self._unit.row, self._findings
+        if row.invalid:
+            return Compiled(errors=row.invalid)
+        profiles = tuple(self._bfd_profiles())
+        routers = []
+        for i, router in enumerate(row.spec.bgp.routers):
+            routers.append((yield from self._router(router, f"spec.bgp.routers[{i}]")))
+        if row.spec.raw.raw_config:
+            findings.no_effect(RAW_CONFIG, "spec.raw.rawConfig", "raw configuration has no effect")
+        self._kernel_routes(routers)
+        if findings.errors:
+            return Compiled(errors=tuple(findings.errors), missing=tuple(findings.missing))
+        return Compiled(
+            tuple(routers),
+            profiles,
+            missing=tuple(findings.missing),
+            unsupported=tuple(findings.unsupported),
+            passwords=tuple(
+                part
+                for router in routers
+                for part in router.neighbors
+                if part.session.password is not None
+            ),
+        )
+
+    def _kernel_routes(self, routers: Sequence[RouterPart]) -> None:
+        """Report the neighbours from which routes are accepted: one finding, which has their number."""
+        accepting = [
+            part
+            for router in routers
+            for part in router.neighbors
+            if part.settings.accept is None or part.settings.accept
+        ]
+        if accepting:
+            first, more = accepting[0], len(accepting) - 1
+            others = f" and {more} more neighbor{'s' * (more > 1)}" if more else ""
+            text = f"{first.key}{others}: accepted routes are not installed in the kernel"
+            self._findings.no_effect(KERNEL_ROUTES, f"{first.path}.toReceive.allowed", text)
+
+    def _bfd_profiles(self) -> Iterator[ProfilePart]:
+        for i, spec in enumerate(self._unit.row.spec.bgp.bfd_profiles):
+            path = f"spec.bgp.bfdProfiles[{i}]"
+            if spec.name in self._profiles:
+                self._findings.error(
+                    f"{path}.name", f"BFD profile {shortened(spec.name)} is there twice"
+                )
+                continue
+            self._profiles.add(spec.name)
+            yield ProfilePart(path, bfd_profile(spec))
+
+    def _router(self, router: Router, path: str) -> Slices[RouterPart]:
+        vrf = vrf_name(router.vrf)
+        if router.asn == 0:
+            self._findings.error(f"{path}.asn", f"AS number 0 in VRF {shown_vrf(vrf)} (RFC 7607)")
+        self._findings.errors += router_id_errors(router.id or None, f"{path}.id")
+        if vrf:
+            self._findings.errors += interface_errors(vrf, f"{path}.vrf")
+        before = len(self._findings.errors)
+        prefixes = yield from self._prefixes(router.prefixes, f"{path}.prefixes")
+        unchecked = len(self._findings.errors) > before + MAX_LISTED_ERRORS
+        resolved = len(self._findings.missing)
+        imports = self._imports(router, vrf, path)
+        if router.evpn is not None:
+            self._findings.errors += evpn_errors(router.evpn, f"{path}.evpn")
+            self._findings.no_effect(
+                EVPN, f"{path}.evpn", f"EVPN of VRF {shown_vrf(vrf)} has no effect"
+            )
+        available = Available(
+            prefixes.union(*(self._vrfs.prefixes(name) for name in imports)),
+            complete=len(self._findings.missing) == resolved and not unchecked,
+        )
+        neighbors = []
+        for i, neighbor in checked_items(
+            router.neighbors, f"{path}.neighbors", self._findings.errors
+        ):
+            where = f"{path}.neighbors[{i}]"
+            part = yield from self._neighbors.compile(neighbor, router, available, where)
+            if part is not None:
+                neighbors.append(part)
+            if self._pieces.fill_slice():
+                yield
+        return RouterPart(
+            vrf, path, router.asn, router.id or None, prefixes, imports, tuple(neighbors)
+        )
+
+    def _prefixes(self, texts: Sequence[str], path: str) -> Slices[frozenset[Prefix]]:
+        found = set()
+        for i, text in checked_items(texts, path, self._findings.errors):
+            try:
+                found.add(prefix(text))
+            except ValueError as error:
+                self._findings.error(f"{path}[{i}]", str(error))
+            if self._pieces.fill_slice():
+                yield
+        return frozenset(found)
+
+    def _imports(self, router: Router, vrf: str, path: str) -> frozenset[str]:
+        found = set()
+        for i, one in checked_items(router.imports, f"{path}.imports", self._findings.errors):
+            name, where = vrf_name(one.vrf), f"{path}.imports[{i}].vrf"
+            if name == vrf:
+                self._findings.error(where, f"VRF {shown_vrf(vrf)} imports itself")
+            elif name and (errors := list(interface_errors(name, where))):
+                self._findings.errors += errors
+            elif name not in self._vrfs:
+                text = f"no object of this node has a router of VRF {shown_vrf(name)}"
+                self._findings.missing.append(Missing(where, text))
+            found.add(name)
+        return frozenset(found)

@@ -1,0 +1,142 @@
+"""What the session with a neighbour is made of."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Container
+from typing import Final
+
+from reconcilers.frrk8s.one_object.findings import BFD, Findings
+from reconcilers.frrk8s.one_object.passwords import password
+from reconcilers.frrk8s.one_object.timers import connect_time, hold_and_keepalive
+from reconcilers.frrk8s.unit import NeighborKey, Session, Unit
+from reconcilers.frrk8s.values import address
+from reconcilers.model import PeerAs
+from resources.addresses import interface_errors
+from resources.errors import shortened
+from resources.frrk8s.frrconfiguration import Router
+from resources.frrk8s.neighbor import Neighbor
+
+PORT: Final = 179
+_DOTTED_QUAD: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
+"""Written as an IPv4 address: one that cannot be a source is not the name of an interface."""
+
+
+def compile_session(
+    unit: Unit,
+    spec: Neighbor,
+    router: Router,
+    key: NeighborKey,
+    path: str,
+    findings: Findings,
+    profiles: Container[str],
+) -> Session:
+    """Compile the session of a neighbour; ``profiles`` are the BFD profiles of its object."""
+    # The profile of an object of another dialect is an object of its own.
+    known = profiles if unit.fields is None else None
+    hold, keepalive = hold_and_keepalive(spec, key, path, findings)
+    next_hops = _next_hops(spec, key, path, findings)
+    return Session(
+        _asn(spec, key, path, findings),
+        _port(spec, key, path, findings),
+        _source(spec, key, path, findings),
+        password(unit, spec, key, path, findings),
+        _bfd(spec, key, path, findings, known),
+        spec.ebgp_multi_hop,
+        spec.dual_stack_address_family or key.is_interface,
+        hold,
+        keepalive,
+        connect_time(spec, key, path, findings),
+        _local_asn(spec, router, key, path, findings),
+        *next_hops,
+    )
+
+
+def _asn(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> PeerAs:
+    if spec.asn and spec.dynamic_asn:
+        text = f"{key} has both asn {spec.asn} and dynamicASN {spec.dynamic_asn}"
+        findings.error(f"{path}.asn", text)
+    elif not spec.asn and not spec.dynamic_asn:
+        findings.error(f"{path}.asn", f"{key} has neither asn nor dynamicASN")
+    return spec.dynamic_asn or spec.asn or 0
+
+
+def _port(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> int:
+    if spec.port == 0:
+        findings.error(f"{path}.port", f"{key}: 0 is not a port")
+    return PORT if spec.port is None else spec.port
+
+
+def _source(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> str | None:
+    text = spec.sourceaddress
+    if not text:
+        return None
+    try:
+        found = address(text)
+    except ValueError as refused:
+        field = f"{path}.sourceaddress"
+        if _DOTTED_QUAD.fullmatch(text):
+            findings.error(field, f"{key}: {refused}")
+        elif any(interface_errors(text, field)):
+            reason = f"{key}: {shortened(text)} is neither an address nor an interface"
+            findings.error(field, reason)
+        return text
+    if not key.is_interface and (":" in found) != (":" in key.end):
+        findings.error(f"{path}.sourceaddress", f"{key}: {text} is not of its family")
+    return found
+
+
+def _bfd(
+    spec: Neighbor, key: NeighborKey, path: str, findings: Findings, profiles: Container[str] | None
+) -> str | None:
+    name = spec.bfd_profile
+    if not name:
+        return None
+    if profiles is not None and name not in profiles:
+        text = f"{key}: this object has no BFD profile {shortened(name)}"
+        findings.error(f"{path}.bfdProfile", text)
+    findings.no_effect(BFD, f"{path}.bfdProfile", f"{key}: BFD is not implemented")
+    return name
+
+
+def _local_asn(
+    spec: Neighbor, router: Router, key: NeighborKey, path: str, findings: Findings
+) -> int | None:
+    found = spec.local_asn
+    reason = None
+    if found is None:
+        return None
+    if spec.dynamic_asn == "internal" or spec.asn == router.asn:
+        reason = "only an external neighbor can have a local AS"
+    elif found == router.asn:
+        reason = f"{found} is the AS of the router"
+    elif found == spec.asn:
+        reason = f"{found} is the AS of the neighbor"
+    if reason is not None:
+        findings.error(f"{path}.localASN", f"{key}: {reason}")
+    return found
+
+
+def _next_hops(
+    spec: Neighbor, key: NeighborKey, path: str, findings: Findings
+) -> tuple[str | None, str | None]:
+    given = spec.to_advertise.next_hop
+    both = spec.dual_stack_address_family or key.is_interface
+    found: list[str | None] = []
+    for name, text, version in (("ipv4", given.ipv4, 4), ("ipv6", given.ipv6, 6)):
+        where = f"{path}.toAdvertise.nextHop.{name}"
+        value = None
+        if text is not None:
+            try:
+                value = address(text)
+            except ValueError as error:
+                findings.error(where, f"{key}: {error}")
+            else:
+                if ipaddress.ip_address(value).version != version:
+                    findings.error(where, f"{key}: {text!r} is not an IPv{version} address")
+                elif not both and (":" in key.end) != (version == 6):
+                    reason = f"the session has no IPv{version} routes"
+                    findings.error(where, f"{key}: next hop {shortened(text)}: {reason}")
+        found.append(value)
+    return found[0], found[1]

@@ -1,0 +1,138 @@
+"""Validates MetalLB's objects of one node: each object, references and conflicts. Pure.
+
+Source: MetalLB internal/config/config.go and validation.go. Every finding is independent of the order
+of the objects.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Final
+
+from reconcilers.metallb.conflicts import conflicts
+from reconcilers.metallb.objects import Objects, aliases, finding, vrf_of
+from reconcilers.model import Problem, ref_to
+from reconcilers.sliced_work import Pieces, Slices, finish
+from resources.core import Secret
+from resources.core.kinds import SECRET
+from resources.errors import FieldError, as_written
+from resources.frrk8s.communities import UnknownNotationError, parse_community
+from resources.meta import ObjectKey
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.kinds import (
+    BGP_ADVERTISEMENT,
+    BGP_PEER,
+)
+from resources.metallb.objects import MetalLBObject
+from resources.passwords import password_error
+from resources.remaining_errors import unrelated
+
+PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
+PASSWORD_KEY: Final = "password"  # noqa: S105
+PIECES_OF_STEP: Final = 10
+"""Pieces of a slice that one step of the search for conflicts counts for."""
+Secrets = Callable[[ObjectKey], Secret | None] | None
+"""Namespace and name to a Secret, or None; None in a program that reads no Secret: the operator."""
+
+
+def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Problem]:
+    """Return all problems at one go; see `finding_slices`."""
+    return finish(finding_slices(objects, secrets, namespace, Pieces()))
+
+
+def finding_slices(
+    objects: Objects, secrets: Secrets, namespace: str, pieces: Pieces
+) -> Slices[list[Problem]]:
+    """Return all problems; an object that is invalid by itself is not compared with others.
+
+    What it refers to is checked all the same, so that its problems are found at once.
+    """
+    found = [
+        finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
+        for ref, row in objects.refs()
+        for error in row.errors
+    ]
+    sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
+    profiles = {row.metadata.name for row in sound.profiles}
+    checks: tuple[Iterable[Problem | None], ...] = (
+        _of_sound_fields(objects, _communities(objects, aliases(sound))),
+        _of_sound_fields(objects, _references(objects, profiles, secrets, namespace)),
+        conflicts(sound),
+    )
+    for one in itertools.chain.from_iterable(checks):
+        if one is not None:
+            found.append(one)
+        if pieces.fill_slice(PIECES_OF_STEP):
+            yield
+    return found
+
+
+def _of_sound_fields(objects: Objects, found: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the findings that do not come of fields that are wrong by themselves."""
+    errors = {ref: row.errors for ref, row in objects.refs() if row.errors}
+    for one in found:
+        known = errors.get(one.objects[0], ())
+        if not known or any(unrelated([FieldError(one.field, one.message)], known)):
+            yield one
+
+
+def _naming_neighbor(row: MetalLBObject, message: str) -> str:
+    """Return a message about a BGPPeer with its address as it is written, and its VRF."""
+    if not isinstance(row, BGPPeer):
+        return message
+    spec = row.spec
+    end = spec.peer_address or spec.interface
+    if not end:
+        return message
+    vrf = vrf_of(row)
+    where = f" in VRF {as_written(vrf)}" if vrf else ""
+    return f"neighbor {as_written(end)}{where}: {message}"
+
+
+def _communities(objects: Objects, names: Collection[str]) -> Iterator[Problem]:
+    for row in objects.advertisements:
+        for i, text in enumerate(row.spec.communities):
+            if text in names:
+                continue
+            ref, path = ref_to(BGP_ADVERTISEMENT, row), f"spec.communities[{i}]"
+            try:
+                parse_community(text)
+            except UnknownNotationError as error:
+                message = f"no Community has the name, and {error}"
+                yield finding((ref,), path, message, "unresolved")
+            except ValueError as error:
+                yield finding((ref,), path, str(error), "invalid")
+
+
+# Peers
+
+
+def _references(
+    objects: Objects, profiles: Collection[str], secrets: Secrets, namespace: str
+) -> Iterator[Problem]:
+    for row in objects.peers:
+        ref, name = ref_to(BGP_PEER, row), row.spec.bfd_profile
+        if name and name not in profiles:
+            text = f"there is no BFDProfile {name[:64]!r} that can be used"
+            text = _naming_neighbor(row, text)
+            yield finding((ref,), "spec.bfdProfile", text, "unresolved")
+        secret = row.spec.password_secret.name
+        if secret and secrets is not None:
+            problem = _secret_problem(secrets((namespace, secret)))
+            if problem:
+                text = _naming_neighbor(row, f"Secret {namespace}/{secret[:64]} {problem}")
+                yield finding((ref,), "spec.passwordSecret", text, "unresolved")
+
+
+def _secret_problem(secret: Secret | None) -> str:
+    """Return the defect of a password's Secret, without the password; empty without one."""
+    if secret is None:
+        return f"does not exist, or may not be read ({SECRET.name} of type {PASSWORD_TYPE})"
+    if secret.type != PASSWORD_TYPE:
+        return f"is of type {secret.type[:64]}, and not {PASSWORD_TYPE}"
+    value = secret.data.get(PASSWORD_KEY)
+    if value is None:
+        return f"has no key {PASSWORD_KEY}"
+    reason = password_error(value.reveal()) if value.known else None
+    return "" if reason is None else f"cannot be used: {reason}"

@@ -1,0 +1,101 @@
+"""Local preferences that MetalLB's objects and FRRConfigurations give one prefix. Pure.
+
+Routes of Services are in no merged object, so that one Service costs one Service. A local preference
+that an FRRConfiguration gives a prefix of a BGPPeer's neighbour is the exception: what a Service gives
+it is merged, and contradicts it there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from reconcilers.dialect import Contributed, Translated
+from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
+from reconcilers.metallb.advertised import Advertisement, PeerRules
+from reconcilers.metallb.objects import Objects, end_of, vrf_of
+from reconcilers.metallb.services import ServiceState, contributions
+from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of
+from reconcilers.model import ObjectRef
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.neighbor import Advertise, AllowedOut, LocalPrefPrefixes, Neighbor
+from resources.metallb.bgppeer import BGPPeer
+from speaker.nlri import prefix_to_text
+
+Watched: TypeAlias = Mapping[str, frozenset[Prefix]]
+"""By BGPPeer: prefixes that FRRConfigurations give a local preference."""
+
+
+def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watched:
+    """Return what FRRConfigurations of the node give the neighbours of BGPPeers."""
+    names = {(vrf_of(peer), end_of(peer)): peer.metadata.name for peer in peers}
+    found: dict[str, set[Prefix]] = defaultdict(set)
+    for row in rows:
+        for router in row.spec.bgp.routers:
+            for neighbor in router.neighbors:
+                if not neighbor.to_advertise.with_local_pref:
+                    continue
+                name = names.get((vrf_name(router.vrf), _end(neighbor)))
+                if name is not None:
+                    found[name].update(_with_preference(neighbor))
+    return {name: frozenset(prefixes) for name, prefixes in found.items()}
+
+
+def _end(neighbor: Neighbor) -> str:
+    try:
+        return neighbor.interface or address(neighbor.address)
+    except ValueError:
+        return ""
+
+
+def _with_preference(neighbor: Neighbor) -> Iterator[Prefix]:
+    for entry in neighbor.to_advertise.with_local_pref:
+        for text in entry.prefixes:
+            try:
+                yield prefix(text)
+            except ValueError:
+                continue
+
+
+Given: TypeAlias = Mapping[tuple[ObjectRef, str], frozenset[Prefix]]
+"""By BGPAdvertisement and BGPPeer: watched prefixes that Services give its local preference."""
+
+
+def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch: Watched) -> Given:
+    """Return the watched prefixes that Services have; ``rules`` are by BGPPeer."""
+    found: dict[tuple[ObjectRef, str], set[Prefix]] = defaultdict(set)
+    of_peers = [(name, rules[name]) for name in watch if name in rules]
+    for state in states:
+        for one in contributions(state, of_peers):
+            if not isinstance(one, Contributed):
+                continue
+            if one.contribution.attributes.local_preference is None:
+                continue
+            if (one.family, one.nlri) in watch[one.route_set]:
+                key = (one.contribution.origin.rule, one.route_set)
+                found[key].add((one.family, one.nlri))
+    return {key: frozenset(prefixes) for key, prefixes in found.items()}
+
+
+def fed_preferences(
+    found: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
+) -> tuple[Translated, ...]:
+    """Return the units for them: the session of the peer, with the prefixes and preferences."""
+    peers = {peer.metadata.name: peer for peer in objects.peers}
+    return tuple(
+        _fed(advertisements[ref], peers[name], found[ref, name]) for ref, name in sorted(found)
+    )
+
+
+def _fed(advertisement: Advertisement, peer: BGPPeer, prefixes: frozenset[Prefix]) -> Translated:
+    texts = tuple(prefix_to_text(*one) for one in sorted(prefixes))
+    entry = LocalPrefPrefixes(local_pref=advertisement.row.spec.local_pref, prefixes=texts)
+    advertise = Advertise(allowed=AllowedOut(prefixes=texts), with_local_pref=(entry,))
+    row = configuration_of(peer, advertise)
+    metadata = replace(
+        advertisement.row.metadata, namespace=peer.metadata.namespace, annotations={}
+    )
+    return Translated(advertisement.ref, replace(row, metadata=metadata), ADVERTISEMENT_FIELDS)

@@ -1,0 +1,41 @@
+"""MetalLB's route source: Services with their EndpointSlices, for the route sets of BGPPeers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconcilers.dialect import Contributed, NodeContext, Rejected, ServiceSource
+from reconcilers.frrk8s.route_sets import RouteSet
+from reconcilers.metallb.advertised import PeerRules
+from reconcilers.metallb.services import contributions, service_state
+from resources.core import EndpointSlice, Service
+from resources.tables import Tables
+
+
+def rules_of(route_set: RouteSet | None) -> PeerRules | None:
+    """Return the rules of MetalLB in a route set of FRR-k8s, or None."""
+    fed = () if route_set is None else route_set.fed
+    return next((one for one in fed if isinstance(one, PeerRules)), None)
+
+
+class MetalLBServiceSource(ServiceSource):
+    """Services whose addresses MetalLB has assigned."""
+
+    name = "metallb-service"
+
+    def __init__(self, tables: Tables, load_balancer_class: str) -> None:
+        super().__init__(tables)
+        self._class = load_balancer_class
+
+    def of_service(
+        self,
+        service: Service,
+        slices: Iterable[EndpointSlice],
+        context: NodeContext,
+        rules: Sequence[RouteSet],
+    ) -> Iterator[Contributed | Rejected]:
+        """Yield the addresses of one Service, or their aggregates."""
+        fed = [(one.name, found) for one in rules if (found := rules_of(one)) is not None]
+        if fed:
+            state = service_state(service, slices, context.node, self._class)
+            yield from contributions(state, fed)
