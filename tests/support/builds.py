@@ -42,10 +42,10 @@ def is_building(directory: Path) -> bool:
     return False
 
 
-def wait(is_there: Callable[[], bool], directory: Path) -> None:
+def wait(is_there: Callable[[], bool], directory: Path, poll_seconds: float = POLL_SECONDS) -> None:
     """Wait until a program is there, or no process builds any."""
     while not is_there() and is_building(directory):
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll_seconds)
 
 
 def _locked(file: IO[str]) -> bool:
@@ -87,6 +87,8 @@ def building(directory: Path, scripts: Sequence[Path]) -> Iterator[None]:
             sys.stderr.write("programs for tests are not built to their end; make test goes on\n")
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
+            # A script may end after the shell that started it.
+            wait(lambda: False, directory, poll_seconds=0.05)
         process.wait()
 
 
