@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +36,6 @@ def _texts(node: ast.expr | None) -> list[str]:
     return []
 
 
-@functools.cache
 def events() -> tuple[Event, ...]:
     """Return the events of log calls, and those of helpers that log what they are given."""
     return tuple(_events())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,18 @@ import pytest
 from cells.api import client
 from cells.api.client import AgentError, default_socket, get, get_list, post
 from cells.api.unix_socket import MAX_PATH
+
+
+def read(connection: socket.socket) -> bytes:
+    """Read a request with its body."""
+    octets = b""
+    while b"\r\n\r\n" not in octets:
+        octets += connection.recv(65536)
+    head, _, body = octets.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", head)
+    while length and len(body) < int(length[1]):
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
 
 
 @contextmanager
@@ -32,7 +45,7 @@ def answering(path: Path, answer: bytes) -> Iterator[list[bytes]]:
                 except OSError:
                     return
                 with connection:
-                    questions.append(connection.recv(65536))
+                    questions.append(read(connection))
                     connection.sendall(answer)
 
         thread = threading.Thread(target=serve)
