@@ -66,6 +66,7 @@ def path_of_socket(tmp_path: Path) -> Path:
         ("received", "table=received"),
         ("received ipv6", "table=received&family=ipv6-unicast"),
         ("10.1.2.3", "table=available&prefix=10.1.2.3"),
+        ("10.1.2.3/8", "table=available&prefix=10.1.2.3%2F8"),
         ("2001:db8::/32 --peer tor", "table=available&prefix=2001%3Adb8%3A%3A%2F32&peer=tor"),
         (
             "--peer=tor received --limit 5 10.1.2.3",

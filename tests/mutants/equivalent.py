@@ -26,6 +26,12 @@ EQUIVALENT: Final = (
         "12 -> 13",
         "the kernel returns the 12 octets of struct ucred in any larger room",
     ),
+    Equivalent(
+        "cmd/waggle/output.py",
+        "return False",
+        "False -> None",
+        "of no colours: the layout asks whether it is true",
+    ),
     *(
         Equivalent(
             "cmd/waggle_agent/__main__.py", "gc.set_threshold(50_000, 20, 50)", change, _COLLECTOR

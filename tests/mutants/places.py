@@ -187,6 +187,8 @@ def _is_none(node: ast.expr) -> bool:
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that run: no annotations, type variables, docstrings, imports, parts of texts."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
     yield node
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns"):
