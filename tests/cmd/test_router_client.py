@@ -42,7 +42,7 @@ def router(path: Path, answer: bytes, octets: int | None = None) -> Iterator[lis
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)  # no request may come
         thread.start()
         yield targets
         thread.join(10)
