@@ -52,10 +52,10 @@ class Reach:
     def tests(self, module: Path, first: int, last: int, within: float) -> list[str]:
         """Return the tests of a module's lines, as pytest's arguments, most specific first.
 
-        Those whose file is named after the module come first, then the quick ones, until their times
-        add up to ``within`` seconds. Of lines that run at import: all tests of the module, and those of
-        files that import it. Tests that read the module's text, such as those of a page that lists what
-        is in the code, see all lines.
+        Those whose file is named after the module come first, for half of ``within`` seconds, then the
+        quick ones until their times add up to it. Of lines that run at import: all tests of the module,
+        and those of files that import it. Tests that read the module's text, such as those of a page
+        that lists what is in the code, see all lines.
         """
         lines = self._lines.get(str(module), {})
         reached = set[str]().union(*(lines.get(line, ()) for line in range(first, last + 1)))
@@ -76,10 +76,15 @@ class Reach:
         chosen: list[str] = []
         total = 0.0
         for test in sorted(reached & self._seconds.keys(), key=rank):
+            # Slow tests of the module's own leave half of the time to the others.
+            limit = within / 2 if not rank(test)[0] else within
             total += self._seconds[test]
-            if total > within and chosen:
-                break
-            chosen.append(test)
+            if total <= limit or not chosen:
+                chosen.append(test)
+            else:
+                total -= self._seconds[test]
+                if rank(test)[0]:
+                    break
         return chosen
 
     def leave_out(self, tests: Iterable[str]) -> None:
