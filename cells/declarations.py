@@ -25,7 +25,7 @@ from cells.options import (
     TelemetryOptions,
     WebhookOptions,
 )
-from reconcilers.options import IntentOptions
+from reconcilers.intent.options import IntentOptions
 
 LOGGING = Cell(
     name="logging",
@@ -124,7 +124,7 @@ LOCAL_OPERATOR = Cell(
     description="The operator's part of the API dialects, in the process of an agent.",
     on_beside="manifests",
     off_beside="kubernetes",
-    wiring="cells.operator.local",
+    wiring="cells.operator.in_process",
 )
 
 INTENT = Cell(

@@ -1,7 +1,8 @@
 """The options of the cells: flags, environment variables and keys of the configuration file.
 
-Declarations alone, so that ``--help`` imports no cell. `reconcilers.options` has those of the intent,
-which ``waggle render`` has as well, ``reconcilers/<dialect>/options.py`` those of a dialect.
+Declarations alone, so that ``--help`` imports no cell. The options of the intent, which
+``waggle render`` has as well, are in `reconcilers.intent.options`, a dialect's in
+``reconcilers/<dialect>/options.py``.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from reconcilers.admission import (
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.rejections import by_node
+from reconcilers.intent.render import document
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
-from reconcilers.options import IntentOptions
-from reconcilers.render import document
 from reconcilers.tables import IntentTables, Json, problem_item
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core

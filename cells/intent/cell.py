@@ -27,9 +27,9 @@ from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import unrestricted
 from reconcilers.model import Problem
-from reconcilers.options import IntentOptions
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from resources.core.kinds import CONFIG_MAP

@@ -31,12 +31,12 @@ from cells.hive.signal import Signal
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.operator.abandoned import AbandonedObjectsCheck
 from cells.operator.cluster_addresses import ClusterAddressesJob
-from cells.operator.companions import CompanionCheck
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER, LeaderCheck, LeaderChecks
 from cells.operator.leftovers import LeftoverObjects
 from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
+from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import Kubernetes
 from cells.sources.resources import SecretsNamespace

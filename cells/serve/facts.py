@@ -32,8 +32,8 @@ from cells.serve.status import status_item
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
+from reconcilers.intent.render import problems
 from reconcilers.model import Peer, RouteExplanation
-from reconcilers.render import problems
 from reconcilers.tables import IntentTables, problem_item
 from reconcilers.unused_objects import UnusedObjects
 from resources.tables import Tables

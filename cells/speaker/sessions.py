@@ -16,7 +16,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
-from reconcilers.report import overdue
+from reconcilers import overdue
 from speaker.api import ESTABLISHED, PeerStatus, SpeakerPort
 from statedb import Database, Index, Table
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from cells.safe_text import plain_reason
-from reconcilers.options import IntentOptions
+from reconcilers.intent.options import IntentOptions
 from resources.option_declarations import Options
 from resources.option_spelling import Setting, describe, list_items
 from waggle.dialects import Dialects

@@ -14,7 +14,7 @@ from typing import Final
 
 from reconcilers import conditions
 from reconcilers.model import Condition
-from reconcilers.report.overdue import is_tried
+from reconcilers.overdue import is_tried
 from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import Afi, Safi

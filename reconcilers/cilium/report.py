@@ -17,7 +17,7 @@ from reconcilers.cilium.node_errors import (
 from reconcilers.cilium.node_status import node_status
 from reconcilers.dialect import ObjectStatus, ReportContext
 from reconcilers.model import ObjectRef
-from reconcilers.report.overdue import describe, is_overdue
+from reconcilers.overdue import describe, is_overdue
 from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.kinds import NODE_CONFIG
 from resources.tables import Tables

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
 from reconcilers.dialect import Contributed, ServiceAddress
-from reconcilers.intent.join import united
+from reconcilers.dialect.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
 from resources.core import EndpointSlice, Service

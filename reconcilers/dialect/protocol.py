@@ -194,7 +194,7 @@ class Dialect:
 
         Raises `JoinConflictError` where they contradict each other: the prefix is not advertised.
         """
-        from reconcilers.intent.join import united
+        from reconcilers.dialect.join import united
 
         return united(contribution.attributes for contribution in contributions)
 

@@ -27,6 +27,7 @@ from reconcilers.dialect import (
     Target,
     explanation_of,
 )
+from reconcilers.dialect.join import united
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, located, rows
@@ -60,7 +61,6 @@ from reconcilers.frrk8s.route_sets import (
 )
 from reconcilers.frrk8s.selection import Selected, Selections
 from reconcilers.frrk8s.unit import Unit
-from reconcilers.intent.join import united
 from reconcilers.model import (
     Attributes,
     Condition,

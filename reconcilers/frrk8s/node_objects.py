@@ -13,7 +13,7 @@ from typing import Final, final
 from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.frrk8s.configuration_text import desired_text, running_text
 from reconcilers.model import Instance, Peer, Problem
-from reconcilers.report.overdue import is_tried
+from reconcilers.overdue import is_tried
 from resources.enumeration import enumerate_some
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_NODE_STATE
 from resources.frrk8s.status import (

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 
 from reconcilers.age import in_utc
 from reconcilers.intent.first_by_rank import FirstByRank, Rank
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import Rejection
 from reconcilers.model import AddressRank, ObjectRef
-from reconcilers.options import IntentOptions
 from reconcilers.prefixes import host_route
 from resources.core import Service
 from resources.core.kinds import SERVICE

@@ -25,6 +25,7 @@ from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.object_problems import ObjectProblems
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, AddressRulesTracker
@@ -34,7 +35,6 @@ from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Peer, Problem
-from reconcilers.options import IntentOptions
 from reconcilers.sliced_work import Pieces, Slices, finish
 from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind
 from resources.core import Node

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from reconcilers.intent.options import IntentOptions
 from reconcilers.model import GracefulShutdown, ObjectRef, Peer, SuppressedFamily
-from reconcilers.options import IntentOptions
 from resources.core import Node
 
 CORDONED: Final = "node.kubernetes.io/unschedulable"

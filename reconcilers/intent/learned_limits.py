@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import configured_limit
 from reconcilers.model import LearnedLimit
-from reconcilers.options import IntentOptions
 from reconcilers.tables import KEY, IntentTables
 from speaker.api import ESTABLISHED, PeerPrefixLimit, StateChanged
 from speaker.nlri import Family

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.intent.limited_sets import LimitedSets, Limits, SetToLimit, Use, limited_name
+from reconcilers.intent.options import IntentOptions
 from reconcilers.model import AdvertiseLimit, LearnedLimit, ObjectRef, Peer, Problem
-from reconcilers.options import IntentOptions
 from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import IntentTables
 from resources.enumeration import enumerate_some

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.dialect.join import united
 from reconcilers.frrk8s.one_object import SECRETS_NAMESPACE
-from reconcilers.intent.join import united
 from reconcilers.metallb.objects import Objects, vrf_of
 from reconcilers.metallb.translation import neighbor_of, profile_of
 from reconcilers.model import Attributes, Contribution, ObjectRef, Route

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, final
 
+from reconcilers import overdue
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence, Regarding
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import cells
+from cells import declarations
 from cells.declarations import API
 from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.hive import Cell, load
@@ -66,6 +70,18 @@ def test_each_cell_has_a_sentence_and_its_constructors(cell: Cell) -> None:
     assert len(cell.description.split()) > 3
     wiring = cell.wired()
     assert any((wiring.provides, wiring.invokes, wiring.contributes)), cell.name
+
+
+def test_a_module_wires_one_cell() -> None:
+    room = Path(cells.__path__[0])
+    wirings = {
+        ".".join(path.relative_to(room.parent).with_suffix("").parts)
+        for path in room.rglob("*.py")
+        if re.search(r"^WIRING\b", path.read_text(), re.MULTILINE)
+    }
+    declared = [cell.wiring for cell in vars(declarations).values() if isinstance(cell, Cell)]
+    assert len(set(declared)) == len(declared)
+    assert {name.removesuffix(".__init__") for name in wirings} == set(declared)
 
 
 def test_the_command_reaches_an_agent_that_has_no_flags() -> None:

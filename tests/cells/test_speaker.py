@@ -23,7 +23,7 @@ from cells.speaker.cell import make_speaker
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Session, Sessions
-from reconcilers.report import overdue
+from reconcilers import overdue
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,

@@ -30,7 +30,7 @@ OF_FLAGS = {
     "cells.options",
     "cells.safe_text",
     "reconcilers.dialect_entry",
-    "reconcilers.options",
+    "reconcilers.intent.options",
     "resources.addresses",
     "resources.errors",
     "resources.option_declarations",

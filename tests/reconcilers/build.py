@@ -10,8 +10,8 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import Dialect
 from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.render import document
 from reconcilers.operator import LocalOperator, Planner
-from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.tables import Tables

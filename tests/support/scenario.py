@@ -21,7 +21,7 @@ import yaml
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.compile_manifests import OfflineSettings
 from reconcilers.dialect import Dialect
-from reconcilers.options import IntentOptions
+from reconcilers.intent.options import IntentOptions
 from resources.option_spelling import describe
 from waggle.dialects import DIALECTS
 from waggle.intent_flags import add_intent_flags

@@ -27,7 +27,7 @@ from reconcilers.cilium.v1.annotations import (
     unreadable_keys,
 )
 from reconcilers.cilium.v1.selection import policy_ref
-from reconcilers.intent.join import united
+from reconcilers.dialect.join import united
 from reconcilers.model import Attributes, Instance, ObjectRef, Peer, Problem, SuppressedFamily
 from reconcilers.node_addresses import next_hops_of
 from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ServiceAddress
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.grants import ANY, Grants
 from reconcilers.intent.service_addresses.martians import martian
 from reconcilers.intent.service_addresses.networks import ClusterNetworks
 from reconcilers.model import ObjectRef, Peer, SessionAddress
-from reconcilers.options import IntentOptions
 from resources.core import Node
 from resources.core.service import EXTERNAL_IPS
 from resources.pages import reference

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ClusterAddresses, Dialect
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
 from reconcilers.intent.service_addresses.grants import Grants
@@ -27,7 +28,6 @@ from reconcilers.intent.service_addresses.rules import (
     address_rules,
 )
 from reconcilers.model import Peer, Problem
-from reconcilers.options import IntentOptions
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from resources.core import Node

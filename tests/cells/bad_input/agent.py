@@ -23,7 +23,7 @@ from cells.options import ManifestsOptions
 from cells.sources.resources import MassWithdrawHold
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
-from reconcilers.render import problems
+from reconcilers.intent.render import problems
 from reconcilers.tables import IntentTables
 from resources.manifests import ManifestsSource
 from resources.source import Source

@@ -19,7 +19,7 @@ from cells.options import (
     SnapshotOptions,
 )
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
-from reconcilers.options import IntentOptions
+from reconcilers.intent.options import IntentOptions
 from tests.deploy.chart.rendered import container, option, pod, settings
 from tests.support.helm import Helm
 

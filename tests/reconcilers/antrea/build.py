@@ -10,7 +10,7 @@ from reconcilers.antrea.options import AntreaOptions
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.intent.compiler import IntentCompiler, Summary
 from reconcilers.intent.explain import Explainer
-from reconcilers.render import document
+from reconcilers.intent.render import document
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database

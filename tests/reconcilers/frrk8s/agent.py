@@ -13,8 +13,8 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.render import document
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources.kind import Kinds
 from resources.option_declarations import Options

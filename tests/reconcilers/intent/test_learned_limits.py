@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.intent.learned_limits import LIFTED_AFTER_SECONDS, LearnedLimits, limits_of
+from reconcilers.intent.options import IntentOptions
 from reconcilers.model import Peer
-from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from speaker.api import PeerPrefixLimit, StateChanged
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from reconcilers.compile_manifests import OfflineSettings, kinds_of
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent.render import document
 from reconcilers.operator import LocalOperator, Planner
-from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.manifests import load

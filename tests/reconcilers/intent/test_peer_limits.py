@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reconcilers.intent.explain import parse_target
+from reconcilers.intent.options import IntentOptions
 from reconcilers.model import LearnedLimit
-from reconcilers.options import IntentOptions
 from resources.option_declarations import InvalidOption
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.reconcilers.antrea import build as antrea

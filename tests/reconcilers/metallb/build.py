@@ -13,12 +13,12 @@ from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.render import document
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import findings
 from reconcilers.metallb.options import MetalLBOptions
 from reconcilers.model import ref_to
-from reconcilers.render import document
 from reconcilers.sliced_work import Pieces, finish
 from reconcilers.tables import IntentTables
 from resources.core import Secret

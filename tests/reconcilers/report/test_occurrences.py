@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from reconcilers import overdue
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.model import ObjectRef
-from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence
 from reconcilers.report.occurrences import Occurrences
 from speaker.api import InstanceStatus, PeerStatus

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from reconcilers.dialect import ServiceAddress
+from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import AddressRules, Rejection, address_rules
 from reconcilers.model import ObjectRef
-from reconcilers.options import IntentOptions
 from reconcilers.prefixes import host_route
 from resources.core.service import EXTERNAL_IPS
 from resources.option_declarations import InvalidOption

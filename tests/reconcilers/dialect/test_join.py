@@ -2,7 +2,7 @@
 
 import itertools
 
-from reconcilers.intent.join import united
+from reconcilers.dialect.join import united
 from reconcilers.model import Attributes
 
 
