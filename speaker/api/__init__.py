@@ -7,11 +7,28 @@ protocol.
 * `policy`: which routes are accepted, and how they are changed
 * `status`: sessions, routes, events
 * `monitoring`: monitoring stations (BMP)
+* `best_paths`: the best paths of an instance as a stream
 * `routes`, `prefix_filter`: the routes of a view, and which of them
 * `port`: the methods of a speaker, as a protocol
 * `secret`: passwords that are never printed
 """
 
+from speaker.api.best_paths import (
+    NO_PATHS,
+    ONE_PATH,
+    BestPath,
+    BestPathChange,
+    BestPathItem,
+    BestPathReader,
+    BestPathSource,
+    InstanceRemoved,
+    Multipath,
+    PathSet,
+    SelectionEnd,
+    StreamClosed,
+    TableBegin,
+    TableEnd,
+)
 from speaker.api.config import (
     BGP_PORT,
     DEFAULT_FAMILIES,
@@ -71,7 +88,14 @@ __all__ = [
     "DEFAULT_FAMILIES",
     "ESTABLISHED",
     "NOT_ACCEPTED",
+    "NO_PATHS",
+    "ONE_PATH",
     "AddPathMode",
+    "BestPath",
+    "BestPathChange",
+    "BestPathItem",
+    "BestPathReader",
+    "BestPathSource",
     "BfdProfile",
     "BmpCollector",
     "CollectorChanged",
@@ -87,6 +111,7 @@ __all__ = [
     "Import",
     "InstanceConfig",
     "InstanceImport",
+    "InstanceRemoved",
     "InstanceStatus",
     "InvalidConfig",
     "InvalidSecret",
@@ -95,7 +120,9 @@ __all__ = [
     "Match",
     "MaximumPrefixes",
     "Monitor",
+    "Multipath",
     "Obstacle",
+    "PathSet",
     "PeerAs",
     "PeerConfig",
     "PeerPrefixLimit",
@@ -113,10 +140,14 @@ __all__ = [
     "RouteView",
     "Routes",
     "Secret",
+    "SelectionEnd",
     "SessionError",
     "Set",
     "SpeakerPort",
     "StateChanged",
+    "StreamClosed",
+    "TableBegin",
+    "TableEnd",
     "Term",
     "UnknownName",
     "check_asn",

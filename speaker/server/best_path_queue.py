@@ -1,0 +1,60 @@
+"""The reader's end of a stream of best paths: what has arrived, until it is taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import final
+
+from speaker.api import BestPathItem, StreamClosed
+
+
+@final
+class BestPathQueue:
+    """A `speaker.api.BestPathReader`; belongs to the event loop's thread.
+
+    ``on_taken`` is called with the number of batches that were taken, which the sender answers with
+    further ones, ``on_close`` when the reader closes the stream.
+    """
+
+    def __init__(self, on_taken: Callable[[int], None], on_close: Callable[[], None]) -> None:
+        """Start without a batch."""
+        self._on_taken = on_taken
+        self._on_close = on_close
+        self._batches: list[Sequence[BestPathItem]] = []
+        self._closed = False
+        self._arrived = asyncio.Event()
+
+    def put(self, batch: Sequence[BestPathItem]) -> None:
+        """Add a batch, which is not empty; ignored once the stream is closed."""
+        if not self._closed:
+            self._batches.append(batch)
+            self._arrived.set()
+
+    def take(self) -> Sequence[BestPathItem]:
+        """See `speaker.api.BestPathReader`."""
+        batches, self._batches = self._batches, []
+        if not batches:
+            return ()
+        if not self._closed:
+            self._arrived.clear()
+            self._on_taken(len(batches))
+        return [item for batch in batches for item in batch]
+
+    async def wait(self) -> None:
+        """See `speaker.api.BestPathReader`."""
+        await self._arrived.wait()
+        if self._closed:
+            raise StreamClosed
+
+    def close(self) -> None:
+        """See `speaker.api.BestPathReader`."""
+        if not self._closed:
+            self.end()
+            self._on_close()
+
+    def end(self) -> None:
+        """End the stream from the speaker's side: waiting readers are woken."""
+        self._closed = True
+        self._batches.clear()
+        self._arrived.set()

@@ -1,0 +1,57 @@
+"""The reader's end of a stream of best paths."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from speaker.api import NO_PATHS, BestPathChange, StreamClosed, TableBegin, TableEnd
+from speaker.iana import IPV4_UNICAST
+from speaker.server.best_path_queue import BestPathQueue
+
+CHANGE = BestPathChange(IPV4_UNICAST, NO_PATHS, NO_PATHS, (b"\x08\x0a",))
+
+
+def test_batches_are_taken_together_in_their_order_and_counted() -> None:
+    taken: list[int] = []
+    queue = BestPathQueue(taken.append, lambda: None)
+    queue.put((TableBegin(), CHANGE))
+    queue.put((TableEnd(),))
+    assert queue.take() == [TableBegin(), CHANGE, TableEnd()]
+    assert taken == [2]
+    assert not queue.take()
+    assert taken == [2], "there is nothing to answer"
+
+
+def test_a_waiting_reader_is_woken_by_a_batch_and_waits_again_after_it() -> None:
+    async def main() -> None:
+        queue = BestPathQueue(lambda _: None, lambda: None)
+        waiting = asyncio.ensure_future(queue.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        queue.put((TableBegin(),))
+        await waiting
+        await queue.wait()
+        queue.take()
+        waiting = asyncio.ensure_future(queue.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        queue.end()
+        with pytest.raises(StreamClosed):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_a_closed_stream_has_nothing_and_is_closed_once() -> None:
+    closed: list[None] = []
+    queue = BestPathQueue(lambda _: None, lambda: closed.append(None))
+    queue.put((TableBegin(),))
+    queue.close()
+    queue.close()
+    assert len(closed) == 1
+    queue.put((TableEnd(),))
+    assert not queue.take()
+    with pytest.raises(StreamClosed):
+        asyncio.run(queue.wait())
