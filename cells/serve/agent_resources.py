@@ -9,17 +9,25 @@ from cells.api.model import ExplainItem, ReceivedExplainItem, StatusItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
-from cells.serve.speaker_facts import RoutingFacts, peers_resource, routes_resource
+from cells.serve.routing import Routing, peers_resource, routes_resource
 
 
-class Facts(RoutingFacts, Protocol):
-    """State of the agent, read in one turn of the loop."""
+class Status(Protocol):
+    """The state of the agent."""
 
-    def why_missing(self, *, empty: bool) -> list[str]:
+    def item(self) -> StatusItem:
+        """Return how the agent is."""
+
+
+class Missing(Protocol):
+    """The peers that the list of sessions does not have."""
+
+    def reasons(self, *, empty: bool) -> list[str]:
         """Return why peers are missing, a sentence each; ``empty``: there are none at all."""
 
-    def status(self) -> StatusItem:
-        """Return how the agent is."""
+
+class Explanations(Protocol):
+    """The state of prefixes and objects at each peer."""
 
     def explain(
         self, target: str | None, *, peer: str | None, instance: str | None
@@ -28,6 +36,10 @@ class Facts(RoutingFacts, Protocol):
 
         In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
         """
+
+
+class ReceivedExplanations(Protocol):
+    """The decisions of import policies."""
 
     def explain_received(
         self, prefix: str, *, peer: str | None, instance: str | None
@@ -39,7 +51,13 @@ class Facts(RoutingFacts, Protocol):
 
 
 def agent_resources(
-    facts: Facts, health: HealthTree, composition: Composition
+    status: Status,
+    routing: Routing,
+    missing: Missing,
+    explanations: Explanations,
+    received: ReceivedExplanations,
+    health: HealthTree,
+    composition: Composition,
 ) -> tuple[ApiResource, ...]:
     """Return the resources."""
 
@@ -47,23 +65,23 @@ def agent_resources(
         prefix = query.get("prefix")
         if prefix is None:
             raise BadRequestError("prefix: a prefix or an address is required")
-        return facts.explain_received(
+        return received.explain_received(
             prefix, peer=query.get("peer"), instance=query.get("instance")
         )
 
     return (
-        ApiResource(path="/v1/status", kind="StatusList", read=lambda _: [facts.status()]),
+        ApiResource(path="/v1/status", kind="StatusList", read=lambda _: [status.item()]),
         peers_resource(
-            facts,
-            notes=lambda: [item.message for item in facts.status().unused_objects],
-            problems=lambda empty: facts.why_missing(empty=empty),
+            routing,
+            notes=lambda: [row.message for row in status.item().unused_objects],
+            problems=lambda empty: missing.reasons(empty=empty),
         ),
-        routes_resource(facts),
+        routes_resource(routing),
         ApiResource(
             path="/v1/explain",
             kind="ExplainList",
             parameters=("target", "peer", "instance"),
-            read=lambda query: facts.explain(
+            read=lambda query: explanations.explain(
                 query.get("target"), peer=query.get("peer"), instance=query.get("instance")
             ),
         ),

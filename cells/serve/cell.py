@@ -1,4 +1,4 @@
-"""The api cell: composes server and facts."""
+"""The api cell: the server, and what each path reads."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ from cells.api.resource import ApiPlain, PlainError, Query
 from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
-from cells.serve.agent_resources import Facts, agent_resources
-from cells.serve.facts import AgentFacts
+from cells.serve.agent_resources import (
+    Explanations,
+    Missing,
+    ReceivedExplanations,
+    Status,
+    agent_resources,
+)
+from cells.serve.agent_routing import AgentRouting
+from cells.serve.explain import AgentExplanations
+from cells.serve.missing_peers import MissingPeers
+from cells.serve.peer_names import PeerNames
+from cells.serve.received import AgentReceivedExplanations
+from cells.serve.routing import Routing
 from cells.serve.server import ApiServer
+from cells.serve.status import AgentStatus
 
 
 def paths_while_off(composition: Composition) -> tuple[ApiPlain, ...]:
@@ -29,7 +41,14 @@ def paths_while_off(composition: Composition) -> tuple[ApiPlain, ...]:
 
 
 WIRING = Wiring(
-    private=(provide(AgentFacts, as_=Facts),),
+    private=(
+        PeerNames,
+        provide(AgentRouting, as_=Routing),
+        provide(AgentStatus, as_=Status),
+        provide(MissingPeers, as_=Missing),
+        provide(AgentExplanations, as_=Explanations),
+        provide(AgentReceivedExplanations, as_=ReceivedExplanations),
+    ),
     invokes=(ApiServer,),
     contributes=(agent_resources, paths_while_off),
 )

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from cells.api.model import ReceivedExplainItem, RouteItem
+from cells.api.resource import NotFoundError
+from cells.node import ThisNode
 from cells.serve.items import origin_item, received_item
+from cells.serve.peer_names import PeerNames
+from cells.serve.routing import selected_families
 from reconcilers.apply.received_verdict import NOT_ALLOWED, ReceivedDecision, decide, translated
 from reconcilers.model import Peer
-from speaker.api import PeerStatus, PolicyDecision, PrefixFilter, RouteView
+from reconcilers.tables import IntentTables
+from speaker.api import (
+    PeerStatus,
+    PolicyDecision,
+    PrefixFilter,
+    RouteView,
+    SpeakerPort,
+    UnknownName,
+)
 from speaker.nlri import Family, prefix_to_text, prefix_to_wire
+from statedb import Database
 
 
 class Decisions:
@@ -35,6 +48,63 @@ class Decisions:
     def items(self, node: str, instance: str, views: Sequence[RouteView]) -> list[RouteItem]:
         """Translate received routes."""
         return [received_item(node, instance, view, self.of(view)) for view in views]
+
+
+class AgentReceivedExplanations:
+    """`cells.serve.agent_resources.ReceivedExplanations` of the real agent."""
+
+    def __init__(
+        self,
+        node: ThisNode,
+        speaker: SpeakerPort,
+        database: Database,
+        intent: IntentTables,
+        names: PeerNames,
+    ) -> None:
+        self._node = node.name
+        self._speaker = speaker
+        self._database = database
+        self._intent = intent
+        self._names = names
+
+    def explain_received(
+        self, prefix: str, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ReceivedExplainItem]]:
+        """Yield what the import policy of each peer decides about a prefix, a slice for each peer."""
+        _, wanted = selected_families(None, prefix)
+        assert wanted is not None  # noqa: S101  there is a prefix
+        self._names.check(peer, instance)
+        chosen = self._names.chosen(peer, instance)
+        snapshot = self._database.snapshot()
+        rows = [
+            row
+            for row in self._intent.peers.all(snapshot)
+            if chosen(row.instance, row.name, row.address)
+        ]
+        if not rows:
+            raise NotFoundError("no peer is configured that is not left out: see waggle status")
+        rows.sort(key=lambda row: (row.instance, row.name))
+        statuses = {(status.instance, status.name): status for status in self._speaker.peers()}
+        return (
+            self._received_from(row, statuses.get((row.instance, row.name)), wanted) for row in rows
+        )
+
+    def _received_from(
+        self, row: Peer, status: PeerStatus | None, wanted: PrefixFilter
+    ) -> list[ReceivedExplainItem]:
+        """Return what becomes of the routes of the first prefix that a peer has advertised."""
+        views: list[RouteView] = []
+        if status is not None:
+            try:
+                routes = self._speaker.routes_received(
+                    row.instance, row.name, wanted.family, wanted.prefixes
+                )
+                views = [view for part in wanted.first_match(routes.slices) for view in part]
+            except UnknownName:  # removed since the request
+                status = None
+        if not views:
+            return [not_received(self._node, row, status, wanted)]
+        return [explain_received_route(self._node, row, view) for view in views]
 
 
 def decided(node: str, peer: Peer, family: Family, nlri: bytes) -> ReceivedExplainItem:

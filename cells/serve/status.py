@@ -16,9 +16,59 @@ from cells.api.model import (
     UnusedObjectsItem,
 )
 from cells.hive import HealthTree, Level, Readiness
+from cells.intent.cell import IntentLoop
+from cells.node import ThisNode
+from cells.serve.routing import Routing
 from reconcilers.dialect import ObjectStatus
+from reconcilers.intent.render import problems
 from reconcilers.model import Condition
+from reconcilers.tables import IntentTables
 from reconcilers.unused_objects import UnusedObjects
+from resources.tables import Tables
+from statedb import Database, Table
+
+
+class AgentStatus:
+    """`cells.serve.agent_resources.Status` of the real agent."""
+
+    def __init__(
+        self,
+        node: ThisNode,
+        routing: Routing,
+        database: Database,
+        resources: Tables,
+        intent: IntentTables,
+        loop: IntentLoop,
+        statuses: Table[ObjectStatus],
+        readiness: Readiness,
+        health: HealthTree,
+        unused: Table[UnusedObjects] | None,
+    ) -> None:
+        self._node = node.name
+        self._routing = routing
+        self._database = database
+        self._resources = resources
+        self._intent = intent
+        self._loop = loop
+        self._statuses = statuses
+        self._readiness = readiness
+        self._health = health
+        self._unused = unused
+
+    def item(self) -> StatusItem:
+        """Return how the agent is."""
+        snapshot = self._database.snapshot()
+        return status_item(
+            self._node,
+            self._readiness,
+            self._health,
+            peers=self._routing.peers(peer=None, instance=None),
+            rows=self._statuses.all(snapshot),
+            conditions=self._intent.conditions.all(snapshot),
+            problems=problems(snapshot, self._resources, self._intent),
+            unused=() if self._unused is None else self._unused.all(snapshot),
+            unrestricted=self._loop.unrestricted_addresses(),
+        )
 
 
 def status_item(

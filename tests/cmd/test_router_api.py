@@ -14,7 +14,7 @@ import pytest
 from cells.api.client import AgentError, get, post
 from cells.api.model import RouteItem
 from cells.api.unix_socket import UnixSocketError, bind
-from cells.serve import items, speaker_facts
+from cells.serve import items, routing
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
 from waggle.commands.router.api import api_socket
@@ -151,7 +151,7 @@ async def with_many_routes(
         read.append(1)
         return original(node, instance, view)
 
-    monkeypatch.setattr(speaker_facts, "route_item", counted)
+    monkeypatch.setattr(routing, "route_item", counted)
     async with served(path) as (ask, act):
         await act("announce", prefixes=PREFIXES)
         yield ask, read

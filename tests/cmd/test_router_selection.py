@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from cells.api.resource import NotFoundError
-from cells.serve.speaker_facts import SpeakerFacts, routes_resource
+from cells.serve.routing import SpeakerRouting, routes_resource
 from speaker.api import InstanceConfig, Limited, PeerConfig, RouteAttributes
 from tests.support.engine_speaker import EngineSpeaker
 from waggle.commands.router.config import INSTANCE
@@ -18,7 +18,7 @@ SHARED = ("10.0.0.0/8", "2001:db8::/32")
 
 
 @pytest.fixture(name="api", scope="module")
-def router_with_two_peers() -> SpeakerFacts:
+def router_with_two_peers() -> SpeakerRouting:
     speaker = EngineSpeaker(address=ROUTER)
     speaker.set_instance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id=ROUTER))
     for number, address in enumerate((TOR_1, TOR_2), 1):
@@ -34,11 +34,11 @@ def router_with_two_peers() -> SpeakerFacts:
         tor.routes(dict.fromkeys((*SHARED, f"10.{number}.0.0/16"), RouteAttributes()))
     speaker.network.run(5)
     assert all(status.established for status in speaker.peers())
-    return SpeakerFacts(cast("Any", speaker))
+    return SpeakerRouting(cast("Any", speaker))
 
 
 def ask(
-    api: SpeakerFacts, *, table: str = "available", limit: int | None = None, **question: str
+    api: SpeakerRouting, *, table: str = "available", limit: int | None = None, **question: str
 ) -> list[tuple[str, str]]:
     """Return peer and prefix of each route of an answer."""
     slices = iter(routes_resource(api).read({"table": table, **question}))
@@ -52,7 +52,7 @@ def at(peer: str, *prefixes: str) -> list[tuple[str, str]]:
     return sorted((peer, prefix) for prefix in prefixes)
 
 
-def test_a_peer_is_named_by_its_address_too(api: SpeakerFacts) -> None:
+def test_a_peer_is_named_by_its_address_too(api: SpeakerRouting) -> None:
     for table in ("received", "available", "advertised"):
         assert ask(api, table=table, peer=TOR_1) == ask(api, table=table, peer="tor-1")
     with pytest.raises(NotFoundError, match=r"no peer is called 192\.0\.2\.13"):
@@ -62,39 +62,39 @@ def test_a_peer_is_named_by_its_address_too(api: SpeakerFacts) -> None:
 @pytest.mark.parametrize("table", ["received", "available"])
 @pytest.mark.parametrize(("peer", "own"), [("tor-1", "10.1.0.0/16"), ("tor-2", "10.2.0.0/16")])
 def test_a_peers_routes_are_those_that_it_announced(
-    api: SpeakerFacts, table: str, peer: str, own: str
+    api: SpeakerRouting, table: str, peer: str, own: str
 ) -> None:
     assert ask(api, table=table, peer=peer) == at(peer, *SHARED, own)
     assert ask(api, table=table, peer=peer, family="ipv6-unicast") == at(peer, "2001:db8::/32")
     assert ask(api, table=table, peer=peer, prefix="10.0.0.0/8") == at(peer, "10.0.0.0/8")
 
 
-def test_without_a_peer_both_have_theirs(api: SpeakerFacts) -> None:
+def test_without_a_peer_both_have_theirs(api: SpeakerRouting) -> None:
     both = at("tor-1", *SHARED, "10.1.0.0/16") + at("tor-2", *SHARED, "10.2.0.0/16")
     assert ask(api, table="received") == both
     assert ask(api, table="available") == both
 
 
-def test_advertised_to_a_peer_is_what_the_other_one_announced(api: SpeakerFacts) -> None:
+def test_advertised_to_a_peer_is_what_the_other_one_announced(api: SpeakerRouting) -> None:
     assert ask(api, table="advertised", peer="tor-1") == at("tor-1", "10.2.0.0/16")
     assert "10.1.0.0/16" in {prefix for _, prefix in ask(api, table="advertised", peer="tor-2")}
 
 
 @pytest.mark.parametrize("table", ["received", "available"])
-def test_the_longest_match_is_that_of_the_peer(api: SpeakerFacts, table: str) -> None:
+def test_the_longest_match_is_that_of_the_peer(api: SpeakerRouting, table: str) -> None:
     assert ask(api, table=table, peer="tor-1", prefix="10.1.2.3") == at("tor-1", "10.1.0.0/16")
     assert ask(api, table=table, peer="tor-2", prefix="10.1.2.3") == at("tor-2", "10.0.0.0/8")
     assert ask(api, table=table, peer="tor-2", prefix="192.0.2.1") == []
 
 
 def test_without_a_peer_the_longest_match_is_that_of_each_peer_or_of_the_table(
-    api: SpeakerFacts,
+    api: SpeakerRouting,
 ) -> None:
     of_each = at("tor-1", "10.1.0.0/16") + at("tor-2", "10.0.0.0/8")
     assert ask(api, table="received", prefix="10.1.2.3") == of_each
     assert ask(api, table="available", prefix="10.1.2.3") == at("tor-1", "10.1.0.0/16")
 
 
-def test_a_limit_counts_the_routes_of_the_peer(api: SpeakerFacts) -> None:
+def test_a_limit_counts_the_routes_of_the_peer(api: SpeakerRouting) -> None:
     assert len(ask(api, table="received", peer="tor-2", limit=2)) == 2
     assert {peer for peer, _ in ask(api, table="received", peer="tor-2", limit=2)} == {"tor-2"}

@@ -16,7 +16,8 @@ from cells.api.model import ExplainItem
 from cells.hive import Group
 from cells.node import ThisNode
 from cells.options import NodeOptions
-from cells.serve.facts import AgentFacts
+from cells.serve.explain import AgentExplanations
+from cells.serve.peer_names import PeerNames
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
 from reconcilers.model import Peer
@@ -80,21 +81,17 @@ class Cluster:
 
     def explained(self) -> list[ExplainItem]:
         """Return what ``waggle explain --all`` answers."""
-        absent: Any = None
-        facts = AgentFacts(
+        explanations = AgentExplanations(
             ThisNode(NodeOptions(name=self._node)),
             self.speaker,
             self.made.db,
-            self.made.resources,
             self.made.intent,
             cast("Any", self.made),
             Group(),
-            statuses=absent,
-            readiness=absent,
-            health=absent,
-            unused=None,
+            PeerNames(self.made.db, self.made.intent),
         )
-        return [item for items in facts.explain(None, peer=None, instance=None) for item in items]
+        slices = explanations.explain(None, peer=None, instance=None)
+        return [item for items in slices for item in items]
 
     def check(self) -> None:
         """Assert the invariant for each Established session."""

@@ -1,4 +1,4 @@
-"""An agent's local API with made-up facts, in a thread of its own: for tests of the command line.
+"""An agent's local API with made-up answers, in a thread of its own: for tests of the command line.
 
 The server is the real one; only its data is invented.
 """
@@ -21,7 +21,8 @@ from cells.api.resource import ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, supply
 from cells.hive.hive import Hive
-from cells.serve.agent_resources import Facts
+from cells.serve.agent_resources import Explanations, Missing, ReceivedExplanations, Status
+from cells.serve.routing import Routing
 from tests.support.cells import rewired
 
 
@@ -34,7 +35,7 @@ def session_item(**members: object) -> dict[str, Any]:
 
 
 class MadeUp:
-    """Facts that a test has chosen."""
+    """What the paths of an agent read, as a test has chosen it."""
 
     def __init__(
         self,
@@ -52,11 +53,11 @@ class MadeUp:
         self._missing = missing
         self._status = status or StatusItem(node="n", ready=True, health="ok", reporting="no")
 
-    def status(self) -> StatusItem:
+    def item(self) -> StatusItem:
         """Return how the agent is."""
         return self._status
 
-    def why_missing(self, *, empty: bool) -> list[str]:
+    def reasons(self, *, empty: bool) -> list[str]:
         """Return the reasons, whether there are peers or not."""
         del empty
         return list(self._missing)
@@ -127,14 +128,19 @@ class MadeUp:
         return iter([chosen])
 
 
+def api_cell(made_up: MadeUp) -> Cell:
+    """Return the cell of the local API with made-up answers."""
+    paths = (Status, Routing, Missing, Explanations, ReceivedExplanations)
+    return rewired(API, private=tuple(supply(made_up, as_=path) for path in paths))
+
+
 @contextmanager
-def serving(path: Path, facts: MadeUp, *streams: ApiStream) -> Iterator[None]:
+def serving(path: Path, made_up: MadeUp, *streams: ApiStream) -> Iterator[None]:
     """Answer on a socket while the block runs."""
-    api = rewired(API, private=(supply(facts, as_=Facts),))
     supplied = tuple(supply(stream) for stream in streams)
     cells = (
         Cell(name="speaker", description="Speaks BGP.", wiring=Wiring(contributes=supplied)),
-        api,
+        api_cell(made_up),
     )
     hive = Hive(cells, load(cells, flags={"--api-socket": str(path)}))
     hive.health.scope("speaker").ok("all is well")

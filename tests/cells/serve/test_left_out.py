@@ -9,12 +9,15 @@ from cells.api.model import ExplainItem, FamilyCount
 from cells.hive import Group
 from cells.node import ThisNode
 from cells.options import NodeOptions
-from cells.serve.facts import AgentFacts
+from cells.serve.agent_routing import AgentRouting
+from cells.serve.explain import AgentExplanations
+from cells.serve.peer_names import PeerNames
 from reconcilers.model import ObjectRef, ReconcileStatus, RouteExplanation
 from speaker.nlri import prefix_to_wire
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 
 FITS, TOO_LONG = "10.8.0.0/24", "10.9.0.0/24"
+NODE = ThisNode(NodeOptions(name="n"))
 COMMUNITIES = tuple(range(16_380))
 """65,520 octets: not even an extended message has room for them (RFC 8654)."""
 
@@ -43,32 +46,28 @@ class Intended:
             ]
 
 
-def agent(rows: Rows) -> AgentFacts:
-    """Return what the API reads of an agent; it has neither dialects nor health."""
-    absent: Any = None
-    return AgentFacts(
-        ThisNode(NodeOptions(name="n")),
-        rows.speaker,
-        rows.db,
-        rows.resources,
-        rows.intent,
-        cast("Any", Intended()),
-        Group(),
-        statuses=absent,
-        readiness=absent,
-        health=absent,
-        unused=None,
-    )
+def routing(rows: Rows) -> AgentRouting:
+    names = PeerNames(rows.db, rows.intent)
+    return AgentRouting(NODE, rows.speaker, rows.db, rows.intent, names)
 
 
-def advertised(facts: AgentFacts) -> FamilyCount:
-    (peer,) = facts.peers(peer=None, instance=None)
+def advertised(rows: Rows) -> FamilyCount:
+    (peer,) = routing(rows).peers(peer=None, instance=None)
     counts: list[FamilyCount] = peer["advertised"]
     return next(count for count in counts if count.family == "ipv4-unicast")
 
 
-def explained(facts: AgentFacts) -> list[ExplainItem]:
-    slices = facts.explain(None, peer=None, instance=None)
+def explained(rows: Rows) -> list[ExplainItem]:
+    explanations = AgentExplanations(
+        NODE,
+        rows.speaker,
+        rows.db,
+        rows.intent,
+        cast("Any", Intended()),
+        Group(),
+        PeerNames(rows.db, rows.intent),
+    )
+    slices = explanations.explain(None, peer=None, instance=None)
     return [item for items in slices for item in items]
 
 
@@ -78,18 +77,17 @@ def test_a_route_that_does_not_fit_a_message_is_counted_apart_and_explained() ->
     rows.route(FITS, TOO_LONG)
     rows.router()
     rows.run()
-    facts = agent(rows)
-    assert advertised(facts) == FamilyCount(family="ipv4-unicast", routes=2)
-    assert [item.reason for item in explained(facts)] == ["Advertised", "Advertised"]
+    assert advertised(rows) == FamilyCount(family="ipv4-unicast", routes=2)
+    assert [item.reason for item in explained(rows)] == ["Advertised", "Advertised"]
     rows.route(TOO_LONG, communities=COMMUNITIES)
     rows.run()
-    assert advertised(facts) == FamilyCount(
+    assert advertised(rows) == FamilyCount(
         family="ipv4-unicast",
         routes=1,
         left_out=1,
         reason="they do not fit a message to the peer",
     )
-    fits, too_long = explained(facts)
+    fits, too_long = explained(rows)
     assert fits.advertised
     assert (too_long.advertised, too_long.reason) == (False, "NotEncodable")
     assert too_long.message == "they do not fit a message to the peer"
@@ -99,26 +97,24 @@ def test_a_route_that_is_not_sent_has_the_error_of_the_object_that_is_not_applie
     rows = Rows()
     rows.apply([INSTANCE], [PEER])
     rows.router()
-    facts = agent(rows)
-    found = explained(facts)
+    found = explained(rows)
     assert [(item.advertised, item.reason) for item in found] == [(False, "NotSent")] * 2
     assert found[0].message == "it has not been sent yet"
     statuses = rows.intent.reconcile_statuses
     with rows.db.write(statuses) as txn:
         statuses.upsert(txn, ReconcileStatus("route-set", "other/set", error="of another"))
         statuses.upsert(txn, ReconcileStatus("route-set", f"{INSTANCE.name}/set", error="no room"))
-    assert explained(facts)[0].message == (
+    assert explained(rows)[0].message == (
         f"it has not been sent yet: route-set {INSTANCE.name}/set: no room"
     )
 
 
 def test_a_route_of_a_session_that_is_down_has_its_reason() -> None:
     rows = Rows()
-    facts = agent(rows)
-    assert {item.reason for item in explained(facts)} == {"NoSession"}
-    assert "the session has not been set up (yet)" in (explained(facts)[0].message or "")
+    assert {item.reason for item in explained(rows)} == {"NoSession"}
+    assert "the session has not been set up (yet)" in (explained(rows)[0].message or "")
     rows.apply([INSTANCE], [PEER])
-    (item, _) = explained(facts)
+    (item, _) = explained(rows)
     assert (item.advertised, item.reason) == (False, "SessionDown")
     (status,) = rows.speaker.peers()
     assert item.message == f"the session is {status.state}: {status.reason}"

@@ -15,12 +15,9 @@ import pytest
 
 from cells.api.client import AgentError, get
 from cells.api.model import RouteItem
-from cells.declarations import API
-from cells.hive import load, supply
+from cells.hive import load
 from cells.hive.hive import Hive
-from cells.serve.agent_resources import Facts
-from tests.support.api import MadeUp, serving, session_item
-from tests.support.cells import rewired
+from tests.support.api import MadeUp, api_cell, serving, session_item
 
 PEER = session_item(
     node="a",
@@ -184,7 +181,7 @@ def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
         assert imported.wait(10)
 
     async def stopped_at_once() -> None:
-        api = rewired(API, private=(supply(MadeUp(), as_=Facts),))
+        api = api_cell(MadeUp())
         hive = Hive((api,), load((api,), flags={"--api-socket": str(path)}))
         run = asyncio.ensure_future(hive.run())
         assert await asyncio.to_thread(importing.wait, 10)

@@ -17,10 +17,9 @@ from reactivex import Observable
 from reactivex.subject import Subject
 
 from cells.api.client import AgentError, stream
-from cells.declarations import API, DATABASE, RESOURCES
-from cells.hive import Cell, Group, Wiring, load, provide, supply
+from cells.declarations import DATABASE, RESOURCES
+from cells.hive import Cell, Group, Wiring, load, provide
 from cells.hive.hive import Hive
-from cells.serve.agent_resources import Facts
 from cells.sources.object_changes import SLICE, find_kind, watch_stream
 from resources import streams
 from resources.ingest import Ingest
@@ -29,8 +28,7 @@ from resources.source import Delete, Event, Replace, Source, SourceProblem, Upse
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database
-from tests.support.api import MadeUp
-from tests.support.cells import rewired
+from tests.support.api import MadeUp, api_cell
 from tests.support.kinds import KINDS, NODE, SECRET, SERVICE
 from tests.support.wait import until
 
@@ -112,7 +110,7 @@ class Client:
 
 @asynccontextmanager
 async def agent(path: Path) -> AsyncIterator[tuple[Hive, ChosenSource]]:
-    api = rewired(API, private=(supply(MadeUp(), as_=Facts),))
+    api = api_cell(MadeUp())
     cells = (DATABASE, RESOURCES, SOURCE, api)
     hive = Hive(cells, load(cells, flags={"--api-socket": str(path)}))
     started = asyncio.Event()

@@ -17,7 +17,7 @@ from cells.api.model import PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NotFoundError
 from cells.serve.api_socket import ApiSocket
 from cells.serve.items import collector_item
-from cells.serve.speaker_facts import SpeakerFacts, peers_resource, routes_resource
+from cells.serve.routing import SpeakerRouting, peers_resource, routes_resource
 from speaker.api import InvalidConfig, RouteAttributes, UnknownName
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
@@ -82,18 +82,18 @@ class RouterApi:
 
     def __init__(self, speaker: Speaker) -> None:
         self._speaker = speaker
-        self._facts = SpeakerFacts(speaker)
+        self._routing = SpeakerRouting(speaker)
 
     def resources(self) -> tuple[ApiResource, ...]:
         """Return what a GET reads."""
         return (
-            peers_resource(self._facts),
-            routes_resource(self._facts),
+            peers_resource(self._routing),
+            routes_resource(self._routing),
             ApiResource(
                 path="/v1/collectors",
                 kind="CollectorList",
                 read=lambda _: [
-                    collector_item(self._facts.node, status)
+                    collector_item(self._routing.node, status)
                     for status in self._speaker.collectors()
                 ],
             ),
@@ -152,11 +152,11 @@ class RouterApi:
         """Return an action on a neighbour, whose session is the answer."""
 
         def run(request: P) -> list[dict[str, Any]]:
-            named = self._facts.sessions(request.peer, None)
+            named = self._routing.sessions(request.peer, None)
             # An unknown name is refused by the speaker.
             peer = named[0].name if named else request.peer
             perform(peer, request)
-            return self._facts.peers(peer=peer, instance=None)
+            return self._routing.peers(peer=peer, instance=None)
 
         return _action(name, "PeerList", body, run)
 

@@ -1,7 +1,7 @@
 """Sessions and routes of a speaker for its local API, and the paths that list them.
 
-Knows the speaker alone: an agent adds what its intent has of them (`cells.serve.facts`), a router
-serves them as they are. Reads only.
+Knows the speaker alone: an agent adds what its intent has of them (`cells.serve.agent_routing`), a
+router serves them as they are. Reads only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Chosen = Callable[[str, str | None, str | None], bool]
 """Whether a peer is the wanted one, by its instance, name and address."""
 
 
-class RoutingFacts(Protocol):
+class Routing(Protocol):
     """The sessions and routes of a program, read in one turn of the loop."""
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
@@ -52,25 +52,25 @@ class RoutingFacts(Protocol):
         """
 
 
-def peers_resource(facts: RoutingFacts, **more: Any) -> ApiResource:  # noqa: ANN401
+def peers_resource(routing: Routing, **more: Any) -> ApiResource:  # noqa: ANN401
     """Return the path of the sessions; ``more`` are further fields of the resource."""
     return ApiResource(
         path="/v1/peers",
         kind="PeerList",
         parameters=("peer", "instance"),
-        read=lambda query: facts.peers(peer=query.get("peer"), instance=query.get("instance")),
+        read=lambda query: routing.peers(peer=query.get("peer"), instance=query.get("instance")),
         **more,
     )
 
 
-def routes_resource(facts: RoutingFacts) -> ApiResource:
+def routes_resource(routing: Routing) -> ApiResource:
     """Return the path of the routes."""
 
     def read(query: Query) -> Iterator[Sequence[RouteItem]]:
         table = query.get("table", "advertised")
         if table not in TABLES:
             raise BadRequestError(f"table is none of {', '.join(TABLES)}: {table}")
-        return facts.routes(
+        return routing.routes(
             table,
             family=query.get("family"),
             peer=query.get("peer"),
@@ -87,8 +87,8 @@ def routes_resource(facts: RoutingFacts) -> ApiResource:
     )
 
 
-class SpeakerFacts:
-    """`RoutingFacts` of a speaker."""
+class SpeakerRouting:
+    """`Routing` of a speaker."""
 
     def __init__(self, speaker: SpeakerPort) -> None:
         self._speaker = speaker
