@@ -1,9 +1,8 @@
 """The object graph of the enabled cells: every parameter resolved to a provider, by type.
 
-Built of `dependency_injector` providers: one container per cell below a root container, a singleton per
-constructor with keyword arguments. All errors of composition are found here, before anything is
-constructed: a type that no cell provides, a provider in a disabled cell, two providers of one type,
-constructors that need each other.
+Built of `dependency_injector` providers: a singleton per constructor, with keyword arguments. All
+errors of composition are found here, before anything is constructed: a type that no cell provides, a
+provider in a disabled cell, two providers of one type, constructors that need each other.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any
 
 import msgspec
 from dependency_injector import providers
-from dependency_injector.containers import DynamicContainer
 
 from cells.hive.cell import Cell, Constructor, Group, Late, Provider, parameters, type_name
 from cells.hive.errors import CompositionError, DisabledCellError
@@ -100,7 +98,7 @@ class Directory:
 
 
 class Graph:
-    """The providers of the enabled cells below one root container.
+    """The providers of the enabled cells.
 
     Raises `CompositionError` for cells that do not fit together.
     """
@@ -110,13 +108,13 @@ class Graph:
         # Cells that are off are not imported, unless one is needed: an error names it.
         self.directory = Directory(self._enabled, enabled)
         self._all = functools.partial(Directory, cells, enabled)
-        self.root = DynamicContainer()
         self._singletons: dict[Key, Any] = {}
         self._eager: dict[Key, list[Key]] = {}
         """What has to be constructed before a constructor runs."""
         self._late: list[Late[Any]] = []
         for cell in self._enabled:
-            self._make(cell)
+            for key in self._keys(cell):
+                self._singletons[key] = providers.Singleton(key[1])
         for cell in self._enabled:
             self._wire(cell, given(cell))
         self._refuse_cycles()
@@ -148,14 +146,6 @@ class Graph:
                 if provider.type == kind:
                     return self._singletons[cell.name, provider.make]()
         raise CompositionError(f"no enabled cell provides {type_name(kind)}")
-
-    def _make(self, cell: Cell) -> None:
-        container = DynamicContainer()
-        for name, make in self._keys(cell):
-            singleton = self._singletons[name, make] = providers.Singleton(make)
-            container.set_provider(f"p{len(container.providers)}", singleton)
-        nested = providers.Container(DynamicContainer, container)
-        self.root.set_provider(cell.name.replace("-", "_"), nested)
 
     def _keys(self, cell: Cell) -> list[Key]:
         found = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())

@@ -12,15 +12,12 @@ from reconcilers.model import Attributes, Contribution, ObjectRef, Problem, Rout
 from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import BY_OBJECT, IntentTables, object_id
 from speaker.api import InvalidConfig
-from speaker.iana import Afi
 from speaker.nlri import (
-    ADDRESS_BITS,
     Family,
     prefix_to_text,
 )
 from statedb import Table, WriteTxn
 
-IPV4_BITS: Final = ADDRESS_BITS[Afi.IPV4]
 Contributions = dict[tuple[Family, bytes], list[Contribution]]
 """Of one object, by prefix."""
 From = tuple[ObjectRef, str]

@@ -49,10 +49,6 @@ class Advertisement(msgspec.Struct, frozen=True):
         spec = self.row.spec
         return spec.aggregation_length if family == IPV4_UNICAST else spec.aggregation_length_v6
 
-    def is_for(self, peer: str) -> bool:
-        """True if it is for the BGPPeer with this name."""
-        return not self.row.spec.peers or peer in self.row.spec.peers
-
     def selects(self, labels: Mapping[str, str]) -> bool:
         """True if it is for Services with these labels."""
         selectors = self.row.spec.service_selectors
