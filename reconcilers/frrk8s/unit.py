@@ -16,6 +16,13 @@ from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.secret_value import SecretValue
 
 INDEX: Final = re.compile(r"\[\d+\]")
+COMPARED_PREFIXES: Final = 10_000
+"""Of two versions of an object: with more, their comparison stops other work for too long."""
+RAW_CONFIG: Final = "RawConfig"
+EVPN: Final = "EVPN"
+BFD: Final = "BFD"
+KERNEL_ROUTES: Final = "KernelRoutes"
+"""Reasons of the condition PartiallyApplied."""
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -38,10 +45,6 @@ class Unit(msgspec.Struct, frozen=True):
     def path(self, path: str) -> str:
         """Return a path in the object."""
         return path if self.fields is None else self.fields.get(INDEX.sub("", path), "")
-
-
-COMPARED_PREFIXES: Final = 10_000
-"""Of two versions of an object: with more, their comparison stops other work for too long."""
 
 
 def is_same(one: Unit, other: Unit) -> bool:
@@ -172,3 +175,22 @@ class Compiled(NamedTuple):
 
 VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]
 """The prefixes of the routers of the node, by VRF."""
+
+
+class Findings:
+    """Collects the findings of one object; all of them are reported, in the order of its fields."""
+
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+        self.missing: list[Missing] = []
+        """VRFs that it imports and no object has."""
+        self.unsupported: list[tuple[str, FieldError]] = []
+        """What has no effect, each with a reason of the condition PartiallyApplied."""
+
+    def error(self, path: str, message: str) -> None:
+        """Add a broken rule."""
+        self.errors.append(FieldError(path, message))
+
+    def no_effect(self, reason: str, path: str, message: str) -> None:
+        """Add a field that has no effect."""
+        self.unsupported.append((reason, FieldError(path, message)))

@@ -14,8 +14,7 @@ _ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
 _ROUTERS: Final = "reconcilers/frrk8s/one_object/routers.py"
-_VRFS: Final = "reconcilers/frrk8s/one_object/vrfs.py"
-_FILTERS: Final = "reconcilers/frrk8s/one_object/filters.py"
+_NEIGHBORS: Final = "reconcilers/frrk8s/one_object/neighbors.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/compile_node.py"
 _OBJECTS: Final = "reconcilers/metallb/objects.py"
@@ -147,13 +146,13 @@ _CHANGES: Final = (
     ),
     (
         "frrk8s",
-        _VRFS,
+        _ROUTERS,
         "return self._elsewhere.get(vrf, frozenset())",
         "return frozenset()",
     ),
     (
         "frrk8s",
-        _VRFS,
+        _ROUTERS,
         "return vrf in self._routed or vrf in self._elsewhere",
         "return vrf in self._routed",
     ),
@@ -263,19 +262,19 @@ _CHANGES: Final = (
     ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
     (
         "frrk8s",
-        _FILTERS,
+        _NEIGHBORS,
         '    if allowed.mode == "all":\n        return None',
         "    if False:\n        return None",
     ),
     (
         "frrk8s",
-        _FILTERS,
+        _NEIGHBORS,
         "if length is not None and not nlri[0] <= length <= longest:",
         "if length is not None and not nlri[0] <= length <= 128:",
     ),
     (
         "frrk8s",
-        _FILTERS,
+        _NEIGHBORS,
         "    if ge is not None and le is not None and ge > le:",
         "    if False:",
     ),

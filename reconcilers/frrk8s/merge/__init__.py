@@ -25,7 +25,7 @@ of its objects::
   ``passwordSecret``, read in the namespace of ``row.metadata``.
 """
 
-from reconcilers.frrk8s.merge.merged import Merge, MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.merge.merger import Merger
+from reconcilers.frrk8s.merge.union import Merge, MergedNeighbor, MergedRouter
 
 __all__ = ["Merge", "MergedNeighbor", "MergedRouter", "Merger"]

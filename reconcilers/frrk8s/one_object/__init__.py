@@ -6,11 +6,9 @@ refused as well, with the field.
 
 from __future__ import annotations
 
-from reconcilers.frrk8s.one_object.findings import BFD
-from reconcilers.frrk8s.one_object.passwords import SECRETS_NAMESPACE
-from reconcilers.frrk8s.one_object.routers import compile_unit
-from reconcilers.frrk8s.one_object.sessions import PORT
-from reconcilers.frrk8s.one_object.vrfs import imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.one_object.routers import compile_unit, imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.one_object.session import PORT, SECRETS_NAMESPACE
+from reconcilers.frrk8s.unit import BFD
 
 __all__ = [
     "BFD",

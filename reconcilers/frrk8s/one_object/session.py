@@ -1,4 +1,4 @@
-"""What the session with a neighbour is made of."""
+"""The session with a neighbour: AS numbers, addresses, timers, next hops, and where its password is."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from reconcilers.frrk8s.one_object.findings import BFD, Findings
-from reconcilers.frrk8s.one_object.passwords import password
-from reconcilers.frrk8s.one_object.timers import connect_time, hold_and_keepalive
-from reconcilers.frrk8s.unit import NeighborKey, Session, Unit
-from reconcilers.frrk8s.values import address
-from reconcilers.model import PeerAs
+from reconcilers.frrk8s.unit import BFD, Findings, NeighborKey, Session, Unit
+from reconcilers.frrk8s.values import NANOSECONDS, address
+from reconcilers.model import FieldRef, PasswordRef, PeerAs, SecretRef
 from resources.addresses import interface_errors
+from resources.durations import parse_duration
 from resources.errors import shortened
 from resources.frrk8s.frrconfiguration import Router
 from resources.frrk8s.neighbor import Neighbor
+from resources.passwords import password_error
 
 PORT: Final = 179
 _DOTTED_QUAD: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
 """Written as an IPv4 address: one that cannot be a source is not the name of an interface."""
+SECRETS_NAMESPACE: Final = "waggle.dev/secrets-namespace"
+"""Annotation of an FRRConfiguration that ``waggle render`` generates: the namespace of the Secrets that
+it refers to, where they are those of another dialect."""
+MAX_SECRET_NAME: Final = 253
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""A DNS subdomain (RFC 1123)."""
+HOLD_TIME: Final = 180
+KEEPALIVE_TIME: Final = 60
+CONNECT_TIME: Final = 60
+"""Seconds, where a neighbour has none."""
 
 
 def compile_session(
@@ -140,3 +149,80 @@ def _next_hops(
                     findings.error(where, f"{key}: next hop {shortened(text)}: {reason}")
         found.append(value)
     return found[0], found[1]
+
+
+def password(
+    unit: Unit, spec: Neighbor, key: NeighborKey, path: str, findings: Findings
+) -> PasswordRef | None:
+    """Return where the password of a neighbour is."""
+    secret = spec.password_secret.name
+    if spec.password is None and not secret:
+        return None
+    field = f"{path}.password" if spec.password is not None else f"{path}.passwordSecret"
+    if spec.password is not None and secret:
+        text = f"{key} has both a password and the Secret {shortened(secret)}"
+        findings.error(f"{path}.passwordSecret", text)
+    if key.is_interface:
+        text = f"{key}: a session by interface cannot have a password"
+        findings.error(field, text)
+    if secret and (len(secret) > MAX_SECRET_NAME or not _NAME.fullmatch(secret)):
+        findings.error(
+            f"{path}.passwordSecret.name",
+            f"{key}: {shortened(secret)} cannot be the name of a Secret",
+        )
+    if spec.password is None:
+        metadata = unit.row.metadata
+        namespace = metadata.annotations.get(SECRETS_NAMESPACE, metadata.namespace)
+        return SecretRef(namespace, secret)
+    if spec.password.known:
+        reason = password_error(spec.password.reveal())
+        if reason is not None:
+            findings.error(field, f"{key}: {reason}")
+    return FieldRef(unit.ref, unit.path(f"{path}.password"))
+
+
+def hold_and_keepalive(
+    spec: Neighbor, key: NeighborKey, path: str, findings: Findings
+) -> tuple[int, int]:
+    """Return hold time and keepalive time in seconds."""
+    if spec.hold_time is None and spec.keepalive_time is None:
+        return HOLD_TIME, KEEPALIVE_TIME
+    hold = _duration(spec.hold_time, key, f"{path}.holdTime", findings)
+    keepalive = _duration(spec.keepalive_time, key, f"{path}.keepaliveTime", findings)
+    if spec.hold_time is None or spec.keepalive_time is None:
+        name, other = "holdTime", "keepaliveTime"
+        if spec.hold_time is None:
+            name, other = other, name
+        findings.error(f"{path}.{name}", f"{key} has {name} without {other}")
+    elif hold is not None and keepalive is not None:
+        if not (0 <= hold < NANOSECONDS or 3 <= hold // NANOSECONDS <= 65535):
+            text = f"{key}: {shortened(spec.hold_time)} is neither 0 nor 3 s to 65535 s"
+            findings.error(f"{path}.holdTime", text)
+        elif keepalive < 0 or keepalive > hold:
+            text = f"{key}: {shortened(spec.keepalive_time)} is not from 0 to holdTime"
+            findings.error(f"{path}.keepaliveTime", f"{text} ({shortened(spec.hold_time)})")
+        return hold // NANOSECONDS, keepalive // NANOSECONDS
+    return HOLD_TIME, KEEPALIVE_TIME
+
+
+def _duration(text: str | None, key: NeighborKey, path: str, findings: Findings) -> int | None:
+    """Return a duration in nanoseconds; None with an error, or without a text."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        findings.error(path, f"{key}: {error}")
+        return None
+
+
+def connect_time(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> int:
+    """Return the pause before the next attempt to connect, in seconds."""
+    where = f"{path}.connectTime"
+    time = _duration(spec.connect_time, key, where, findings)
+    if time is None:
+        return CONNECT_TIME
+    if time % NANOSECONDS or not 1 <= time // NANOSECONDS <= 65535:
+        text = f"{key}: {spec.connect_time!r} is not a whole number of seconds from 1 to 65535"
+        findings.error(where, text)
+    return time // NANOSECONDS
