@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLog, ApplyLoop, FirstPass
-from cells.apply.next_hops import NextHopWriter
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
 from cells.apply.session_addresses import SessionAddressLoop
-from cells.apply.session_readings import SessionReadings
-from cells.apply.unsent_routes import UnsentRoutesWriter
+from cells.apply.session_readings import NextHopWriter, SessionReadings, UnsentRoutesWriter
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
 from cells.observability.metrics import MetricsCollector

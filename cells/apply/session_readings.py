@@ -6,20 +6,74 @@ all, so that an idle agent sleeps.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from cells.apply.next_hops import NextHopWriter
-from cells.apply.unsent_routes import UnsentRoutesWriter
+import structlog
+
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
-from speaker.api import SpeakerPort
+from reconcilers.intent.unsent_routes import unsent_routes, write_unsent_routes
+from reconcilers.model import NextHops
+from reconcilers.tables import IntentTables
+from speaker.api import PeerStatus, SpeakerPort
+from statedb import Database
 
 INTERVAL_SECONDS: Final = 0.2
 """Between two readings, at least."""
 POLL_INTERVAL_SECONDS: Final = 10.0
 """Between two readings without an event, at most."""
+
+
+class NextHopWriter:
+    """Writes the rows that differ from the status of the sessions."""
+
+    def __init__(self, database: Database, intent_tables: IntentTables) -> None:
+        self._database = database
+        self._intent = intent_tables
+
+    def write(self, statuses: Iterable[PeerStatus]) -> None:
+        """Write the next hops of configured peers, in one transaction, where they differ."""
+        tables, snapshot = self._intent, self._database.snapshot()
+        rows = []
+        for status in statuses:
+            key = (status.instance, status.name)
+            if not status.next_hops or tables.peers.get(snapshot, key) is None:
+                continue
+            row = NextHops(*key, status.next_hops)
+            if tables.next_hops.get(snapshot, key) != row:
+                rows.append(row)
+        if not rows:
+            return
+        with self._database.write(tables.next_hops) as txn:
+            for row in rows:
+                tables.next_hops.upsert(txn, row)
+
+
+log = structlog.get_logger("waggle.apply")
+
+
+class UnsentRoutesWriter:
+    """Writes the rows that differ from the status of the sessions, and logs each obstacle once."""
+
+    def __init__(self, database: Database, intent_tables: IntentTables) -> None:
+        self._database = database
+        self._intent = intent_tables
+
+    def write(self, statuses: Sequence[PeerStatus]) -> None:
+        """Compare the sessions with the table, and write and log what differs."""
+        rows = unsent_routes(statuses)
+        for row in write_unsent_routes(self._database, self._intent, rows):
+            log.warning(
+                "routes are not advertised",
+                event_name="peer.routes_unsent",
+                instance=row.instance,
+                peer=row.peer,
+                family=str(row.family),
+                reason=row.reason,
+            )
 
 
 class SessionReadings:
