@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-import msgspec
 import structlog
 from prometheus_client.core import GaugeMetricFamily
 
@@ -16,7 +15,7 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
-from cells.state.state_files import KeptValue, LogLines, StateDirectory
+from cells.state.state_files import Format, KeptValue, LogLines, StateDirectory
 from reconcilers.intent.learned_limits import LearnedLimits
 from reconcilers.intent.peer_limits import WARNING_PERCENT
 from reconcilers.model import AdvertiseLimit, LearnedLimit
@@ -28,7 +27,6 @@ log = structlog.get_logger("waggle.apply")
 
 
 FILE: Final = "learned-limits.json"
-FORMAT: Final = "waggle-learned-limits/1"
 LINES: Final = LogLines(
     "waggle.apply",
     "limits that peers have made known are not kept",
@@ -36,13 +34,7 @@ LINES: Final = LogLines(
     "learned-limits.unwritten",
 )
 Rows = tuple[LearnedLimit, ...]
-
-
-class _Stored(msgspec.Struct, frozen=True):
-    """The file: the rows of the table."""
-
-    format: str
-    limits: Rows
+FORMAT: Final[Format[Rows]] = Format("waggle-learned-limits/1", "limits", Rows)
 
 
 class LearnedLimitLoop:
@@ -73,7 +65,7 @@ class LearnedLimitLoop:
             "learned-limits",
             directory.file(FILE, LINES),
             value=lambda: self._rows,
-            encode=encode,
+            encode=FORMAT.encode,
             take=self._take,
             health=health.scope("learned-limits-file"),
             lifecycle=lifecycle,
@@ -85,7 +77,7 @@ class LearnedLimitLoop:
         jobs.add("learned-limits", self._run)
 
     def _take(self, octets: bytes) -> None:
-        self._rows = decode(octets)
+        self._rows = FORMAT.decode(octets)
 
     def _note(self, event: Event) -> None:
         if not isinstance(event, StateChanged):
@@ -121,19 +113,6 @@ class LearnedLimitLoop:
             family=str(row.family),
             limit=row.limit,
         )
-
-
-def encode(rows: Rows) -> bytes:
-    """Encode rows as the file has them."""
-    return msgspec.json.encode(_Stored(FORMAT, rows))
-
-
-def decode(octets: bytes) -> Rows:
-    """Decode a file. Raises ValueError for everything that `encode` did not write."""
-    stored = msgspec.json.decode(octets, type=_Stored)
-    if stored.format != FORMAT:
-        raise ValueError(f"it is of another format: {stored.format[:64]!r}")
-    return stored.limits
 
 
 class PeerLimitReport:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
-from cells.state.state_files import KeptValue, LogLines, StateDirectory
+from cells.state.state_files import Format, KeptValue, LogLines, StateDirectory
 from reconcilers.intent.session_addresses import SessionAddresses
 from reconcilers.model import SessionAddress
 from reconcilers.prefixes import host_route
@@ -25,7 +23,6 @@ from speaker.api import ESTABLISHED, Event, StateChanged
 from statedb import Database
 
 FILE: Final = "session-addresses.json"
-FORMAT: Final = "waggle-session-addresses/1"
 LINES: Final = LogLines(
     "waggle.apply",
     "local addresses of sessions are not kept",
@@ -33,13 +30,7 @@ LINES: Final = LogLines(
     "session-addresses.unwritten",
 )
 Rows = tuple[SessionAddress, ...]
-
-
-class _Stored(msgspec.Struct, frozen=True):
-    """The file: the rows of the table."""
-
-    format: str
-    sessions: Rows
+FORMAT: Final[Format[Rows]] = Format("waggle-session-addresses/1", "sessions", Rows)
 
 
 class SessionAddressLoop:
@@ -66,7 +57,7 @@ class SessionAddressLoop:
             "session-addresses",
             directory.file(FILE, LINES),
             value=lambda: self._rows,
-            encode=encode,
+            encode=FORMAT.encode,
             take=self._take,
             health=health.scope("session-addresses-file"),
             lifecycle=lifecycle,
@@ -108,19 +99,12 @@ class SessionAddressLoop:
         await run_rounds(self._signal, write)
 
 
-def encode(rows: Rows) -> bytes:
-    """Encode rows as the file has them."""
-    return msgspec.json.encode(_Stored(FORMAT, rows))
-
-
 def decode(octets: bytes) -> Rows:
-    """Decode a file. Raises ValueError for everything that `encode` did not write."""
-    stored = msgspec.json.decode(octets, type=_Stored)
-    if stored.format != FORMAT:
-        raise ValueError(f"it is of another format: {stored.format[:64]!r}")
-    for row in stored.sessions:
+    """Decode a file. Raises ValueError for everything that `FORMAT.encode` did not write."""
+    rows = FORMAT.decode(octets)
+    for row in rows:
         try:
             host_route(row.address)
         except OSError:
             raise ValueError(f"it has {row.address[:64]!r} as an address") from None
-    return stored.sessions
+    return rows

@@ -195,15 +195,13 @@ def _answer(
         notes=list(notes) or msgspec.UNSET,
         problems=list(problems) or msgspec.UNSET,
     )
-    return web.Response(body=_encoder.encode(envelope), content_type="application/json")
+    return web.Response(body=_encoder.encode(envelope), content_type=JSON)
 
 
 def _refusal(status: int, code: str, message: str, kind: str) -> web.Response:
     errors = [ErrorItem(code=code, message=message)]
     envelope = Envelope[Any](kind=kind, generated_at=_now(), items=[], errors=errors)
-    return web.Response(
-        status=status, body=_encoder.encode(envelope), content_type="application/json"
-    )
+    return web.Response(status=status, body=_encoder.encode(envelope), content_type=JSON)
 
 
 def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
@@ -233,7 +231,7 @@ async def _stream(
     others: AsyncGenerator[Sequence[Any]],
     found: Limited[Any],
 ) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response = web.StreamResponse(headers={"Content-Type": JSON})
     await response.prepare(request)
     await response.write(_encoder.encode(head)[:-1] + b',"items":[' + _encoder.encode(first)[1:-1])
     async for items in others:

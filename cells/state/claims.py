@@ -8,27 +8,19 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from cells.hive import Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.state.dialect_states import DialectStates
-from cells.state.state_files import KeptValue, LogLines, StateDirectory
+from cells.state.state_files import Format, KeptValue, LogLines, StateDirectory
 from reconcilers.intent.arbitrate import PEER, Claim, Owners
 
 FILE: Final = "claims.json"
-FORMAT: Final = "waggle-claims/1"
+FORMAT: Final = Format("waggle-claims/1", "claims", list[tuple[Claim, str]])
+"""Each claim, with the dialect that owns it."""
 LINES: Final = LogLines(
     "waggle.claims", "claims are not kept", "claims.unreadable", "claims.unwritten"
 )
-
-
-class _Stored(msgspec.Struct, frozen=True):
-    """The file: each claim with the dialect that owns it."""
-
-    format: str
-    claims: list[tuple[Claim, str]]
 
 
 class ClaimStore:
@@ -68,15 +60,12 @@ class ClaimStore:
 
 def encode(owners: Owners) -> bytes:
     """Encode claims as the file has them."""
-    return msgspec.json.encode(_Stored(FORMAT, sorted(owners.items())))
+    return FORMAT.encode(sorted(owners.items()))
 
 
 def decode(octets: bytes) -> dict[Claim, str]:
     """Decode a file. Raises ValueError for everything that `encode` did not write."""
-    stored = msgspec.json.decode(octets, type=_Stored)
-    if stored.format != FORMAT:
-        raise ValueError(f"it is of another format: {stored.format[:64]!r}")
-    return dict(stored.claims)
+    return dict(FORMAT.decode(octets))
 
 
 WIRING = Wiring(

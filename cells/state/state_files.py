@@ -12,8 +12,9 @@ import errno
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import msgspec
 import structlog
 
 from cells.hive import Health, StartError
@@ -41,6 +42,27 @@ class LogLines(NamedTuple):
     """The event of a file that cannot be used."""
     unwritten: str
     """The event of one that cannot be written."""
+
+
+class Format(Generic[T]):
+    """The JSON of a file: the name of its format, and one member with all rows."""
+
+    def __init__(self, name: str, member: str, rows: type[T]) -> None:
+        self._name = name
+        self._member = member
+        self._type = msgspec.defstruct("Stored", [("format", str), (member, rows)], frozen=True)
+
+    def encode(self, rows: T) -> bytes:
+        """Encode rows as the file has them."""
+        return msgspec.json.encode(self._type(self._name, rows))
+
+    def decode(self, octets: bytes) -> T:
+        """Decode a file. Raises ValueError for everything that `encode` did not write."""
+        stored: Any = msgspec.json.decode(octets, type=self._type)
+        if stored.format != self._name:
+            raise ValueError(f"it is of another format: {stored.format[:64]!r}")
+        rows: T = getattr(stored, self._member)
+        return rows
 
 
 class StateDirectory:

@@ -16,12 +16,10 @@ import msgspec
 from reconcilers import conditions
 from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
 from reconcilers.model import Condition
-from reconcilers.operator.planned_objects import UNCONFIRMED_SECONDS, write_pace
 from reconcilers.operator.planner import Plan
-from reconcilers.target import Description, NotNow
-from reconcilers.target.given import GivenObjects
+from reconcilers.operator.writes import UNCONFIRMED_SECONDS, PlannedWrites
+from reconcilers.target import NotNow
 from reconcilers.target.reconciler import ObjectKey
-from reconcilers.target.single_value import SingleValue
 from resources import metav1
 from resources.kind import Kinds
 from resources.kubernetes import KubernetesError, StatusError
@@ -47,7 +45,7 @@ class ConditionClient(Protocol):
 
 
 @final
-class PlannedConditions(GivenObjects[tuple[Condition, ...]], SingleValue):
+class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
     """Objects are ``(kind, namespace, name)``, values their conditions by type."""
 
     def __init__(
@@ -67,21 +65,18 @@ class PlannedConditions(GivenObjects[tuple[Condition, ...]], SingleValue):
         time, in seconds.
         """
         super().__init__(
-            Description(
-                name="condition",
-                order=20,
-                tables=tuple(tables),
-                target="API server",
-                summary="conditions of objects",
-                ordered=True,
-                pace=write_pace(DROPPED_SECONDS, retry_changed=False),
-            )
+            "condition",
+            20,
+            "conditions of objects",
+            tables,
+            kinds,
+            compare=DROPPED_SECONDS,
+            retry_changed=False,
+            allowed=allowed,
+            now=now,
         )
         self._client = client
-        self._kinds = kinds
         self._managed = managed
-        self._allowed = allowed
-        self._now = now
         self._wall = wall
         self._known: dict[ObjectKey, Conditions] = {}
         """The conditions in the API server, as read or written last."""
@@ -101,11 +96,6 @@ class PlannedConditions(GivenObjects[tuple[Condition, ...]], SingleValue):
         for key in gone:
             self._known.pop(key, None)
         self._not_found -= gone
-
-    def possible(self, key: ObjectKey) -> bool:
-        """True while this operator leads."""
-        del key
-        return self._allowed()
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Conditions:
         """Return the conditions of the plan, with the times of those that have not changed."""

@@ -7,43 +7,19 @@ the object out of the next plan. A write that is not confirmed is repeated after
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
 from reconcilers.dialect import Delete
 from reconcilers.model import ObjectRef
 from reconcilers.operator.planner import Plan
-from reconcilers.operator.writes import Annotate, Write
-from reconcilers.target import Description, Pace
-from reconcilers.target.given import GivenObjects
+from reconcilers.operator.writes import UNCONFIRMED_SECONDS, Annotate, PlannedWrites, Write
 from reconcilers.target.reconciler import ObjectKey
-from reconcilers.target.single_value import SingleValue
 from resources.kind import Kinds
 from resources.kubernetes import ApplyClient, KubernetesError, apply_owned
 from statedb import Snapshot
 
-FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 512.0
-"""Bounds of the pause after a failed write."""
-RETRY_JITTER: Final = (0.75, 1.0)
-"""Factors of such a pause, at random."""
-WRITE_INTERVAL_SECONDS = 1.0
-"""Between two writes of one object: the changes of that time are one write."""
-UNCONFIRMED_SECONDS = 30.0
-"""After which a write is repeated that the watch has not confirmed."""
-
 Verb: TypeAlias = Literal["apply", "delete", "annotate"]
-
-
-def write_pace(compare: float, *, retry_changed: bool) -> Pace:
-    """Return the pace of the operator's writes."""
-    return Pace(
-        interval=WRITE_INTERVAL_SECONDS,
-        first_retry=FIRST_RETRY_SECONDS,
-        last_retry=LONGEST_RETRY_SECONDS,
-        jitter=RETRY_JITTER,
-        retry_changed=retry_changed,
-        compare=compare,
-    )
 
 
 class ObjectClient(ApplyClient, Protocol):
@@ -57,7 +33,7 @@ class ObjectClient(ApplyClient, Protocol):
 
 
 @final
-class PlannedObjects(GivenObjects[Write], SingleValue):
+class PlannedObjects(PlannedWrites[Write]):
     """Objects are ``(kind, namespace, name)``, values writes."""
 
     def __init__(
@@ -76,21 +52,18 @@ class PlannedObjects(GivenObjects[Write], SingleValue):
         ``on_adopted`` is called for an object whose fields other managers had.
         """
         super().__init__(
-            Description(
-                name="object",
-                order=10,
-                tables=tuple(tables),
-                target="API server",
-                summary="generated objects, deletions and annotations",
-                ordered=True,
-                pace=write_pace(UNCONFIRMED_SECONDS, retry_changed=True),
-            )
+            "object",
+            10,
+            "generated objects, deletions and annotations",
+            tables,
+            kinds,
+            compare=UNCONFIRMED_SECONDS,
+            retry_changed=True,
+            allowed=allowed,
+            now=now,
         )
         self._client = client
-        self._kinds = kinds
-        self._allowed = allowed
         self._on_adopted = on_adopted
-        self._now = now
         self._unconfirmed: dict[ObjectKey, tuple[Write, float]] = {}
         """The last write of each object, and when it was sent."""
 
@@ -106,11 +79,6 @@ class PlannedObjects(GivenObjects[Write], SingleValue):
             case Annotate():
                 return "annotate"
         return "apply"
-
-    def possible(self, key: ObjectKey) -> bool:
-        """True while this operator leads."""
-        del key
-        return self._allowed()
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Write:
         """See `SingleValue`."""

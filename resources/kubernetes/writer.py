@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
+import msgspec
+
 from resources.kubernetes import wire
-from resources.kubernetes.connection import Connection, body_of
+from resources.kubernetes.connection import JSON, Connection, body_of
 from resources.kubernetes.errors import StatusError
 from resources.kubernetes.ownership import adopted, annotations_of
 
@@ -48,48 +50,42 @@ class Writer:
 
     async def names(self, path: str) -> list[str]:
         """Return the names of all objects of a cluster-scoped list. Raises `KubernetesError`."""
-        found: list[str] = []
-        token = ""
-        while True:
-            parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
-            octets = await self._request(
-                "GET", path, parameters=parameters, accept=wire.METADATA_LIST
-            )
-            page = wire.decode(octets, wire.List, "a list")
-            heads = (wire.decode(item, wire.Head, "an object") for item in page.items or ())
-            found.extend(head.metadata.name for head in heads)
-            token = page.metadata.continue_
-            if not token:
-                return found
+        names: list[str] = []
+        async for items in self._items(path, PAGE, accept=wire.METADATA_LIST):
+            heads = (wire.decode(item, wire.Head, "an object") for item in items)
+            names.extend(head.metadata.name for head in heads)
+        return names
 
     async def pages(
         self, path: str, parameters: Sequence[tuple[str, str]]
     ) -> AsyncIterator[list[JsonObject]]:
         """Yield the pages of a list, as objects in full. Raises `KubernetesError`."""
-        token = ""
-        while True:
-            more = [("limit", str(OBJECTS_PAGE)), *([("continue", token)] if token else [])]
-            octets = await self._request("GET", path, parameters=[*parameters, *more])
-            page = wire.decode(octets, wire.List, "a list")
-            yield [wire.decode(item, dict[str, Any], "an object") for item in page.items or ()]
-            token = page.metadata.continue_
-            if not token:
-                return
+        async for items in self._items(path, OBJECTS_PAGE, parameters):
+            yield [wire.decode(item, dict[str, Any], "an object") for item in items]
 
     async def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
         """Yield the metadata of the objects of a list, page by page. Raises `KubernetesError`."""
-        token = ""
+        async for items in self._items(path, PAGE, accept=wire.METADATA_LIST):
+            objects = (wire.decode(item, dict[str, Any], "an object") for item in items)
+            yield [content.get("metadata") or {} for content in objects]
+
+    async def _items(
+        self,
+        path: str,
+        limit: int,
+        parameters: Sequence[tuple[str, str]] = (),
+        accept: str = JSON,
+    ) -> AsyncIterator[Sequence[msgspec.Raw]]:
+        """Yield the encoded objects of a list, in pages of at most ``limit``."""
+        page: Sequence[tuple[str, str]] = ()
         while True:
-            parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
-            octets = await self._request(
-                "GET", path, parameters=parameters, accept=wire.METADATA_LIST
-            )
-            page = wire.decode(octets, wire.List, "a list")
-            objects = (wire.decode(one, dict[str, Any], "an object") for one in page.items or ())
-            yield [one.get("metadata") or {} for one in objects]
-            token = page.metadata.continue_
-            if not token:
+            asked = [*parameters, ("limit", str(limit)), *page]
+            octets = await self._request("GET", path, parameters=asked, accept=accept)
+            answer = wire.decode(octets, wire.List, "a list")
+            yield answer.items or ()
+            if not answer.metadata.continue_:
                 return
+            page = [("continue", answer.metadata.continue_)]
 
     async def count(self, path: str) -> int:
         """Return the number of objects in a list, of which one is read. Raises `KubernetesError`."""
@@ -195,7 +191,7 @@ class Writer:
         body: Mapping[str, Any] | None = None,
         parameters: Sequence[tuple[str, str]] = (),
         *,
-        content_type: str = "application/json",
+        content_type: str = JSON,
     ) -> JsonObject:
         octets = await self._request(method, path, body, parameters, content_type=content_type)
         return wire.decode(octets, dict[str, Any], "an object")
@@ -207,8 +203,8 @@ class Writer:
         body: Mapping[str, Any] | None = None,
         parameters: Sequence[tuple[str, str]] = (),
         *,
-        content_type: str = "application/json",
-        accept: str = "application/json",
+        content_type: str = JSON,
+        accept: str = JSON,
     ) -> bytes:
         async with self._connection.request(
             method,

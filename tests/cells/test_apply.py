@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from cells.apply.loop import FirstPass
-from cells.apply.session_addresses import FILE, decode, encode
+from cells.apply.session_addresses import FILE, FORMAT, decode
 from cells.apply.verification import NotReadyError, VerificationLoop
 from cells.declarations import APPLY, SPEAKER
 from cells.hive import Level, load, provide
@@ -282,9 +282,9 @@ def test_a_restart_knows_the_local_address_of_a_session_that_is_down(tmp_path: P
     [
         b"",
         b"[]",
-        encode(()).replace(b"/1", b"/2"),
-        encode((SessionAddress("i", "p", "192.0.2.1/32"),)),
-        encode((SessionAddress("i", "p", ""),)),
+        FORMAT.encode(()).replace(b"/1", b"/2"),
+        FORMAT.encode((SessionAddress("i", "p", "192.0.2.1/32"),)),
+        FORMAT.encode((SessionAddress("i", "p", ""),)),
     ],
 )
 def test_a_file_of_local_addresses_that_is_not_its_own_is_refused(octets: bytes) -> None:

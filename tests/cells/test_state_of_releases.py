@@ -71,13 +71,13 @@ def test_the_files_of_a_release_keep_their_names_and_formats() -> None:
     """A later release reads them by both; another format is another name and a conversion."""
     limit = LearnedLimit(instance="i", peer="p", family=IPV4_UNICAST, limit=7)
     octets = b'{"format":"waggle-learned-limits/1","limits":[' + msgspec.json.encode(limit) + b"]}"
-    assert peer_limits.decode(octets) == (limit,)
-    assert peer_limits.encode((limit,)) == octets
+    assert peer_limits.FORMAT.decode(octets) == (limit,)
+    assert peer_limits.FORMAT.encode((limit,)) == octets
     address = SessionAddress(instance="i", peer="p", address="192.0.2.1")
     octets = b'{"format":"waggle-session-addresses/1","sessions":[%s]}'
     octets %= msgspec.json.encode(address)
     assert session_addresses.decode(octets) == (address,)
-    assert session_addresses.encode((address,)) == octets
+    assert session_addresses.FORMAT.encode((address,)) == octets
     names = (claims.FILE, peer_limits.FILE, session_addresses.FILE)
     assert names == ("claims.json", "learned-limits.json", "session-addresses.json")
     assert claims.encode({}).startswith(b'{"format":"waggle-claims/1"')

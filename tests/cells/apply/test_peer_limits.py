@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from cells.apply.peer_limits import FILE, PeerLimitReport, decode, encode
+from cells.apply.peer_limits import FILE, FORMAT, PeerLimitReport
 from cells.hive.hive import Hive
 from cells.speaker.events import SpeakerEvents
 from reconcilers.intent import learned_limits
@@ -64,7 +64,7 @@ def test_a_peer_is_sent_no_more_than_it_accepts_also_after_a_restart(
     row = LearnedLimit("main", "tor-1", IPV4_UNICAST, 2)
     run_until(node(tmp_path), 2, ENDED)
     assert capfd.readouterr().err.count("event=peer.limit_learned") == 1
-    assert decode(file.read_bytes()) == (row,)
+    assert FORMAT.decode(file.read_bytes()) == (row,)
     run_until(node(tmp_path), 2)
     # The administrator sets a limit: it is in effect in place of that one.
     run_until(node(tmp_path, advertise_peer_limit="3"), 3)
@@ -87,10 +87,10 @@ def test_after_an_hour_of_the_next_session_the_peer_is_sent_everything_again(
     running(hive, scenario)
 
 
-@pytest.mark.parametrize("octets", [b"", b"[]", encode(()).replace(b"/1", b"/2")])
+@pytest.mark.parametrize("octets", [b"", b"[]", FORMAT.encode(()).replace(b"/1", b"/2")])
 def test_a_file_of_limits_that_is_not_its_own_is_refused(octets: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        decode(octets)
+        FORMAT.decode(octets)
 
 
 def test_a_limit_that_comes_near_is_logged_once_and_has_metrics(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import itertools
 
 from reconcilers.model import ObjectRef
 from reconcilers.operator import Apply, Delete, Plan
-from reconcilers.operator.planned_objects import (
+from reconcilers.operator.writes import (
     LONGEST_RETRY_SECONDS,
     UNCONFIRMED_SECONDS,
     WRITE_INTERVAL_SECONDS,
