@@ -33,6 +33,7 @@ from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.options import MetalLBOperatorOptions
 from reconcilers.operator import Planner
+from reconcilers.sliced_work import finish
 from resources.core.kinds import NODE
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
@@ -307,15 +308,15 @@ def _review(rounds: int) -> Iterable[Row]:
 def _conditions(rounds: int) -> Iterable[Row]:
     operator = _Operator(OBJECTS)
     planner = Planner(operator.db, operator.dialects, "kube-system", stored=False)
-    before = planner.operate(operator.db.snapshot())["frrk8s"].conditions
+    before = finish(planner.operate(operator.db.snapshot()))["frrk8s"].conditions
     times, changed = [], 0
     for number in range(rounds):
         prefixes = [workload.prefix(7000 + number)]
         value = operator.part(7, 0, generation=2 + number)
         value["spec"]["bgp"]["routers"][0]["prefixes"] += prefixes
         operator.put([value])
-        times.append(_timed(lambda: planner.operate(operator.db.snapshot())))
-        after = planner.operate(operator.db.snapshot())["frrk8s"].conditions
+        times.append(_timed(lambda: finish(planner.operate(operator.db.snapshot()))))
+        after = finish(planner.operate(operator.db.snapshot()))["frrk8s"].conditions
         changed = max(changed, len({one.object for one in set(after) - set(before)}))
         before = after
     what = f"conditions of {SETS * OBJECTS:,} objects after one changes: objects that are written"

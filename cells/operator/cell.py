@@ -202,7 +202,7 @@ class Operator:
 
             async def run(_: float | None) -> float | None:
                 with self._duration.time():
-                    plan = self._planner.plan(self._kubernetes.unread)
+                    plan = await in_slices(self._planner.plan(self._kubernetes.unread))
                 if plan is None:
                     return None
                 self._synced()

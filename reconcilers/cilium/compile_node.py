@@ -20,6 +20,7 @@ from reconcilers.cilium.v1 import selection
 from reconcilers.cilium.v1.translate import ClusterView
 from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY
@@ -61,8 +62,9 @@ class NodeConfiguration:
         self._tables = tables
         self._options = options
 
-    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
-        """Compile the node's configuration."""
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
+        """Compile the node's configuration; a thousand objects may select it."""
+        pieces = Pieces()
         tables, name = self._tables, context.node
         result = _Result(context.state or Owners())
         secrets = {
@@ -78,8 +80,8 @@ class NodeConfiguration:
         if self._options.translates:
             objects = self._translated(snapshot, context, objects, policies, nodes, result)
         else:
-            applied = self._applied_policies(policies, nodes, context, result)
-        config = self._node_config(objects, nodes, context, result)
+            applied = yield from self._applied_policies(policies, nodes, context, result, pieces)
+        config = yield from self._node_config(objects, nodes, context, result, pieces)
         compiled = None
         if applied is not None:
             # v1 precedes v2, as in Cilium, also on a node whose policies conflict and do not apply.
@@ -144,7 +146,8 @@ class NodeConfiguration:
         nodes: Mapping[str, Node],
         context: NodeContext,
         result: _Result,
-    ) -> CiliumBGPNodeConfig | None:
+        pieces: Pieces,
+    ) -> Slices[CiliumBGPNodeConfig | None]:
         """Return the node's NodeConfig: the stored one, or the one generated from a ClusterConfig."""
         stored = objects.node_configs.get(context.node)
         if context.operator_in_process:
@@ -153,13 +156,14 @@ class NodeConfiguration:
                 return NODE_CONFIG.decode(content)
             is_owned = stored is not None and node_configs.controller(stored) is not None
             return None if is_owned else stored
-        configs = node_configs.generate(
+        configs = yield from node_configs.generate(
             objects.cluster_configs.values(),
             nodes.values(),
             objects.overrides,
             objects.peer_configs,
             objects.node_configs,
             result.owners.cluster_configs,
+            pieces,
         )
         result.owners = result.owners._replace(cluster_configs=configs.owners)
         result.generated.extend(node_configs.generated(configs))
@@ -172,13 +176,15 @@ class NodeConfiguration:
         nodes: Mapping[str, Node],
         context: NodeContext,
         result: _Result,
-    ) -> list[CiliumBGPPeeringPolicy] | None:
+        pieces: Pieces,
+    ) -> Slices[list[CiliumBGPPeeringPolicy] | None]:
         """Return the node's policy, no policy on a conflict, or None if no policy selects it."""
-        selected = selection.select(
+        selected = yield from selection.select(
             policies.values(),
             nodes.values(),
             result.owners.policies,
             first_wins=self._options.peering_policies == "first",
+            pieces=pieces,
         )
         result.owners = result.owners._replace(policies=selected.owners)
         if not context.operator_in_process:

@@ -37,6 +37,7 @@ from reconcilers.dialect import (
     Target,
 )
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from reconcilers.sliced_work import Slices, finish
 from resources.cilium import kinds as cilium
 from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
@@ -163,6 +164,10 @@ class CiliumDialect(Dialect):
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's NodeConfig, or the v1 policy that selects the node."""
+        return finish(self._node.compile(snapshot, context))
+
+    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
+        """As `compile`: a thousand objects may select the node."""
         return self._node.compile(snapshot, context)
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:
@@ -219,6 +224,10 @@ class CiliumDialect(Dialect):
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Generate NodeConfigs and report conditions."""
+        return finish(self._cluster.operate(snapshot, context))
+
+    def operate_slices(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
+        """As `operate`: there may be thousands of nodes, and of objects."""
         return self._cluster.operate(snapshot, context)
 
     def statuses(self, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:

@@ -9,13 +9,14 @@ is a condition and keeps no NodeConfig from being generated. Source: Cilium's op
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from reconcilers.age import Age, age
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
+from reconcilers.sliced_work import QUICK_PER_PIECE, Pieces, Slices
 from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance, Peer
 from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
@@ -40,6 +41,8 @@ PEER_CONFIG = "CiliumBGPPeerConfig"
 NODE_CONFIG = "CiliumBGPNodeConfig"
 
 
+PIECES_OF_CONFIG: Final = 5
+"""Pieces of a slice that one ClusterConfig is."""
 MAX_NAMES = 5
 """Nodes that one message names."""
 
@@ -73,14 +76,15 @@ def generate(
     peer_configs: Iterable[str],
     present: Mapping[str, CiliumBGPNodeConfig],
     owners: Mapping[str, str],
-) -> NodeConfigs:
+    pieces: Pieces,
+) -> Slices[NodeConfigs]:
     """Generate NodeConfigs.
 
     ``present`` are the stored NodeConfigs: one without a ClusterConfig as its controller is left
     unchanged. ``owners`` is the ClusterConfig that each node had at the last call. ``peer_configs``
     are the names of all PeerConfigs.
     """
-    selection = _select(configs, nodes, present, owners)
+    selection = yield from _select(configs, nodes, present, owners, pieces)
     known_peer_configs = frozenset(peer_configs)
     node_configs: dict[str, CiliumBGPNodeConfig] = {}
     conditions: list[Condition] = []
@@ -95,6 +99,8 @@ def generate(
         problems += _problems(name, others, selection)
         missing = _missing_peer_configs(config, known_peer_configs)
         conditions += _conditions(config, bool(nodes_of_config), missing, others)
+        if pieces.fill_slice(PIECES_OF_CONFIG * (1 + len(nodes_of_config) // QUICK_PER_PIECE)):
+            yield
     kept = {node: name for node, name in selection.owners.items() if node in node_configs}
     return NodeConfigs(node_configs, kept, conditions, problems)
 
@@ -104,20 +110,22 @@ def _select(
     nodes: Iterable[Node],
     present: Mapping[str, CiliumBGPNodeConfig],
     owners: Mapping[str, str],
-) -> _Selection:
+    pieces: Pieces,
+) -> Slices[_Selection]:
     """Select nodes; an owner that still selects its node keeps it."""
     ordered = sorted(configs, key=_age)
     by_name = {config.metadata.name: config for config in ordered}
     all_nodes = sorted(nodes, key=lambda node: node.metadata.name)
-    selected = {
-        config.metadata.name: [
+    selected: dict[str, list[str]] = {}
+    for config in ordered:
+        selected[config.metadata.name] = [
             node.metadata.name
             for node in all_nodes
             if config.spec.node_selector is None
             or config.spec.node_selector.matches(node.metadata.labels)
         ]
-        for config in ordered
-    }
+        if pieces.fill_slice(1 + len(all_nodes) // QUICK_PER_PIECE):
+            yield
     stored = {
         node: name
         for node, config in present.items()

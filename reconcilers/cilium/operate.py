@@ -21,6 +21,7 @@ from reconcilers.cilium.v1 import selection
 from reconcilers.cilium.v1.translate import ClusterView
 from reconcilers.dialect import ClusterContext, ClusterIntent, Delete
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
+from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.kinds import (
@@ -61,9 +62,9 @@ class ClusterConfiguration:
         self._options = options
         self._pool = options.router_id_pool
 
-    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
         """Compute generated objects, conditions and problems of the whole cluster."""
-        tables = self._tables
+        tables, pieces = self._tables, Pieces()
         nodes = known_nodes(tables, snapshot)
         stored = objects_of(tables, snapshot)
         policies = {row.metadata.name: row for row in tables.of(PEERING_POLICY).all(snapshot)}
@@ -74,8 +75,8 @@ class ClusterConfiguration:
             view = ClusterView(tuple(nodes.values()), pools)
             objects = _translate(stored, policies, view, result, in_cluster=context.stored)
         else:
-            self._select_policies(policies, nodes, result)
-        configs = self._node_configs(objects, nodes, result)
+            yield from self._select_policies(policies, nodes, result, pieces)
+        configs = yield from self._node_configs(objects, nodes, result, pieces)
         if not context.stored:
             owners = result.state.owners._replace(cluster_configs=configs.owners)
             result.state = result.state._replace(owners=owners)
@@ -102,13 +103,15 @@ class ClusterConfiguration:
         policies: Mapping[str, CiliumBGPPeeringPolicy],
         nodes: Mapping[str, Node],
         result: _Result,
-    ) -> None:
+        pieces: Pieces,
+    ) -> Slices[None]:
         """Report the conditions of v1's policies."""
-        selected = selection.select(
+        selected = yield from selection.select(
             policies.values(),
             nodes.values(),
             result.state.owners.policies,
             first_wins=getattr(self._options, "peering_policies", "") == "first",
+            pieces=pieces,
         )
         owners = result.state.owners._replace(policies=selected.owners)
         result.state = result.state._replace(owners=owners)
@@ -116,16 +119,17 @@ class ClusterConfiguration:
         result.problems.extend(selected.problems)
 
     def _node_configs(
-        self, objects: Objects, nodes: Mapping[str, Node], result: _Result
-    ) -> node_configs.NodeConfigs:
+        self, objects: Objects, nodes: Mapping[str, Node], result: _Result, pieces: Pieces
+    ) -> Slices[node_configs.NodeConfigs]:
         """Generate NodeConfigs, with router IDs from the pool if there is one."""
-        configs = node_configs.generate(
+        configs = yield from node_configs.generate(
             objects.cluster_configs.values(),
             nodes.values(),
             objects.overrides,
             objects.peer_configs,
             objects.node_configs,
             result.state.owners.cluster_configs,
+            pieces,
         )
         if self._pool is not None:
             # Stored NodeConfigs have the router IDs of earlier processes.

@@ -18,6 +18,7 @@ from reconcilers.model import (
     Peer,
     Problem,
 )
+from reconcilers.sliced_work import Slices, at_once
 from resources.host.network import Host
 from resources.option_declarations import Options
 from statedb import Key, Table
@@ -107,8 +108,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     is no state then."""
 
 
-def _alone(node: str) -> NodeContext:
-    return NodeContext(node, for_operator=True)
+def _alone(node: str) -> Slices[NodeContext]:
+    return at_once(NodeContext(node, for_operator=True))
 
 
 def _no_group(node: str) -> Hashable:  # noqa: ARG001
@@ -124,7 +125,7 @@ class ClusterContext(msgspec.Struct, frozen=True):
     reads manifests, where it counts at once."""
     reports_conditions: bool = True
     """False where conditions are not read: a review of changes compares problems alone."""
-    of_node: Callable[[str], NodeContext] = _alone
+    of_node: Callable[[str], Slices[NodeContext]] = _alone
     """The context in which this dialect is compiled for a node, by the node's name: with what other
     dialects feed."""
     outcome: Any = None

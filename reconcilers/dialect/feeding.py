@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import graphlib
 from collections.abc import Hashable, Iterable, Mapping
 
@@ -101,8 +100,7 @@ class Feeding:
         fed = operated.get(dialect.feeds or "")
         feeders = self.feeders(dialect)
 
-        @functools.cache
-        def of_node(node: str) -> NodeContext:
+        def of_node(node: str) -> Slices[NodeContext]:
             alone = NodeContext(node, context.secrets_namespace, for_operator=True)
             return self._of_node(dialect, alone, snapshot)
 
@@ -112,12 +110,14 @@ class Feeding:
         outcome = None if fed is None else fed.outcome
         return replace(context, of_node=of_node, feeding_group=group, outcome=outcome)
 
-    def _of_node(self, dialect: Dialect, context: NodeContext, snapshot: Snapshot) -> NodeContext:
+    def _of_node(
+        self, dialect: Dialect, context: NodeContext, snapshot: Snapshot
+    ) -> Slices[NodeContext]:
         compiled: dict[str, NodeIntent] = {}
         for one in self.feeders(dialect):
-            of_feeder = self._of_node(one, context, snapshot)
+            of_feeder = yield from self._of_node(one, context, snapshot)
             try:
-                compiled[one.name] = one.compile(snapshot, of_feeder)
+                compiled[one.name] = yield from one.compile_slices(snapshot, of_feeder)
             except Exception as error:
                 raise FeederError(one, error) from error
         return self.node_context(dialect, context, compiled)

@@ -269,6 +269,10 @@ class Dialect:
         """Generate what the cluster has to have, and report on its objects."""
         return ClusterIntent()
 
+    def operate_slices(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
+        """As `operate`, in slices where it takes long; no other call is made meanwhile."""
+        return at_once(self.operate(snapshot, context))
+
     # Admission
 
     def node_group(self, snapshot: Snapshot, node: str) -> Hashable:  # noqa: ARG002

@@ -374,6 +374,10 @@ class Frrk8sDialect(Dialect):
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Report conditions: nodes with the same objects are merged once."""
+        return finish(self.operate_slices(snapshot, context))
+
+    def operate_slices(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
+        """As `operate`: a node may have a thousand objects in conflict."""
         if not context.reports_conditions:
             return ClusterIntent()
         namespace = self.options.namespace
@@ -390,7 +394,11 @@ class Frrk8sDialect(Dialect):
             name = node.metadata.name
             group = (self.node_group(snapshot, name), context.feeding_group(name))
             groups.setdefault(group, []).append(node)
-        nodes = [self._of_nodes(snapshot, context, of_group) for of_group in groups.values()]
+        nodes: list[NodesOutcome] = []
+        pieces = Pieces()
+        for of_group in groups.values():
+            of_nodes = yield from self._of_nodes(snapshot, context, of_group, pieces)
+            nodes.append(of_nodes)
         self._merger.forget_unused()
         problems = self._selected(snapshot, None).problems
         outcome = ClusterOutcome(tuple(nodes), self.options.on_conflict == "isolate")
@@ -399,13 +407,21 @@ class Frrk8sDialect(Dialect):
         return ClusterIntent(conditions=tuple(reported), reported=refs, outcome=outcome)
 
     def _of_nodes(
-        self, snapshot: Snapshot, context: ClusterContext, nodes: Sequence[Node]
-    ) -> NodesOutcome:
+        self,
+        snapshot: Snapshot,
+        context: ClusterContext,
+        nodes: Sequence[Node],
+        pieces: Pieces,
+    ) -> Slices[NodesOutcome]:
         """Return the outcome of the objects of nodes that have the same ones."""
-        of_node = context.of_node(nodes[0].metadata.name)
+        of_node = yield from context.of_node(nodes[0].metadata.name)
         selected = self._selected(snapshot, nodes[0]).rows
         given = self._given(snapshot, selected, of_node, {})
-        effect = finish(given.in_effect(Pieces()))
+        effect = yield from given.in_effect(pieces)
+        if pieces.fill_slice(
+            len(given.own) + sum(len(one.objects) for one in given.feeds.values())
+        ):
+            yield
         own = {ref_to(FRR_CONFIGURATION, row) for row in selected}
         replaced = own - {unit.ref for unit in given.own}
         of_feeds = (problem for one in effect.outcomes.values() for problem in one.problems)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from reconcilers.dialect import Feed, Objects, Outcome, Translated, Translation
+from reconcilers.dialect import Feed, Objects, Outcome, Relations, Translated, Translation
 from reconcilers.frrk8s.claims import Resolve
 from reconcilers.frrk8s.isolation import Isolated, JointRelations
 from reconcilers.frrk8s.merge import Merge, Merger
@@ -21,7 +21,7 @@ from reconcilers.sliced_work import Pieces, Slices
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot, Table
 
-PIECES_OF_REASON: Final = 25
+PIECES_OF_REASON: Final = 50
 """Pieces of a slice that the reason counts for which one object is left out."""
 MAX_TRIALS: Final = 8
 """Of an isolation where objects that come in have further units."""
@@ -113,14 +113,20 @@ class NodeObjects(NamedTuple):
 
     def _isolated(self, pieces: Pieces) -> Slices[InEffect]:
         """Leave out the objects that conflict with older ones, of whichever dialect."""
-        relations = JointRelations({name: one.relations() for name, one in self.feeds.items()})
+        given_relations: dict[str, Relations] = {}
+        for name, one in self.feeds.items():
+            given_relations[name] = one.relations()
+            if pieces.fill_slice(len(one.objects)):
+                yield
+        relations = JointRelations(given_relations)
         units = [*self.own]
         for feed in self.feeds.values():
             units += map(_unit, feed.units(_without(feed.objects, relations.wrong)))
         added: list[Unit] = []
         count = len({unit.ref for unit in units} | relations.ages.keys())
         for _ in range(MAX_TRIALS):
-            result = self.merger.isolated([*units, *added], self.resolve, relations)
+            given = [*units, *added]
+            result = yield from self.merger.isolated(given, self.resolve, relations, pieces)
             if pieces.fill_slice(count):
                 yield
             objects = {name: _only(one.objects, result.refs) for name, one in self.feeds.items()}

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from reconcilers.bit_sets import chosen, transposed
 from reconcilers.frrk8s.values import MED
 from reconcilers.metallb.objects import Objects, aliases
 from reconcilers.metallb.pool_selection import PoolSelection
@@ -23,10 +24,9 @@ Withheld: TypeAlias = tuple[str, str]
 
 
 class Advertisement(msgspec.Struct, frozen=True):
-    """One BGPAdvertisement of the node, with its pools and communities resolved."""
+    """One BGPAdvertisement of the node, with its communities resolved."""
 
     row: BGPAdvertisement
-    pools: frozenset[str]
     attributes: Attributes
 
     @property
@@ -62,7 +62,8 @@ class NodeRules(msgspec.Struct, frozen=True):
     """The prefixes of the pools, by family, with the name of the pool."""
     advertisements: tuple[Advertisement, ...]
     """Those that are for this node."""
-    by_pool: Mapping[str, tuple[Advertisement, ...]] = {}
+    selecting: Mapping[str, int] = {}
+    """The advertisements that select a pool, a bit each (`reconcilers.bit_sets`), by its name."""
     lengths: Mapping[Family, tuple[int, ...]] = {}
     """The lengths of the prefixes of the pools: few, where an address has 32 or 128."""
     withheld: Withheld | None = None
@@ -79,7 +80,7 @@ class NodeRules(msgspec.Struct, frozen=True):
 
     def of_pool(self, pool: str) -> tuple[Advertisement, ...]:
         """Return the advertisements that select a pool."""
-        return self.by_pool.get(pool, ())
+        return tuple(chosen(self.advertisements, self.selecting.get(pool, 0)))
 
 
 class PeerRules(NamedTuple):
@@ -104,16 +105,13 @@ def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
                 pools.setdefault(family, {})[nlri] = pool.metadata.name
     names, selection = aliases(objects), PoolSelection(objects.pools)
     advertisements = tuple(
-        Advertisement(row, frozenset(selection.of(row)), _attributes(row, names))
-        for row in objects.advertisements
+        Advertisement(row, _attributes(row, names)) for row in objects.advertisements
     )
-    selecting: dict[str, list[Advertisement]] = {name: [] for name in selection.rows}
-    for advertisement in advertisements:
-        for name in advertisement.pools:
-            selecting[name].append(advertisement)
-    by_pool = {name: tuple(found) for name, found in selecting.items()}
+    selected = [selection.bits(row) for row in objects.advertisements]
+    pool_names = selection.names
+    selecting = dict(zip(pool_names, transposed(selected, len(pool_names)), strict=True))
     lengths = {family: tuple({p[0]: None for p in prefixes}) for family, prefixes in pools.items()}
-    return NodeRules(pools, advertisements, by_pool, lengths, withheld)
+    return NodeRules(pools, advertisements, selecting, lengths, withheld)
 
 
 def _attributes(row: BGPAdvertisement, names: Mapping[str, str]) -> Attributes:
@@ -133,8 +131,8 @@ class PeerRulesFactory:
         self._node = node
         content = (
             sorted((str(f), p.hex(), name) for f, ps in node.pools.items() for p, name in ps.items()),
-            [(one.row.metadata.name, one.row.spec, sorted(one.pools), one.attributes)
-             for one in node.advertisements],
+            [(one.row.metadata.name, one.row.spec, one.attributes) for one in node.advertisements],
+            sorted((name, f"{bits:x}") for name, bits in node.selecting.items()),
             node.withheld,
         )  # fmt: skip
         self._digest = _digest(content)

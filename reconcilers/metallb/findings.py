@@ -54,6 +54,8 @@ def finding_slices(
         for error in row.errors
     ]
     sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
+    if pieces.fill_slice(sum(map(len, objects))):
+        yield
     profiles = {row.metadata.name for row in sound.profiles}
     checks: tuple[Iterable[Problem | None], ...] = (
         _of_sound_fields(objects, _communities(objects, aliases(sound))),

@@ -1,15 +1,15 @@
 """The pools that advertisements select, by name or by label, without a look at each pair. Pure.
 
-A set of pools is an integer with a bit for each of them, so that a selector of labels costs a few
-operations whatever the number of pools.
+A set of pools has a bit for each of them (`reconcilers.bit_sets`), so that a selector of labels costs a
+few operations whatever the number of pools.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import compress
 from typing import final
 
+from reconcilers.bit_sets import chosen
 from resources.labels import LabelSelector, LabelSelectorRequirement
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool
@@ -22,9 +22,10 @@ class PoolSelection:
     def __init__(self, pools: Iterable[IPAddressPool]) -> None:
         self.rows: Mapping[str, IPAddressPool] = {row.metadata.name: row for row in pools}
         """By name."""
-        self._names = tuple(self.rows)
-        self._all = (1 << len(self._names)) - 1
-        self._bits = {name: 1 << number for number, name in enumerate(self._names)}
+        self.names = tuple(self.rows)
+        """The name of each bit."""
+        self._all = (1 << len(self.names)) - 1
+        self._bits = {name: 1 << number for number, name in enumerate(self.names)}
         self._with_key: dict[str, int] = {}
         self._with_label: dict[tuple[str, str], int] = {}
         for name, row in self.rows.items():
@@ -32,28 +33,25 @@ class PoolSelection:
                 bit = self._bits[name]
                 self._with_key[label[0]] = self._with_key.get(label[0], 0) | bit
                 self._with_label[label] = self._with_label.get(label, 0) | bit
-        self._known: dict[int, tuple[str, ...]] = {}
 
     def of(self, advertisement: BGPAdvertisement) -> tuple[str, ...]:
-        """Return the names of the pools that an advertisement selects; one value for equal selections.
+        """Return the names of the pools that an advertisement selects."""
+        return tuple(chosen(self.names, self.bits(advertisement)))
+
+    def bits(self, advertisement: BGPAdvertisement) -> int:
+        """Return the pools that an advertisement selects, a bit each.
 
         Without names and selectors it selects all; with selectors that match none it selects none.
         """
         spec = advertisement.spec
         if not (spec.ip_address_pools or spec.ip_address_pool_selectors):
-            return self._names
+            return self._all
         found = 0
         for name in spec.ip_address_pools:
             found |= self._bits.get(name, 0)
         for selector in spec.ip_address_pool_selectors:
             found |= self._matching(selector)
-        names = self._known.get(found)
-        if names is None:
-            # The digits of the number, the first pool at the end.
-            digits = f"{found:b}"[::-1]
-            names = tuple(compress(self._names, map(int, digits)))
-            self._known[found] = names
-        return names
+        return found
 
     def _matching(self, selector: LabelSelector) -> int:
         found = self._all

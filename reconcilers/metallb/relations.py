@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from reconcilers.age import Age, age_by_name
+from reconcilers.bit_sets import members
 from reconcilers.dialect import Reasons
 from reconcilers.metallb.conflicts import PREFERENCE, Facts, ObjectsBeside, conflicts
 from reconcilers.metallb.findings import Secrets, findings
@@ -65,37 +66,38 @@ class MetalLBRelations:
         providing: dict[Hashable, ObjectRef] = {
             referent: ref for ref in taken for referent in self.referents.get(ref, ())
         }
+        pools = self._facts.bits(taken, kinds.IP_ADDRESS_POOL)
         for ref in self.ages:
             if ref in self.wrong:
                 yield ref, Reasons(self._alone[ref])
             elif ref not in taken:
-                yield ref, self._of(ref, beside, providing, taken)
+                yield ref, self._of(ref, beside, providing, pools)
 
     def _of(
         self,
         ref: ObjectRef,
         beside: ObjectsBeside,
         providing: Mapping[Hashable, ObjectRef],
-        taken: AbstractSet[ObjectRef],
+        pools: int,
     ) -> Reasons:
         others = set(beside.against(ref))
         needed = {providing[one] for one in self.references.get(ref, ()) if one in providing}
-        needed |= self._pools(ref, others, taken)
+        needed |= self._pools(ref, others, pools)
         older = {one for one in others if self.ages[one] < self.ages[ref]}
         found = self._about(ref, needed, older)
         return Reasons(found, [] if found else self._about(ref, needed, others))
 
-    def _pools(
-        self, ref: ObjectRef, others: AbstractSet[ObjectRef], taken: AbstractSet[ObjectRef]
-    ) -> set[ObjectRef]:
+    def _pools(self, ref: ObjectRef, others: AbstractSet[ObjectRef], pools: int) -> set[ObjectRef]:
         """Return pools in which an advertisement may disagree with others: some of very many."""
-        own = self._facts.pools_of.get(ref, frozenset())
-        found = set(islice((one for one in own if one in taken and one not in others), COMPARED))
-        for other in islice(sorted(others), COMPARED):
-            shared = self._facts.pools_of.get(other, frozenset())
-            fewer, more = sorted((own, shared), key=len)
-            found.update(islice((one for one in fewer if one in more and one in taken), 1))
-        return found
+        facts = self._facts
+        if ref.kind != kinds.BGP_ADVERTISEMENT.name:
+            return set()
+        own = facts.selected[facts.number_of[ref]] & pools
+        found = set(islice(members(own & ~facts.bits(others, kinds.IP_ADDRESS_POOL)), COMPARED))
+        against = (one for one in sorted(others) if one.kind == kinds.BGP_ADVERTISEMENT.name)
+        for other in islice(against, COMPARED):
+            found.update(islice(members(own & facts.selected[facts.number_of[other]]), 1))
+        return {facts.pools[number] for number in found}
 
     def _about(
         self, ref: ObjectRef, needed: AbstractSet[ObjectRef], against: AbstractSet[ObjectRef]

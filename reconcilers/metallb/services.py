@@ -5,9 +5,11 @@ The steps are those of MetalLB's speaker, in its order (speaker/main.go, speaker
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from reconcilers.bit_sets import first as first_of
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
 from reconcilers.metallb.advertised import (
     Advertisement,
@@ -15,7 +17,7 @@ from reconcilers.metallb.advertised import (
     PeerRules,
     Withheld,
 )
-from reconcilers.metallb.conflicts import Preferences
+from reconcilers.metallb.conflicts import differing
 from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
@@ -128,19 +130,17 @@ def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Seque
     """Return the advertisements that give an address two local preferences, two that do so first."""
     if len({one.row.spec.local_pref for one in given}) < 2:
         return ()
-    of_name = {one.row.metadata.name: one for one in given}
-    preferences = Preferences(sorted(set(versions)))
-    for one in given:
-        preferences.add(one.row)
-    found: dict[str, Advertisement] = {}
-    for one in given:
-        others = preferences.against(one.row)
-        if others and not found:
-            found[one.row.metadata.name] = one
-            found[others[0].name] = of_name[others[0].name]
-        elif others:
-            found[one.row.metadata.name] = one
-    return tuple(found.values())
+    rows = {number: one.row for number, one in enumerate(given)}
+    others: dict[int, int] = defaultdict(int)
+    for version in set(versions):
+        for number, found in differing(rows, version).items():
+            others[number] |= found
+    numbers = sorted(others)
+    if numbers:
+        # The second one is the first with which the first one is in conflict.
+        second = first_of(others[numbers[0]])
+        numbers.insert(1, numbers.pop(numbers.index(second)))
+    return [given[number] for number in numbers]
 
 
 def _preferences_text(first: Advertisement, second: Advertisement) -> str:

@@ -35,9 +35,7 @@ class LocalOperator:
         revisions = tuple(table.revision(snapshot) for table in self.followed)
         if revisions == self._revisions or not self._planner.is_ready(snapshot):
             return
-        if (yield from self._planner.prepare(snapshot)):
-            yield
-        intents = tuple(self._planner.operate(snapshot).values())
+        intents = tuple((yield from self._planner.operate(snapshot)).values())
         tables = self._intent
         with self._db.write(*map(tables.of, OF_CLUSTER)) as txn:
             for kind in OF_CLUSTER:

@@ -77,7 +77,7 @@ class Planner:
         }
         return tuple(tables.values())
 
-    def plan(self, unread: Unread = EVERYTHING_READ) -> Plan | None:
+    def plan(self, unread: Unread = EVERYTHING_READ) -> Slices[Plan | None]:
         """Return the plan; None before every kind was answered, and one dialect's objects are read.
 
         Nothing is written for a dialect of which a kind is unread: an object that is not known may
@@ -88,7 +88,8 @@ class Planner:
         nothing_read = bool(blocked) and len(blocked) == len(self._dialects)
         if unread.waits_for or (nothing_read and not unread.kinds):
             return None
-        intents = tuple(self.operate(snapshot, unread.objects, blocked).values())
+        operated = yield from self.operate(snapshot, unread.objects, blocked)
+        intents = tuple(operated.values())
         conditions: dict[ObjectRef, tuple[Condition, ...]] = {}
         for intent in intents:
             for ref in intent.reported:
@@ -140,20 +141,13 @@ class Planner:
         self._unread = tuple(table for table in waiting if not table.initialized(snapshot))
         return self._unread
 
-    def prepare(self, snapshot: Snapshot) -> Slices[bool]:
-        """Do in slices what would take `operate` long; True if anything did."""
-        long = False
-        for dialect in self._dialects:
-            long |= yield from prepare(dialect, snapshot, None)
-        return long
-
     def operate(
         self,
         snapshot: Snapshot,
         unread: frozenset[ObjectRef] = frozenset(),
         blocked: Container[str] = frozenset(),
-    ) -> dict[str, ClusterIntent]:
-        """Return what each dialect generates and reports, by the dialect's name.
+    ) -> Slices[dict[str, ClusterIntent]]:
+        """Return what each dialect generates and reports, by the dialect's name; in slices.
 
         Of dialects that are ``blocked`` the last problems remain; a feeder that is not gets the outcome
         of its objects.
@@ -168,11 +162,11 @@ class Planner:
                 )
                 intent = ClusterIntent(problems=before.problems)
                 if fed:
-                    now = self._operate_one(dialect, snapshot, context, intents)
+                    now = yield from self._operate_one(dialect, snapshot, context, intents)
                     self._last[dialect.name] = before
                     intent = replace(intent, outcome=now.outcome)
             else:
-                intent = self._operate_one(dialect, snapshot, context, intents)
+                intent = yield from self._operate_one(dialect, snapshot, context, intents)
             rows: dict[str, Any] = {
                 kind.name: tuple(
                     kind.marked(getattr(intent, kind.name), dialect.name, by_operator=True)
@@ -188,12 +182,15 @@ class Planner:
         snapshot: Snapshot,
         context: ClusterContext,
         operated: Mapping[str, ClusterIntent],
-    ) -> ClusterIntent:
+    ) -> Slices[ClusterIntent]:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
         before = self._last.get(dialect.name, ClusterIntent())
+        if (yield from prepare(dialect, snapshot, None)):
+            yield
         try:
             of_dialect = self._feeding.cluster_context(dialect, context, snapshot, operated)
-            intent = dialect.operate(snapshot, replace(of_dialect, state=before.state))
+            of_dialect = replace(of_dialect, state=before.state)
+            intent = yield from dialect.operate_slices(snapshot, of_dialect)
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"
             kind = dialect.cluster_kinds[0].name if dialect.cluster_kinds else dialect.title

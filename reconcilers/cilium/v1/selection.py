@@ -12,12 +12,15 @@ from typing import Final, NamedTuple
 
 from reconcilers.age import Age, age
 from reconcilers.model import Condition, ObjectRef, Problem
+from reconcilers.sliced_work import QUICK_PER_PIECE, Pieces, Slices
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
 from resources.enumeration import enumerate_some
 
 PEERING_POLICY = "CiliumBGPPeeringPolicy"
+PIECES_OF_POLICY: Final = 3
+"""Pieces of a slice that the report on one policy is."""
 MAX_NAMED: Final = 8
 """Policies and nodes that one message names."""
 
@@ -46,10 +49,11 @@ def select(
     owners: Mapping[str, str],
     *,
     first_wins: bool,
-) -> Selection:
+    pieces: Pieces,
+) -> Slices[Selection]:
     """Select the policy of each node; ``owners`` is the result of the last call."""
     ordered = sorted(policies, key=_age)
-    selecting = _selecting_policies(ordered, nodes)
+    selecting = yield from _selecting_policies(ordered, nodes, pieces)
     applied: dict[str, str] = {}
     for node, names in selecting.items():
         if len(names) == 1 or first_wins:
@@ -65,12 +69,14 @@ def select(
         if found is not None:
             problems.append(_conflict_problem(name, found, first_wins=first_wins))
         conditions += _conditions(policy, name in matching, found)
+        if pieces.fill_slice(PIECES_OF_POLICY):
+            yield
     return Selection(applied, frozenset(selecting), matching, conditions, problems)
 
 
 def _selecting_policies(
-    ordered: Sequence[CiliumBGPPeeringPolicy], nodes: Iterable[Node]
-) -> dict[str, list[str]]:
+    ordered: Sequence[CiliumBGPPeeringPolicy], nodes: Iterable[Node], pieces: Pieces
+) -> Slices[dict[str, list[str]]]:
     """Return the policies that select each node, from the oldest; nodes without one are left out."""
     selecting: dict[str, list[str]] = {}
     for node in sorted(nodes, key=lambda node: node.metadata.name):
@@ -82,6 +88,8 @@ def _selecting_policies(
         ]
         if names:
             selecting[node.metadata.name] = names
+        if pieces.fill_slice(1 + len(ordered) // QUICK_PER_PIECE):
+            yield
     return selecting
 
 

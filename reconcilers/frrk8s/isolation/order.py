@@ -37,10 +37,13 @@ from reconcilers.frrk8s.one_object import imported_elsewhere
 from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
 from reconcilers.frrk8s.values import shown_vrf, vrf_name
 from reconcilers.model import ObjectRef, Problem
+from reconcilers.sliced_work import Pieces, Slices
 
 Compile: TypeAlias = Callable[[Unit, VrfPrefixes], Compiled]
 """Compiles a unit with the prefixes of the VRFs of others."""
 Claims: TypeAlias = Sequence[tuple[Subject, Claim]]
+PIECES_OF_OBJECT: Final = 3
+"""Pieces of a slice that one step with an object is."""
 MAX_LISTED: Final = 3
 """Objects of a VRF that a message names."""
 
@@ -74,9 +77,12 @@ def isolated(
     compile_unit: Compile,
     resolve: Resolve,
     relations: JointRelations = NO_RELATIONS,
-) -> Isolated:
+    pieces: Pieces | None = None,
+) -> Slices[Isolated]:
     """Take units in from the oldest to the youngest, those of one object together."""
-    return _Isolation(units, compile_unit, resolve, relations).result()
+    isolation = _Isolation(units, compile_unit, resolve, relations, pieces or Pieces())
+    yield from isolation.check()
+    return (yield from isolation.result())
 
 
 class _Accepted(NamedTuple):
@@ -95,20 +101,27 @@ class _Isolation:
         compile_unit: Compile,
         resolve: Resolve,
         relations: JointRelations,
+        pieces: Pieces,
     ) -> None:
         self._compile = compile_unit
+        self._pieces = pieces
         self._resolve = resolve
         self._relations = relations
         self._objects = objects_of(units, relations)
-        everything = Providers(self._objects)
         self._wrong: dict[ObjectRef, list[Problem]] = {ref: [] for ref in relations.wrong}
         """The problems of objects that are left out whatever the others are."""
         self._claims: dict[ObjectRef, Claims] = {}
+
+    def check(self) -> Slices[None]:
+        """Compile each object alone."""
+        everything = Providers(self._objects)
         for one in self._objects:
+            if self._pieces.fill_slice(PIECES_OF_OBJECT):
+                yield
             if one.ref in self._wrong:
                 continue
             given = self._compiled(one, everything)
-            wrong = [p for unit, found in given for p in own_problems(unit, found, resolve)]
+            wrong = [p for unit, found in given for p in own_problems(unit, found, self._resolve)]
             if wrong:
                 self._wrong[one.ref] = wrong
             else:
@@ -119,21 +132,26 @@ class _Isolation:
         yield from compiled.claims
         yield from password_claims(unit, compiled, self._resolve)
 
-    def result(self) -> Isolated:
+    def result(self) -> Slices[Isolated]:
         """Take in objects until none of the others goes with those that are taken."""
         taken: dict[ObjectRef, IsolatedObject] = {}
         values: dict[Subject, Any] = {}
         waiting = [one for one in self._objects if one.ref not in self._wrong]
-        while found := self._together(waiting, taken):
+        while found := (yield from self._together(waiting, taken)):
             taken |= found
             for ref in found:
                 values.update((subject, claim.value) for subject, claim in self._claims[ref])
             rest = [one for one in waiting if one.ref not in taken]
-            beside = self._beside(taken, ())
-            waiting = [one for one in rest if not self._contradicts(one, values, beside)]
-        return self._result_of(taken.keys())
+            beside = yield from self._beside(taken, ())
+            waiting = []
+            for one in rest:
+                if not self._contradicts(one, values, beside):
+                    waiting.append(one)
+                if self._pieces.fill_slice(PIECES_OF_OBJECT):
+                    yield
+        return (yield from self._result_of(taken.keys()))
 
-    def _result_of(self, taken: AbstractSet[ObjectRef]) -> Isolated:
+    def _result_of(self, taken: AbstractSet[ObjectRef]) -> Slices[Isolated]:
         """Return the result where these are taken."""
         table: dict[Subject, list[Claim]] = {}
         for one in self._objects:
@@ -141,30 +159,39 @@ class _Isolation:
                 for subject, claim in self._claims[one.ref]:
                     table.setdefault(subject, []).append(claim)
         left_out = {one.ref: one for one in self._objects if one.ref not in taken}
+        reasons: dict[ObjectRef, LeftOut] = {}
+        for ref, one in left_out.items():
+            reasons[ref] = self._reasons(one, table, left_out)
+            if self._pieces.fill_slice(PIECES_OF_OBJECT):
+                yield
         return Isolated(
             [unit for one in self._objects if one.ref in taken for unit in one.units],
             frozenset(one.ref for one in self._objects if one.ref in taken),
-            {ref: self._reasons(one, table, left_out) for ref, one in left_out.items()},
+            reasons,
         )
 
-    def _beside(self, taken: Iterable[ObjectRef], present: Iterable[IsolatedObject]) -> Beside:
+    def _beside(
+        self, taken: Iterable[ObjectRef], present: Iterable[IsolatedObject]
+    ) -> Slices[Beside]:
         """Return the taken objects of feeding dialects."""
         refs = list(taken)
         beside = self._relations.beside({*refs, *(one.ref for one in present)})
         for ref in refs:
             beside.take(ref)
+            if self._pieces.fill_slice():
+                yield
         return beside
 
     def _together(
         self, waiting: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
-    ) -> dict[ObjectRef, IsolatedObject]:
+    ) -> Slices[dict[ObjectRef, IsolatedObject]]:
         """Return the objects that go together, with each other and with those that are taken."""
         present = {one.ref: one for one in waiting}
         while True:
             references = References(present, taken.values(), self._is_resolved)
             while unresolved := references.unresolved():
                 references.remove(unresolved)
-            accepted = self._agreeing(present.values(), taken)
+            accepted = yield from self._agreeing(present.values(), taken)
             blocking = self._drop_unresolved(accepted, taken)
             if blocking is None:
                 return accepted.objects
@@ -172,13 +199,13 @@ class _Isolation:
 
     def _agreeing(
         self, objects: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
-    ) -> _Accepted:
+    ) -> Slices[_Accepted]:
         """Return the objects without those that differ from an earlier one."""
         given = list(objects)
-        found = self._agreeing_in(given, given, taken)
+        found = yield from self._agreeing_in(given, given, taken)
         if self._relations.ages and found.rejected:
             # Those that are rejected are no part of the environment of the others.
-            found = self._agreeing_in(given, found.objects.values(), taken)
+            found = yield from self._agreeing_in(given, found.objects.values(), taken)
         return found
 
     def _agreeing_in(
@@ -186,12 +213,14 @@ class _Isolation:
         objects: Iterable[IsolatedObject],
         environment: Iterable[IsolatedObject],
         taken: Mapping[ObjectRef, IsolatedObject],
-    ) -> _Accepted:
-        beside = self._beside(taken, environment)
+    ) -> Slices[_Accepted]:
+        beside = yield from self._beside(taken, environment)
         values: dict[Subject, Any] = {}
         found: dict[ObjectRef, IsolatedObject] = {}
         rejected: list[IsolatedObject] = []
         for one in objects:
+            if self._pieces.fill_slice(PIECES_OF_OBJECT):
+                yield
             if self._contradicts(one, values, beside):
                 rejected.append(one)
                 continue

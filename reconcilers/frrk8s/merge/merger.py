@@ -190,10 +190,10 @@ class Merger:
         return Merge(united(units, compiled), reported, tuple(units), _partial(units, compiled))
 
     def isolated(
-        self, units: Iterable[Unit], resolve: Resolve, relations: JointRelations
-    ) -> Isolated:
+        self, units: Iterable[Unit], resolve: Resolve, relations: JointRelations, pieces: Pieces
+    ) -> Slices[Isolated]:
         """Accept units from the oldest to the youngest; ``relations`` are those of all feeds."""
-        return isolated(units, self._compile, resolve, relations)
+        return isolated(units, self._compile, resolve, relations, pieces)
 
     def without_password(
         self, units: Sequence[Unit], resolve: Resolve

@@ -4,8 +4,8 @@ A rule is an index of objects: isolation adds them one after another and asks wi
 one conflicts; a check adds all, and asks for their problems. Source: MetalLB internal/config/config.go.
 """
 
-from reconcilers.metallb.conflicts.advertised import PREFERENCE, Preferences
-from reconcilers.metallb.conflicts.facts import Facts
+from reconcilers.metallb.conflicts.facts import Facts, differing
+from reconcilers.metallb.conflicts.preferences import PREFERENCE
 from reconcilers.metallb.conflicts.rules import ObjectsBeside, conflicts
 
-__all__ = ["PREFERENCE", "Facts", "ObjectsBeside", "Preferences", "conflicts"]
+__all__ = ["PREFERENCE", "Facts", "ObjectsBeside", "conflicts", "differing"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from reconcilers.metallb.conflicts.facts import Facts, PoolClass
+from reconcilers.bit_sets import first, members
+from reconcilers.metallb.conflicts.facts import Facts
 from reconcilers.metallb.objects import finding
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.bfdprofile import BFDProfile
@@ -29,19 +30,19 @@ class Echo:
         """Peers by their profile, which echoes, and by their name."""
         self._complete: dict[str, tuple[ObjectRef, ObjectRef]] = {}
         """Peers whose profile is taken, by their name, with it."""
-        self._advertisements: dict[ObjectRef, BGPAdvertisement] = {}
-        """Those that select a pool with IPv6 addresses, taken or not."""
-        self._of_peer: dict[str, dict[ObjectRef, None]] = defaultdict(dict)
-        """Advertisements by the names of their peers; "" where they name none."""
-        self._live: dict[str, dict[ObjectRef, None]] = defaultdict(dict)
-        """As `_of_peer`: those of which a pool with IPv6 addresses is taken."""
-        self._pools: dict[PoolClass, dict[ObjectRef, None]] = defaultdict(dict)
-        """Those with IPv6 addresses."""
-        self._of_class: dict[PoolClass, dict[ObjectRef, None]] = defaultdict(dict)
-        """Advertisements by the classes of their pools."""
-        self._to_complete: dict[PoolClass, dict[ObjectRef, None]] = defaultdict(dict)
-        """As `_of_class`: those to a peer of `_complete`."""
+        self._six = facts.of_version[6] if facts.echoing else 0
+        """The pools with IPv6 addresses."""
+        self._pools = 0
+        """Those of them that are taken."""
+        self._of_peer: dict[str, int] = defaultdict(int)
+        """Advertisements that select such a pool, taken or not, by the names of their peers.
 
+        Under "" are those that name none.
+        """
+        self._live = 0
+        """Advertisements, taken or not, of which a pool with IPv6 addresses is taken."""
+        self._to_complete = 0
+        """Advertisements to a peer of `_complete`."""
         self._left: dict[str, tuple[ObjectRef, ObjectRef]] | None = None
         """As `_complete`: those without a problem."""
 
@@ -58,61 +59,39 @@ class Echo:
                 profile = self._profiles.get(row.spec.bfd_profile)
                 if profile is not None:
                     self._completed(name, ref, profile)
-            case IPAddressPool() if self._facts.echoing and self._facts.has_ipv6(ref):
-                of_class = self._facts.class_of[ref]
-                if not self._pools[of_class]:
-                    for one in self._of_class[of_class]:
-                        self._add(self._live, one)
-                self._pools[of_class][ref] = None
-            case BGPAdvertisement() if self._facts.echoing:
-                self._take_advertisement(ref, row)
-
-    def _take_advertisement(self, ref: ObjectRef, row: BGPAdvertisement) -> None:
-        classes = self._six(ref)
-        if not classes:
-            return
-        self._advertisements[ref] = row
-        self._add(self._of_peer, ref)
-        for one in classes:
-            self._of_class[one][ref] = None
-        if any(self._pools.get(one) for one in classes):
-            self._add(self._live, ref)
-        if next(self._peers_of(row), None) is not None:
-            self._reaches_peer(ref)
-
-    def _add(self, by_peer: dict[str, dict[ObjectRef, None]], ref: ObjectRef) -> None:
-        for name in self._advertisements[ref].spec.peers or ("",):
-            by_peer[name][ref] = None
+            case IPAddressPool() if self._six >> self._facts.number_of[ref] & 1:
+                number = self._facts.number_of[ref]
+                self._pools |= 1 << number
+                self._live |= self._facts.selecting[number]
+            case BGPAdvertisement() if self._facts.selected[self._facts.number_of[ref]] & self._six:
+                bit = 1 << self._facts.number_of[ref]
+                for name in row.spec.peers or ("",):
+                    self._of_peer[name] |= bit
+                if next(self._peers_of(row), None) is not None:
+                    self._to_complete |= bit
 
     def _completed(self, name: str, peer: ObjectRef, profile: ObjectRef) -> None:
-        named = list(self._of_peer.get(name, ()))
+        self._to_complete |= self._of_peer.get(name, 0)
         if not self._complete:
-            named += self._of_peer.get("", ())
+            self._to_complete |= self._of_peer.get("", 0)
         self._complete[name] = (peer, profile)
-        for ref in named:
-            self._reaches_peer(ref)
-
-    def _reaches_peer(self, ref: ObjectRef) -> None:
-        for one in self._six(ref):
-            self._to_complete[one][ref] = None
-
-    def _six(self, ref: ObjectRef) -> list[PoolClass]:
-        """Return the classes with IPv6 addresses that an advertisement selects."""
-        return [one for one in self._facts.classes_of[ref] if 6 in dict(one.shortest)]
 
     def _peers_of(self, row: BGPAdvertisement) -> Iterator[tuple[ObjectRef, ObjectRef]]:
         """Iterate over peers and profiles that are taken, to which an advertisement goes."""
         names = row.spec.peers or self._complete
         return (self._complete[name] for name in names if name in self._complete)
 
-    def _pools_of(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        return (pool for one in self._six(ref) for pool in self._pools.get(one, ()))
+    def _pools_of(self, number: int) -> Iterator[ObjectRef]:
+        """Iterate over the taken pools with IPv6 addresses of an advertisement."""
+        for pool in members(self._facts.selected[number] & self._pools):
+            yield self._facts.pools[pool]
 
     def _live_for(self, name: str) -> Iterator[ObjectRef]:
         """Iterate over the advertisements and pools that are advertised to a peer."""
-        for one in (*self._live.get(name, ()), *self._live.get("", ())):
-            yield one
-            yield from self._pools_of(one)
+        of_peer = self._of_peer.get(name, 0) | self._of_peer.get("", 0)
+        for number in members(of_peer & self._live):
+            yield self._facts.advertisements[number]
+            yield from self._pools_of(number)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
         """Iterate over the other parties."""
@@ -123,26 +102,31 @@ class Echo:
             case BGPPeer() if row.spec.bfd_profile in self._profiles:
                 profile = self._profiles[row.spec.bfd_profile]
                 yield from self._with(self._live_for(row.metadata.name), (profile,))
-            case IPAddressPool() if self._complete and self._facts.has_ipv6(ref):
-                for one in self._to_complete.get(self._facts.class_of[ref], ()):
+            case IPAddressPool() if self._complete and self._six >> self._facts.number_of[ref] & 1:
+                selecting = self._facts.selecting[self._facts.number_of[ref]]
+                for number in members(selecting & self._to_complete):
+                    one = self._facts.advertisements[number]
+                    advertisement = self._facts.rows[one]
                     yield one
-                    for found in self._peers_of(self._advertisements[one]):
-                        yield from found
+                    if isinstance(advertisement, BGPAdvertisement):
+                        for found in self._peers_of(advertisement):
+                            yield from found
             case BGPAdvertisement() if self._complete:
                 peers = (one for found in self._peers_of(row) for one in found)
-                first = next(peers, None)
-                if first is not None:
-                    yield from self._with(self._pools_of(ref), (first,), peers)
+                one_peer = next(peers, None)
+                if one_peer is not None:
+                    pools = self._pools_of(self._facts.number_of[ref])
+                    yield from self._with(pools, (one_peer,), peers)
 
     def _with(
         self, found: Iterator[ObjectRef], *others: Iterable[ObjectRef]
     ) -> Iterator[ObjectRef]:
         """Iterate over others and what is found, if anything is."""
-        first = next(found, None)
-        if first is not None:
+        one = next(found, None)
+        if one is not None:
             for some in others:
                 yield from some
-            yield first
+            yield one
             yield from found
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
@@ -151,13 +135,18 @@ class Echo:
             return
         if self._left is None:
             self._left = dict(self._complete)
+        selected = self._facts.selected[self._facts.number_of[ref]] & self._pools
         left = self._left
-        names = [name for name in dict.fromkeys(row.spec.peers or left) if name in left]
-        pools = sorted(self._pools_of(ref)) if names else []
-        more = f" (and {len(pools) - 1} more pools)" if len(pools) > 1 else ""
-        for name in names if pools else ():
+        if not selected or not left:
+            return
+        pool = self._facts.pools[first(selected)]
+        others = selected.bit_count() - 1
+        more = f" (and {others} more pools)" if others else ""
+        for name in dict.fromkeys(row.spec.peers or left):
+            if name not in left:
+                continue
             text = (
-                f"pool {pools[0].name}{more} has IPv6 addresses and is advertised to {name}, "
+                f"pool {pool.name}{more} has IPv6 addresses and is advertised to {name}, "
                 "whose BFD profile has the echo mode, which is for IPv4 only"
             )
-            yield finding((ref, pools[0], *left.pop(name)), "spec.echoMode", text, "conflict")
+            yield finding((ref, pool, *left.pop(name)), "spec.echoMode", text, "conflict")

@@ -6,14 +6,15 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-import msgspec
-
+from reconcilers.bit_sets import bits_of, members, transposed
 from reconcilers.metallb.objects import Objects, aliases, shortest_length
 from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.model import ObjectRef, Problem, ref_to
+from resources.kind import Kind
 from resources.metallb import kinds
+from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import Block, blocks
 from resources.metallb.objects import MetalLBObject
 
@@ -45,18 +46,6 @@ class Rule(Protocol):
         ...
 
 
-class PoolClass(msgspec.Struct, frozen=True, eq=False):
-    """Pools that the same advertisements select and that allow the same aggregates.
-
-    What an advertisement contradicts is the same for all of them: a thousand pools that a thousand
-    advertisements select are one class, and not a million pairs. A class equals itself alone: to
-    compare the selections of which its pools are part would take as long as there are selections.
-    """
-
-    shortest: tuple[tuple[int, int], ...]
-    """The shortest length of an aggregate, by version of the addresses: pairs of both."""
-
-
 class Span(NamedTuple):
     """Consecutive addresses of a pool, as numbers; of one version of IP."""
 
@@ -67,34 +56,43 @@ class Span(NamedTuple):
 
 
 class Facts:
-    """Objects that are valid by themselves, and what follows from all of them."""
+    """Objects that are valid by themselves, and what follows from all of them.
+
+    Pools and advertisements have numbers, in the order of their names, and a set of them has a bit for
+    each (`reconcilers.bit_sets`): a thousand advertisements, each with its own selection of a thousand
+    pools, are a thousand sets, and not a million pairs.
+    """
 
     def __init__(self, objects: Objects, wrong: AbstractSet[ObjectRef] = frozenset()) -> None:
         sound = objects.only(frozenset(ref for ref, _ in objects.refs()) - wrong)
         self.rows: dict[ObjectRef, MetalLBObject] = dict(sound.refs())
         self.names = aliases(sound)
+        self.pools = [ref_to(kinds.IP_ADDRESS_POOL, row) for row in sound.pools]
+        self.advertisements = [ref_to(kinds.BGP_ADVERTISEMENT, row) for row in sound.advertisements]
+        numbered = (*enumerate(self.pools), *enumerate(self.advertisements))
+        self.number_of = {ref: number for number, ref in numbered}
+        """The number of a pool among pools, of an advertisement among advertisements."""
         selection = PoolSelection(sound.pools)
-        pools = selection.rows
-        pool_refs = {name: ref_to(kinds.IP_ADDRESS_POOL, row) for name, row in pools.items()}
-        selections: dict[tuple[str, ...], int] = {}
-        selected: list[frozenset[ObjectRef]] = []
-        self.selection_of: dict[ObjectRef, int] = {}
-        """The number of the selection of an advertisement; the same for the same pools."""
-        of_pool: dict[str, list[int]] = {name: [] for name in pools}
-        for row in sound.advertisements:
-            names = selection.of(row)
-            number = selections.setdefault(names, len(selections))
-            self.selection_of[ref_to(kinds.BGP_ADVERTISEMENT, row)] = number
-            if number == len(selected):
-                selected.append(frozenset(pool_refs[name] for name in names))
-                for name in names:
-                    of_pool[name].append(number)
-        self.pools_of = {ref: selected[number] for ref, number in self.selection_of.items()}
-        """The pools that an advertisement selects; one set for equal selections."""
+        self.selected = [selection.bits(row) for row in sound.advertisements]
+        """The pools that an advertisement selects, by its number."""
+        self.selecting = transposed(self.selected, len(self.pools))
+        """The advertisements that select a pool, by its number."""
+        self._shortest = {
+            (version, number): length
+            for number, row in enumerate(sound.pools)
+            for version in VERSIONS
+            if (length := shortest_length(row, version)) is not None
+        }
+        self.of_version = {
+            version: bits_of(number for of, number in self._shortest if of == version)
+            for version in VERSIONS
+        }
+        """The pools with addresses of a version of IP."""
+        self._too_wide: dict[tuple[int, int], int] = {}
         spans = [
             (network.version, Span(int(network[0]), int(network[-1]), ref, entry))
-            for name, ref in pool_refs.items()
-            for entry in blocks(pools[name])
+            for ref, row in zip(self.pools, sound.pools, strict=True)
+            for entry in blocks(row)
             for network in entry.networks
         ]
         self.spans: dict[int, list[Span]] = {
@@ -107,30 +105,85 @@ class Facts:
         for version, of_version in self.spans.items():
             for i, span in enumerate(of_version):
                 self.places[span.pool].append((version, i))
-        known: dict[tuple[object, ...], PoolClass] = {}
-        classes: list[list[PoolClass]] = [[] for _ in selected]
-        self.class_of: dict[ObjectRef, PoolClass] = {}
-        for name, ref in pool_refs.items():
-            shortest = tuple(
-                (version, length)
-                for version in VERSIONS
-                if (length := shortest_length(pools[name], version)) is not None
-            )
-            key = (tuple(of_pool[name]), shortest)
-            one = known.get(key)
-            if one is None:
-                one = known[key] = PoolClass(shortest)
-                for number in of_pool[name]:
-                    classes[number].append(one)
-            self.class_of[ref] = one
-        self.classes_of = {ref: classes[number] for ref, number in self.selection_of.items()}
-        """The classes of the pools that an advertisement selects."""
+        for_all_services = {
+            number: row
+            for number, row in enumerate(sound.advertisements)
+            if not row.spec.service_selectors
+        }
+        self.differing = {version: differing(for_all_services, version) for version in VERSIONS}
+        """By version of IP and number: the advertisements with another local preference."""
         self.echoing = {row.metadata.name for row in sound.profiles if row.spec.echo_mode}
         """The names of BFD profiles with the echo mode."""
 
-    def has_ipv6(self, pool: ObjectRef) -> bool:
-        """True if a pool has IPv6 addresses."""
-        return any(version == 6 for version, _ in self.class_of[pool].shortest)
+    def bits(self, refs: Iterable[ObjectRef], kind: Kind[Any]) -> int:
+        """Return the set of the objects of a kind among some references."""
+        of_kind = (self.number_of.get(ref) for ref in refs if ref.kind == kind.name)
+        return bits_of(number for number in of_kind if number is not None)
+
+    def shortest(self, version: int, pool: int) -> int:
+        """Return the shortest length of an aggregate of a pool with addresses of a version."""
+        return self._shortest[version, pool]
+
+    def too_wide(self, version: int, length: int) -> int:
+        """Return the pools of whose addresses an aggregate of some length has more."""
+        found = self._too_wide.get((version, length))
+        if found is None:
+            found = self._too_wide[version, length] = bits_of(
+                number
+                for (of, number), shortest in self._shortest.items()
+                if of == version and length < shortest
+            )
+        return found
+
+    def sharing(self, advertisements: int, pools: int) -> int:
+        """Return the advertisements that select one of some pools; some of very many."""
+        found = 0
+        if advertisements.bit_count() < pools.bit_count():
+            for number in members(advertisements):
+                if self.selected[number] & pools:
+                    found |= 1 << number
+                    if found.bit_count() >= MAX_COMPARED:
+                        break
+        elif advertisements:
+            for pool in members(pools):
+                found |= self.selecting[pool] & advertisements
+                if found.bit_count() >= MAX_COMPARED:
+                    break
+        return found
+
+
+def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
+    """Return for each advertisement those that give a prefix of one pool another local preference.
+
+    Of a version of IP. Two give none of a peer's prefixes another one if their aggregates differ in
+    length, nor if they name peers and have none in common. A set has the keys of ``rows``; those with
+    an empty one are left out.
+    """
+    if len({row.spec.local_pref for row in rows.values()}) < 2:
+        return {}
+    of_key: dict[tuple[int, str | None], int] = defaultdict(int)
+    of_preference: dict[tuple[int, str | None, int], int] = defaultdict(int)
+    for number, row in rows.items():
+        length, preference = aggregation_length(row, version), row.spec.local_pref
+        # Under "" without peers; under None all of them.
+        for peer in (None, *(row.spec.peers or ("",))):
+            of_key[length, peer] |= 1 << number
+            of_preference[length, peer, preference] |= 1 << number
+    found: dict[int, int] = {}
+    for number, row in rows.items():
+        length, preference = aggregation_length(row, version), row.spec.local_pref
+        others = 0
+        for peer in (*row.spec.peers, "") if row.spec.peers else (None,):
+            same = of_preference.get((length, peer, preference), 0)
+            others |= of_key.get((length, peer), 0) & ~same
+        if others:
+            found[number] = others
+    return found
+
+
+def aggregation_length(row: BGPAdvertisement, version: int) -> int:
+    """Return the length of an advertisement's aggregates of a version of IP."""
+    return row.spec.aggregation_length if version == 4 else row.spec.aggregation_length_v6
 
 
 def listed(values: Mapping[ObjectRef, object]) -> str:
@@ -143,11 +196,11 @@ def listed(values: Mapping[ObjectRef, object]) -> str:
     return "; ".join(parts) + (f"; and {more} more objects" if more > 0 else "")
 
 
-def others_beside(ref: ObjectRef, number: int) -> str:
+def others_beside(ref: ObjectRef, number: int, *, at_least: bool = False) -> str:
     """Return a clause about the other objects with which one is in conflict; empty without any."""
     if number <= 0:
         return ""
-    count = f"at least {number}" if number >= MAX_COMPARED - 1 else str(number)
+    count = f"at least {number}" if at_least else str(number)
     return f"; {ref} is in conflict with {count} more"
 
 

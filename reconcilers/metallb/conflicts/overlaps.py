@@ -83,6 +83,7 @@ class Overlaps:
             return
         other = following(sorted(entries), ref.__lt__)
         own_text, text = entries[other]
-        clause = others_beside(ref, len(entries) - 1)
+        is_many = len(entries) >= MAX_COMPARED
+        clause = others_beside(ref, len(entries) - 1, at_least=is_many)
         message = f"pools overlap: {listed({ref: own_text, other: text})}{clause}"
         yield finding((ref, other), "spec.addresses", message, "conflict")

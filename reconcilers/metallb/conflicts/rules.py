@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
-from reconcilers.metallb.conflicts.advertised import Advertised
+from reconcilers.metallb.conflicts.aggregates import Aggregates
 from reconcilers.metallb.conflicts.claims import Claims
 from reconcilers.metallb.conflicts.echo import Echo
 from reconcilers.metallb.conflicts.facts import MAX_COMPARED, Facts, Rule
 from reconcilers.metallb.conflicts.overlaps import Overlaps
+from reconcilers.metallb.conflicts.preferences import Preferences
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem
 
 
 def _rules(facts: Facts, environment: AbstractSet[ObjectRef]) -> tuple[Rule, ...]:
-    return (Claims(), Overlaps(facts), Advertised(facts, environment), Echo(facts))
+    preferences = Preferences(facts, environment)
+    return (Claims(), Overlaps(facts), Aggregates(facts), preferences, Echo(facts))
 
 
 class ObjectsBeside:

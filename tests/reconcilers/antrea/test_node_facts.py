@@ -8,6 +8,7 @@ from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.antrea.node_facts import hashed_router_id
 from reconcilers.antrea.options import AntreaOperatorOptions
 from reconcilers.operator import Planner
+from reconcilers.sliced_work import finish
 from tests.reconcilers.antrea.build import (
     NODE,
     PEER,
@@ -100,7 +101,7 @@ def test_the_operator_annotates_every_node_with_an_effective_policy_once() -> No
     )
     dialect = AntreaDialect(it.resources, AntreaOperatorOptions())
     planner = Planner(it.db, [dialect], "kube-system")
-    plan = planner.plan()
+    plan = finish(planner.plan())
     assert plan is not None
     found = {write.object.name: write.content["metadata"] for write in plan.objects}  # type: ignore[union-attr]
     assert found == {
@@ -109,6 +110,6 @@ def test_the_operator_annotates_every_node_with_an_effective_policy_once() -> No
     }
     assert plan.conditions == {}
     it.put(node(), node("edge-9", router_id="10.30.4.19"))
-    plan = planner.plan()
+    plan = finish(planner.plan())
     assert plan is not None
     assert plan.objects == ()

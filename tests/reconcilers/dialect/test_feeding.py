@@ -14,6 +14,7 @@ from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Feeding
 from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.operator import Planner
+from reconcilers.sliced_work import finish
 from resources.core import Node
 from resources.meta import ObjectMeta
 from resources.tables import Tables
@@ -40,7 +41,7 @@ class Fed(BeaconDialect):
 
     def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:  # type: ignore[override]
         names = sorted(row.metadata.name for row in self.tables.nodes.all(snapshot))
-        refs = sorted({ref for name in names for ref in fed(context.of_node(name))})
+        refs = sorted({ref for name in names for ref in fed(finish(context.of_node(name)))})
         problems = tuple(_conflict("operated", ref) for ref in refs)
         return api.ClusterIntent(problems=problems, outcome=len(refs))
 
@@ -59,7 +60,7 @@ class Feeder(LighthouseDialect):
         return super().compile(snapshot, context)
 
     def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:
-        found = (context.outcome, context.of_node("a").fed_options)
+        found = (context.outcome, finish(context.of_node("a")).fed_options)
         refs = [ref_to(LIGHTHOUSE, row) for row in self.tables.of(LIGHTHOUSE).all(snapshot)]
         problems = (Problem((ref,), "", f"operated with {found}") for ref in refs)
         return api.ClusterIntent(problems=tuple(problems))
@@ -88,7 +89,7 @@ class Place:
 
     def planned(self) -> set[str]:
         """Return the messages of the operator's problems."""
-        plan = Planner(self.db, [self.fed, self.feeder], "kube-system").plan()
+        plan = finish(Planner(self.db, [self.fed, self.feeder], "kube-system").plan())
         assert plan is not None
         return {problem.message for problem in plan.problems}
 
@@ -184,9 +185,9 @@ def test_what_feeds_a_feeding_dialect_reaches_the_last_one() -> None:
         First(it.tables, First.options_type()),
     ]
     context = Feeding(dialects).cluster_context(last, api.ClusterContext(), it.db.snapshot(), {})
-    feed = context.of_node("a").feeds["middle"]
+    feed = finish(context.of_node("a")).feeds["middle"]
     assert feed.units(feed.objects) == [beacon_of(row, "a")]
-    assert not fed(context.of_node("b"))
+    assert not fed(finish(context.of_node("b")))
 
 
 def test_dialects_that_feed_each_other_are_refused() -> None:

@@ -168,7 +168,7 @@ def test_the_cost_of_a_chain_of_imports_grows_with_its_length_only() -> None:
             unit(f"o{i:03d}", router(vrf=f"v{i}", imports=[{"vrf": f"v{i + 1}"}]))
             for i in range(length)
         ]
-        result = isolated(chain, counted, resolve())
+        result = finish(isolated(chain, counted, resolve()))
         assert (result.taken, len(result.problems)) == ([], length)
         return calls
 

@@ -23,6 +23,7 @@ from reconcilers.dialect import (
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.model import Attributes, Contribution, Instance, ObjectRef, Origin, Peer
 from reconcilers.operator import Planner
+from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NAMESPACE
 from resources.kind import Kind
@@ -327,7 +328,7 @@ def test_an_operator_part_that_fails_is_a_problem_and_writes_nothing() -> None:
     bench = Bench()
     planner = Planner(bench.db, [bench.dialect], "kube-system")
     bench.dialect.fails["operate"] = "no"
-    plan = planner.plan()
+    plan = finish(planner.plan())
     assert plan is not None
     assert (plan.objects, plan.conditions) == ((), {})
     (problem,) = plan.problems

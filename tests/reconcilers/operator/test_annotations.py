@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, NodeContext, NodeIntent
 from reconcilers.model import ObjectAnnotations, ObjectRef, ref_to
 from reconcilers.operator import Annotate, Plan, Planner
+from reconcilers.sliced_work import finish
 from resources.core.kinds import NODE
 from resources.kind import Kinds
 from resources.kubernetes import StatusError
@@ -51,13 +52,13 @@ def test_the_annotation_alone_is_planned_for_the_object_that_was_read() -> None:
     cluster = Cluster(also=[Numbered])
     cluster.put(NODE, node())
     planner = Planner(cluster.db, [Numbered(cluster.resources, Numbered.options_type())], "")
-    plan = planner.plan()
+    plan = finish(planner.plan())
     assert plan is not None
     metadata = {"name": NAME, "uid": "u1", "annotations": {KEY: "7"}}
     content = {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
     assert plan.objects == (Annotate(ObjectRef("Node", "", NAME), content, "numbered"),)
     cluster.put(NODE, node(**{KEY: "8"}))
-    plan = planner.plan()
+    plan = finish(planner.plan())
     assert plan is not None
     assert plan.objects == ()
 

@@ -9,6 +9,7 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.cilium.options import CiliumOperatorOptions
 from reconcilers.model import ObjectRef
 from reconcilers.operator import Apply, Delete, Plan, Planner
+from reconcilers.sliced_work import finish
 from tests.reconcilers import build
 from tests.reconcilers.build import Cluster, cluster_config, node, peer_config
 from tests.support import kinds
@@ -37,7 +38,7 @@ def cluster(*configs: dict[str, Any]) -> Cluster:
 
 
 def plan(found: Cluster, *, report: bool = True) -> Plan:
-    result = Planner(found.db, [found.dialect], "kube-system", report=report).plan()
+    result = finish(Planner(found.db, [found.dialect], "kube-system", report=report).plan())
     assert result is not None
     return result
 
@@ -60,10 +61,10 @@ def test_nothing_is_planned_before_every_source_is_synced() -> None:
     found = cluster()
     waiting = found.resources.nodes.register_initializer("source")
     planner = Planner(found.db, [found.dialect], "kube-system")
-    assert planner.plan() is None
+    assert finish(planner.plan()) is None
     with found.db.write(found.resources.nodes) as txn:
         waiting(txn)
-    assert planner.plan() is not None
+    assert finish(planner.plan()) is not None
 
 
 def test_each_selected_node_gets_a_node_config_that_its_cluster_config_controls() -> None:
@@ -234,7 +235,7 @@ def test_c53_router_ids_from_a_pool_are_kept_by_a_new_leader() -> None:
     def given() -> dict[str, str]:
         options = CiliumOperatorOptions(router_id_allocation_ip_pool=str(pool))
         dialect = CiliumDialect(found.resources, options)
-        made = Planner(found.db, [dialect], "kube-system").plan()
+        made = finish(Planner(found.db, [dialect], "kube-system").plan())
         assert made is not None
         write(found, made)
         rows = found.resources.of(kinds.NODE_CONFIG).all(found.db.snapshot())

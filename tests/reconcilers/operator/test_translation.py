@@ -10,6 +10,7 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.cilium.options import CiliumOperatorOptions
 from reconcilers.model import ObjectRef
 from reconcilers.operator import Apply, Delete, Plan, Planner
+from reconcilers.sliced_work import finish
 from tests.reconcilers.build import Cluster, node, peer_config
 from tests.reconcilers.cilium.v1.build import neighbor, policy_object, router
 from tests.support import kinds
@@ -37,7 +38,7 @@ def _round(cluster: Cluster) -> Planner:
 
 
 def _plan(cluster: Cluster) -> Plan:
-    made = _round(cluster).plan()
+    made = finish(_round(cluster).plan())
     assert made is not None
     return made
 
@@ -133,7 +134,7 @@ def test_objects_of_a_deleted_policy_are_left_to_garbage_collection() -> None:
 def test_without_the_option_the_operator_translates_no_policy() -> None:
     cluster = _cluster()
     planner = Planner(cluster.db, [cluster.dialect], "kube-system")
-    made = planner.plan()
+    made = finish(planner.plan())
     assert made is not None
     assert made.objects == ()
     assert cluster.resources.of(kinds.PEERING_POLICY) not in planner.followed

@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from reconcilers.cilium.v1.selection import Selection, select
+from reconcilers.sliced_work import Pieces, finish
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
@@ -28,7 +29,7 @@ def _select(
     owners: dict[str, str] | None = None,
     first_wins: bool = False,
 ) -> Selection:
-    return select(policies, nodes, owners or {}, first_wins=first_wins)
+    return finish(select(policies, nodes, owners or {}, first_wins=first_wins, pieces=Pieces()))
 
 
 def _true(selection: Selection, kind: str) -> set[str]:

@@ -1,0 +1,55 @@
+"""Sets of numbered things as integers, a bit for each: thousands intersect in one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+ROWS_AT_ONCE: Final = 512
+"""Rows whose digits are in memory while sets are transposed."""
+
+
+def bits_of(numbers: Iterable[int]) -> int:
+    """Return the set of some numbers."""
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
+
+
+def members(bits: int) -> Iterator[int]:
+    """Iterate over the numbers of a set, the smallest first."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+def first(bits: int) -> int:
+    """Return the smallest number of a set; -1 if it is empty."""
+    return (bits & -bits).bit_length() - 1
+
+
+def following(bits: int, number: int) -> int:
+    """Return the smallest number of a set above another one, or the smallest of all."""
+    return first(bits >> number + 1 << number + 1 or bits)
+
+
+def chosen(items: Sequence[T], bits: int) -> Iterator[T]:
+    """Iterate over the items whose numbers are in a set: for sets with many of them."""
+    # The digits of the number, the first item at the end.
+    return compress(items, map(int, f"{bits:b}"[::-1]))
+
+
+def transposed(rows: Sequence[int], width: int) -> list[int]:
+    """Return a set for each number below ``width``: the rows that have it."""
+    found = [0] * width
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[begin : begin + ROWS_AT_ONCE]
+        # The last digit of a row is number 0; the first row comes last, so that it is bit 0.
+        digits = "".join(f"{row:0{width}b}" for row in reversed(some)) if width else ""
+        for number in range(width):
+            found[number] |= int(digits[width - 1 - number :: width], 2) << begin
+    return found

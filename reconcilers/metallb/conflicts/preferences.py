@@ -1,0 +1,124 @@
+"""Different local preferences of advertisements for the addresses of one pool. Pure.
+
+Source: MetalLB internal/config/config.go, validateBGPAdvPerPool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from reconcilers.bit_sets import first, following, members
+from reconcilers.metallb.conflicts.facts import VERSIONS, Facts, listed, others_beside
+from reconcilers.metallb.objects import finding
+from reconcilers.model import ObjectRef, Problem
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.ipaddresspool import IPAddressPool
+from resources.metallb.kinds import IP_ADDRESS_POOL
+from resources.metallb.objects import MetalLBObject
+
+PREFERENCE: Final = "spec.localPref"
+"""The field of two local preferences for one pool."""
+
+
+class Preferences:
+    """Advertisements that give the addresses of a pool different local preferences."""
+
+    def __init__(self, facts: Facts, environment: AbstractSet[ObjectRef]) -> None:
+        """``environment`` has the pools for which two may be in conflict."""
+        self._facts = facts
+        self._differ = any(facts.differing.values())
+        self._environment = facts.bits(environment, IP_ADDRESS_POOL) if self._differ else 0
+        self._pools = 0
+        """Those that are taken."""
+        self._advertisements = 0
+        """Those that are taken."""
+        self._meeting = 0
+        """Those that are taken with another one that differs, whatever the pools of both."""
+
+    def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
+        """Add an advertisement, or a pool."""
+        if isinstance(row, IPAddressPool):
+            self._pools |= 1 << self._facts.number_of[ref]
+        elif isinstance(row, BGPAdvertisement) and self._differ:
+            number = self._facts.number_of[ref]
+            for of_version in self._facts.differing.values():
+                others = of_version.get(number, 0) & self._advertisements
+                if others:
+                    self._meeting |= others | 1 << number
+            self._advertisements |= 1 << number
+
+    def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
+        """Iterate over advertisements; with a pool these differ from each other."""
+        if not self._differ:
+            return
+        facts, found = self._facts, 0
+        if isinstance(row, BGPAdvertisement):
+            number = facts.number_of[ref]
+            pools = facts.selected[number] & self._environment
+            for version, of_version in facts.differing.items():
+                others = of_version.get(number, 0) & self._advertisements
+                found |= facts.sharing(others, pools & facts.of_version[version])
+        elif isinstance(row, IPAddressPool):
+            # For the pools of the environment no two differ; without the pool in it they may be taken.
+            found = self._colliding(facts.number_of[ref])
+        for number in members(found):
+            yield facts.advertisements[number]
+
+    def _colliding(self, pool: int) -> int:
+        """Return the taken advertisements of a pool that differ from another one of it."""
+        selecting = self._facts.selecting[pool] & self._meeting
+        found = 0
+        for version, of_version in self._facts.differing.items():
+            if self._facts.of_version[version] >> pool & 1:
+                for number in members(selecting):
+                    if of_version.get(number, 0) & selecting:
+                        found |= 1 << number
+        return found
+
+    def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
+        """Yield a problem of an advertisement with the next one, for the first pool with any."""
+        if not isinstance(row, BGPAdvertisement) or not self._differ:
+            return
+        facts, number = self._facts, self._facts.number_of[ref]
+        selected = facts.selected[number] & self._pools
+        others_of = {
+            version: facts.differing[version].get(number, 0) & self._advertisements
+            for version in VERSIONS
+        }
+        shared = 0
+        for version, others in others_of.items():
+            shared |= self._first_shared(others, selected & facts.of_version[version])
+        if not shared:
+            return
+        pool = first(shared)
+        others = 0
+        for version, of_version in others_of.items():
+            if facts.of_version[version] >> pool & 1:
+                others |= of_version & facts.selecting[pool]
+        other = facts.advertisements[following(others, number)]
+        values = {
+            found: advertisement.spec.local_pref
+            for found in (ref, other)
+            if isinstance(advertisement := facts.rows[found], BGPAdvertisement)
+        }
+        clause = others_beside(ref, others.bit_count() - 1)
+        text = f"localPref differs for pool {facts.pools[pool].name}: {listed(values)}{clause}"
+        yield finding(values, PREFERENCE, text, "conflict")
+
+    def _first_shared(self, advertisements: int, pools: int) -> int:
+        """Return the first of some pools that one of some advertisements selects, as a set."""
+        facts = self._facts
+        if advertisements.bit_count() < pools.bit_count():
+            found = 0
+            for number in members(advertisements):
+                found |= facts.selected[number]
+                if found & pools & -pools:
+                    break
+            found &= pools
+            return found & -found
+        for pool in members(pools) if advertisements else ():
+            if facts.selecting[pool] & advertisements:
+                return 1 << pool
+        return 0
