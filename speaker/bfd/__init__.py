@@ -1,0 +1,13 @@
+"""Bidirectional Forwarding Detection: RFC 5880, 5881 (single hop) and 5883 (multihop).
+
+A library of its own: it imports nothing of the rest of the speaker, and nothing of the rest imports it.
+
+* `values`: states, diagnostics, settings, counters
+* `packet`: the control packet, with the checks of a single packet
+* `authentication`: keyed SHA1 and meticulous keyed SHA1
+* `session`: one session, its state machine and its timers
+* `engine`: all sessions of a process; demultiplexing and deadlines
+
+Pure: packets, settings and the time come in, packets and state changes go out. Times are integers in
+microseconds of one monotonic clock, intervals are those of the packets, in microseconds as well.
+"""

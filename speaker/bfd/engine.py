@@ -1,0 +1,331 @@
+"""All BFD sessions of a process: demultiplexing (RFC 5880 section 6.3), deadlines, counters.
+
+Pure: `receive` and `due` append to `sent`, `echoes` and `changes`, which the caller takes. A caller
+reads what waits in its sockets before it calls `due`, so that a pause of the process alone ends no
+session.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+
+from speaker.bfd.packet import Packet, decode
+from speaker.bfd.session import NEVER, Session
+from speaker.bfd.values import Diagnostic, Discard, Saved, SessionKey, Settings, State
+
+SINGLE_HOP_TTL: Final = 255
+"""Of packets of a single hop, sent and received (RFC 5881 section 5)."""
+_DISCRIMINATORS: Final = 1 << 32
+
+
+class Origin(NamedTuple):
+    """Where a datagram came from, by the socket that received it."""
+
+    peer: str
+    """The source address."""
+    local: str
+    """The destination address."""
+    device: str
+    """The interface of a single hop, or the VRF device; empty for none."""
+    multihop: bool
+    """True of port 4784, False of port 3784."""
+    ttl: int
+
+
+class Sent(NamedTuple):
+    """A control packet to send."""
+
+    key: SessionKey
+    octets: bytes
+
+
+class Echo(NamedTuple):
+    """An echo packet to send, which the neighbor returns (RFC 5880 section 5)."""
+
+    key: SessionKey
+    payload: bytes
+
+
+class StateChange(NamedTuple):
+    """A session has changed its state."""
+
+    key: SessionKey
+    before: State
+    after: State
+    diagnostic: Diagnostic
+    remote_state: State
+    remote_diagnostic: int
+    remote_independent: bool
+    """The neighbor's C bit: its BFD continues while its control plane restarts."""
+    time: int
+
+
+class Engine:
+    """The sessions by their key; time and randomness come from outside."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        """``random`` returns numbers from 0 up to 1."""
+        self.sessions: dict[SessionKey, Session] = {}
+        self.sent: list[Sent] = []
+        self.echoes: list[Echo] = []
+        self.changes: list[StateChange] = []
+        self.discarded: Counter[Discard] = Counter()
+        self._random = random
+        self._by_discriminator: dict[bytes, Session] = {}
+        self._origins: dict[int, Origin] = {}
+        """By local discriminator: where the last accepted packet came from."""
+        self._queued: dict[int, int] = {}
+        """By local discriminator: the time of the entry in the heap."""
+        self._heap: list[tuple[int, int]] = []
+        self._leaving: dict[int, int] = {}
+        """By local discriminator: when a removed session is forgotten."""
+        self._echo: dict[int, _EchoFunction] = {}
+
+    # Settings
+
+    def set_session(self, key: SessionKey, settings: Settings, now: int) -> None:
+        """Create a session, or change its settings without a change of state."""
+        session = self.sessions.get(key)
+        if session is None:
+            session = self._created(key, settings, now, self._free_discriminator())
+        elif self._leaving.pop(session.local_discriminator, None) is not None or (
+            settings != session.settings
+        ):
+            self._act(session, lambda: session.configure(settings, now), now)
+        self._queue(session)
+
+    def remove_session(self, key: SessionKey, now: int) -> None:
+        """End a session: AdminDown for as long as the neighbor needs to notice, then forgotten.
+
+        RFC 5880 section 6.8.16. Returns at once; no effect without the session.
+        """
+        session = self.sessions.get(key)
+        if session is None or session.local_discriminator in self._leaving:
+            return
+        lingers = session.state > State.DOWN
+        interval = session.transmit_interval
+        settings = msgspec.structs.replace(session.settings, admin_down=True)
+        self._act(session, lambda: session.configure(settings, now), now)
+        if lingers:
+            wait = settings.detect_multiplier * max(interval, session.transmit_interval)
+            self._leaving[session.local_discriminator] = now + wait
+            self._queue(session)
+        else:
+            self._forget(session)
+
+    def saved(self) -> tuple[Saved, ...]:
+        """Return what another process has to have to continue all sessions."""
+        return tuple(session.saved() for session in self._present())
+
+    def restore(self, sessions: Iterable[tuple[Saved, Settings]], now: int) -> None:
+        """Continue the sessions of another process. Those whose discriminator is in use begin anew."""
+        for saved, settings in sessions:
+            number = saved.local_discriminator
+            if saved.key in self.sessions:
+                continue
+            if not number or number.to_bytes(4) in self._by_discriminator:
+                self.set_session(saved.key, settings, now)
+                continue
+            session = self._created(saved.key, settings, now, number)
+            session.restore(saved, now)
+            self._queue(session)
+
+    def _created(
+        self, key: SessionKey, settings: Settings, now: int, discriminator: int
+    ) -> Session:
+        session = Session(key, settings, discriminator, now, self._random)
+        self.sessions[key] = session
+        self._by_discriminator[discriminator.to_bytes(4)] = session
+        return session
+
+    def _free_discriminator(self) -> int:
+        """Return a random number that is not zero and that no session has (6.8.1)."""
+        while True:
+            number = int(self._random() * _DISCRIMINATORS)
+            if number and number.to_bytes(4) not in self._by_discriminator:
+                return number
+
+    def _present(self) -> Iterator[Session]:
+        return (s for s in self.sessions.values() if s.local_discriminator not in self._leaving)
+
+    def _forget(self, session: Session) -> None:
+        number = session.local_discriminator
+        del self.sessions[session.key]
+        del self._by_discriminator[number.to_bytes(4)]
+        for table in (self._origins, self._queued, self._leaving, self._echo):
+            table.pop(number, None)
+
+    # Reception
+
+    def receive(self, octets: bytes, origin: Origin, now: int) -> None:
+        """Take the payload of a datagram."""
+        # Most packets are those before again: no decoding.
+        session = self._by_discriminator.get(octets[8:12])
+        if (
+            session is not None
+            and self._origins.get(session.local_discriminator) == origin
+            and session.receive_unchanged(octets, now)
+        ):
+            return
+        discarded = self._receive(octets, origin, now)
+        if discarded is not None:
+            self.discarded[discarded] += 1
+
+    def _receive(self, octets: bytes, origin: Origin, now: int) -> Discard | None:
+        """Take a packet that is not the last one again; returns why it is discarded."""
+        if not origin.multihop and origin.ttl != SINGLE_HOP_TTL:
+            return Discard.TTL
+        packet = decode(octets)
+        if isinstance(packet, Discard):
+            return packet
+        session = self._session_of(packet, origin)
+        if session is None:
+            return Discard.YOUR_DISCRIMINATOR if packet.your_discriminator else Discard.NO_SESSION
+        if origin.ttl < session.settings.minimum_ttl:
+            return Discard.TTL
+        discarded: Discard | None = None
+
+        def take() -> bytes | None:
+            nonlocal discarded
+            answer = session.receive(packet, now)
+            if isinstance(answer, Discard):
+                discarded = answer
+                return None
+            return answer
+
+        self._act(session, take, now)
+        if discarded is None:
+            self._origins[session.local_discriminator] = origin
+            self._queue(session)
+        return discarded
+
+    def _session_of(self, packet: Packet, origin: Origin) -> Session | None:
+        """Demultiplex: by our discriminator; the first packets by addresses and device (6.3)."""
+        if packet.your_discriminator:
+            session = self._by_discriminator.get(packet.your_discriminator.to_bytes(4))
+            return session if session is not None and _fits(session.key, origin) else None
+        for local in (origin.local, ""):
+            for device in (origin.device, ""):
+                key = SessionKey(origin.peer, local, device, origin.multihop)
+                if (session := self.sessions.get(key)) is not None:
+                    return session
+        return None
+
+    def echo_received(self, payload: bytes, now: int) -> None:
+        """Take an echo packet that the neighbor has returned."""
+        session = self._by_discriminator.get(payload[:4])
+        function = None if session is None else self._echo.get(session.local_discriminator)
+        if session is None or function is None or payload != function.payload:
+            return
+        function.deadline = now + session.settings.detect_multiplier * function.interval
+        self._queue(session)
+
+    # Time
+
+    def next_deadline(self) -> int | None:
+        """Return when `due` has to be called next; None without a session."""
+        return self._heap[0][0] if self._heap else None
+
+    def due(self, now: int) -> None:
+        """Do what is due: send packets, and declare neighbors lost."""
+        heap, queued = self._heap, self._queued
+        while heap and heap[0][0] <= now:
+            time, number = heapq.heappop(heap)
+            if queued.get(number) != time:
+                continue
+            del queued[number]
+            self._due(self._by_discriminator[number.to_bytes(4)], now)
+
+    def _due(self, session: Session, now: int) -> None:
+        number = session.local_discriminator
+        if self._leaving.get(number, NEVER) <= now:
+            self._forget(session)
+            return
+        if session.detection_deadline <= now:
+            self._act(session, lambda: session.expire(now), now)
+        if session.next_transmission <= now and (octets := session.transmit(now)) is not None:
+            self.sent.append(Sent(session.key, octets))
+        if number in self._echo or session.echo_transmit_interval:
+            self._due_echo(session, now)
+        self._queue(session)
+
+    def _due_echo(self, session: Session, now: int) -> None:
+        """Send an echo packet, or take the session down as none returns (6.8.5)."""
+        number, interval = session.local_discriminator, session.echo_transmit_interval
+        function = self._echo.get(number)
+        if not interval:
+            self._echo.pop(number, None)
+            return
+        if function is None:
+            function = self._echo[number] = _EchoFunction(number)
+            function.deadline = now + session.settings.detect_multiplier * interval
+        function.interval = interval
+        if function.deadline <= now:
+            del self._echo[number]
+            self._act(session, lambda: session.echo_failed(now), now)
+        elif function.next <= now:
+            function.next = now + session.jittered(interval)
+            self.echoes.append(Echo(session.key, function.payload))
+
+    # Both
+
+    def _act(self, session: Session, call: Callable[[], bytes | None], now: int) -> None:
+        """Send what a call returns, and report the change of state that it makes."""
+        before = session.state
+        octets = call()
+        if octets is not None:
+            self.sent.append(Sent(session.key, octets))
+        if session.state is not before:
+            self.changes.append(
+                StateChange(
+                    session.key,
+                    before,
+                    session.state,
+                    session.diagnostic,
+                    session.remote_state,
+                    session.remote_diagnostic,
+                    session.remote_independent,
+                    now,
+                )
+            )
+
+    def _queue(self, session: Session) -> None:
+        """Enter the session's next deadline, if the present entry is later."""
+        number = session.local_discriminator
+        time = min(
+            session.next_transmission,
+            session.detection_deadline,
+            self._leaving.get(number, NEVER),
+        )
+        if session.echo_transmit_interval or number in self._echo:
+            function = self._echo.get(number)
+            time = 0 if function is None else min(time, function.next, function.deadline)
+        queued = self._queued.get(number)
+        if time < NEVER and (queued is None or time < queued):
+            self._queued[number] = time
+            heapq.heappush(self._heap, (time, number))
+
+
+class _EchoFunction:
+    """The echo packets of one session."""
+
+    def __init__(self, discriminator: int) -> None:
+        self.payload = discriminator.to_bytes(4) + b"waggle-bfd-echo\0"
+        self.interval = 0
+        self.next = 0
+        self.deadline = NEVER
+
+
+def _fits(key: SessionKey, origin: Origin) -> bool:
+    """Return whether a datagram may be of a session: no other address, device or port is taken."""
+    return (
+        key.peer == origin.peer
+        and key.multihop == origin.multihop
+        and key.local in {"", origin.local}
+        and key.device in {"", origin.device}
+    )

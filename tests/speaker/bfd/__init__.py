@@ -1,0 +1,1 @@
+"""BFD in virtual time: two engines and a line between them."""
