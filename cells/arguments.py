@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
         # Looked for first: argparse would complain about what follows an unknown flag instead.
         before = words[: words.index("--") if "--" in words else None]
         commands = _commands(self, before)
-        known = [flag for one in commands for flag in one._option_string_actions]  # noqa: SLF001
+        known = [flag for command in commands for flag in command._option_string_actions]  # noqa: SLF001
         for word in before:
             if word.startswith("--") and word.split("=", 1)[0] not in known:
                 commands[-1].error(_unknown(word, known))
@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
         commands = _commands(self, words)
         for at, word in enumerate(words):
             if word == "help" and all(
-                one.startswith("-") or one in _names(self) for one in words[:at]
+                word.startswith("-") or word in _names(self) for word in words[:at]
             ):
                 return [*words[:at], *words[at + 1 :], "--help"]
             if not word.startswith("-"):

@@ -93,12 +93,12 @@ class AddressSet(msgspec.Struct, frozen=True):
 
     def union(self, *others: AddressSet) -> AddressSet:
         """Return the addresses of all sets."""
-        given = [one for one in (self, *others) if one]
+        given = [addresses for addresses in (self, *others) if addresses]
         if len(given) < 2:
             return given[0] if given else self
         return AddressSet(
-            _joined([pair for one in given for pair in zip(*one.ipv4, strict=True)]),
-            _joined([pair for one in given for pair in zip(*one.ipv6, strict=True)]),
+            _joined([pair for addresses in given for pair in zip(*addresses.ipv4, strict=True)]),
+            _joined([pair for addresses in given for pair in zip(*addresses.ipv6, strict=True)]),
         )
 
     def difference(self, other: AddressSet) -> AddressSet:

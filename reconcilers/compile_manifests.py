@@ -186,7 +186,9 @@ def check(
             continue
         # Only dialects whose objects select by labels: of such a node little else is known.
         selecting = [
-            one for one in dialects if any(map(assumed.of_kind, (*one.kinds, *one.cluster_kinds)))
+            dialect
+            for dialect in dialects
+            if any(map(assumed.of_kind, (*dialect.kinds, *dialect.cluster_kinds)))
         ]
         known = kinds_of(selecting)
         replacements = [of_kind for of_kind in loaded.replacements if of_kind[0] in known]
@@ -240,7 +242,9 @@ class _Problems(NamedTuple):
 
         Those of generated objects are theirs as well. Not conflicts: they depend on what is wrong.
         """
-        errors = {str(one.kind.name_of(one.value)): one.errors for one in loaded.rejected}
+        errors = {
+            str(invalid.kind.name_of(invalid.value)): invalid.errors for invalid in loaded.rejected
+        }
         all_errors = tuple(itertools.chain.from_iterable(errors.values()))
         valid = {
             str(ref_to(kind, row)) for kind, event in loaded.replacements for row in event.objects
@@ -261,7 +265,10 @@ class _Problems(NamedTuple):
 
     def in_order(self) -> list[Json]:
         """Return the problems in the order of their objects."""
-        found = [{**one, "nodes": sorted(set(one["nodes"]))} for one in self.by_content.values()]
+        found = [
+            {**problem, "nodes": sorted(set(problem["nodes"]))}
+            for problem in self.by_content.values()
+        ]
         return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))
 
 
@@ -296,7 +303,7 @@ class _ToCome(NamedTuple):
 def _nodes_to_come(
     loaded: Loaded, of_kind: Callable[[Kind[Any]], bool], present: Sequence[Node]
 ) -> _ToCome:
-    selecting = sorted(_selecting(loaded, of_kind), key=lambda one: one[0])
+    selecting = sorted(_selecting(loaded, of_kind), key=lambda selection: selection[0])
     alone = of_kind is _selects_alone
     others = [] if alone else [selectors for _, selectors in selecting]
     assumed: list[Node] = []

@@ -112,7 +112,9 @@ class SelectorIndex(Generic[T]):
 
     def __init__(self, objects: Iterable[tuple[T, LabelSelector]]) -> None:
         self._objects = list(objects)
-        asked: list[list[tuple[str, str]]] = [_alternatives(one) for _, one in self._objects]
+        asked: list[list[tuple[str, str]]] = [
+            _alternatives(labelled) for _, labelled in self._objects
+        ]
         count = Counter(label for labels in asked for label in labels)
         self._by_label: dict[tuple[str, str], list[int]] = {}
         self._of_any: list[int] = []
@@ -132,9 +134,9 @@ class SelectorIndex(Generic[T]):
         for label in labels.items():
             found.update(self._by_label.get(label, ()))
         for number in sorted(found):
-            one, selector = self._objects[number]
+            labelled, selector = self._objects[number]
             if selector.matches(labels):
-                yield one
+                yield labelled
 
 
 def _alternatives(selector: LabelSelector) -> list[tuple[str, str]]:

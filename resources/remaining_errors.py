@@ -102,6 +102,6 @@ def unrelated(errors: Iterable[FieldError], known: Sequence[FieldError]) -> Iter
 
 
 def _overlap(path: str, other: str) -> bool:
-    one, two = _PART.findall(path), _PART.findall(other)
-    shorter = min(len(one), len(two))
-    return one[:shorter] == two[:shorter]
+    parts, two = _PART.findall(path), _PART.findall(other)
+    shorter = min(len(parts), len(two))
+    return parts[:shorter] == two[:shorter]

@@ -46,6 +46,6 @@ class Index(Generic[T]):
         if keys is not None:
             self.keys = keys
         else:
-            one = key
-            assert one is not None  # noqa: S101  exactly one of the two is given
-            self.keys = lambda row: (one(row),)
+            key_of = key
+            assert key_of is not None  # noqa: S101  exactly one of the two is given
+            self.keys = lambda row: (key_of(row),)

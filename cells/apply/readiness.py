@@ -120,7 +120,7 @@ class ReadinessGate:
 
     def missing(self) -> dict[str, str]:
         """Return the peers without their initial table at this moment, with the reasons."""
-        sessions = {(one.instance, one.name): one for one in self._speaker.peers()}
+        sessions = {(peer.instance, peer.name): peer for peer in self._speaker.peers()}
         return without_initial_table(self._peers.all(self._database.snapshot()), sessions)
 
 

@@ -49,7 +49,9 @@ class Connections:
     def opened(self, connection: _Connection) -> bool:
         """Add a connection; False where there is no room for it."""
         if len(self._open) >= MAX_CONNECTIONS:
-            waiting = next((one for one in self._open.values() if not one.answering), None)
+            waiting = next(
+                (connection for connection in self._open.values() if not connection.answering), None
+            )
             if waiting is None:
                 return False
             self.closed(waiting)

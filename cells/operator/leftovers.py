@@ -42,16 +42,16 @@ class LeftoverObjects:
         # A dialect that is off is imported by the leader alone.
         kinds = [kind for entry in self._off for kind in entry.load().node_object_kinds]
         deleted = await delete_leftovers(writer, kinds, AGENTS)
-        for one in deleted:
+        for leftover in deleted:
             log.info(
                 "object of a dialect that is off is deleted",
                 event_name="operator.leftover",
-                object=f"{one.kind}/{one.name}",
+                object=f"{leftover.kind}/{leftover.name}",
             )
         self._passes = self._passes + 1 if deleted else 0
         if self._passes < QUICK_PASSES:
             self._health.ok("objects of dialects that are off are deleted")
             return POLL_INTERVAL_SECONDS
-        names = ", ".join(sorted({one.kind for one in deleted}))
+        names = ", ".join(sorted({leftover.kind for leftover in deleted}))
         self._health.degraded(f"agents write {names} of a dialect that is off in the operator")
         return LONG_INTERVAL_SECONDS

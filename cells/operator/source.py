@@ -20,7 +20,7 @@ def read_of_cluster(dialects: Group[Dialect]) -> Reading:
 
 def secret_readers(dialects: Group[Dialect]) -> SecretReaders:
     """Return the dialects whose operator's part needs to know whether Secrets exist."""
-    return SecretReaders(one for one in dialects if SECRET in one.read_by_operator())
+    return SecretReaders(dialect for dialect in dialects if SECRET in dialect.read_by_operator())
 
 
 WIRING = Wiring(

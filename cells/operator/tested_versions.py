@@ -38,16 +38,16 @@ class CompanionCheck:
         return POLL_INTERVAL_SECONDS
 
     def _report(self, found: Sequence[Untested]) -> None:
-        for one in found:
-            if one not in self._known:
+        for program in found:
+            if program not in self._known:
                 log.warning(
                     "untested version",
                     event_name="operator.untested_version",
-                    dialect=one.dialect,
-                    reason=one.message,
+                    dialect=program.dialect,
+                    reason=program.message,
                 )
         self._known = frozenset(found)
         if found:
-            self._health.degraded(". ".join(one.message for one in found))
+            self._health.degraded(". ".join(program.message for program in found))
         else:
             self._health.ok("no untested version is known")

@@ -51,7 +51,7 @@ class RouteAges:
     def _forget(self) -> None:
         """Forget the commits of which no row is left; the cost is shared by as many commits as rows."""
         revisions = self._routes.revisions(self._database.snapshot())
-        kept = sorted({bisect_left(self._revisions, one) for one in revisions})
+        kept = sorted({bisect_left(self._revisions, revision) for revision in revisions})
         self._revisions = [self._revisions[i] for i in kept]
         self._times = [self._times[i] for i in kept]
         self._forget_above = max(MIN_COMMITS, 2 * len(kept))

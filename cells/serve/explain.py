@@ -80,7 +80,7 @@ class AgentExplanations:
         self, found: Sequence[RouteExplanation], status: PeerStatus | None
     ) -> list[ExplainItem]:
         """Complete the intended routes at one peer by its session's state and Adj-RIB-Out."""
-        items = [explain_item(self._node, one) for one in found]
+        items = [explain_item(self._node, explanation) for explanation in found]
         if found[0].peer is None or not any(item.advertised for item in items):
             return items
         if status is None:

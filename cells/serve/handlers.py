@@ -62,8 +62,8 @@ class Listener:
         app = web.Application(client_max_size=MAX_BODY)
         for resource in resources:
             app.router.add_get(resource.path, functools.partial(self._get, resource))
-        for one in plain:
-            app.router.add_get(one.path, functools.partial(self._get_plain, one))
+        for plain_path in plain:
+            app.router.add_get(plain_path.path, functools.partial(self._get_plain, plain_path))
         for stream in streams:
             app.router.add_get(stream.path, functools.partial(self._follow, stream))
         for action in actions:

@@ -144,11 +144,11 @@ def not_received(
 
 def _not_kept(status: PeerStatus, family: Family) -> str:
     """Return how many routes of the family are kept; an empty text where all are."""
-    for one in status.families:
-        if one.family == family and one.not_kept:
-            kept = one.received - one.not_kept
+    for counts in status.families:
+        if counts.family == family and counts.not_kept:
+            kept = counts.received - counts.not_kept
             return (
-                f"it is not among the {kept} of {one.received} received routes that are kept "
+                f"it is not among the {kept} of {counts.received} received routes that are kept "
                 "(--keep-received)"
             )
     return ""

@@ -117,7 +117,9 @@ def status_item(
                 reason=condition.reason,
                 message=condition.message or None,
             )
-            for condition in sorted(conditions, key=lambda one: (one.object, one.type))
+            for condition in sorted(
+                conditions, key=lambda condition: (condition.object, condition.type)
+            )
         ],
         problems=[
             ProblemItem(

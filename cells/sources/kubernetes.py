@@ -110,12 +110,15 @@ class Kubernetes:
         unread = [status for status in self._statuses.values() if status.unread]
         of_kinds = [status for status in unread if not status.object_name]
         return Unread(
-            next((one.name for one in of_kinds if one.phase is Phase.WAITING), ""),
-            {tables[one.kind]: one.name for one in of_kinds},
+            next(
+                (status.name for status in of_kinds if status.phase is Phase.WAITING),
+                "",
+            ),
+            {tables[status.kind]: status.name for status in of_kinds},
             frozenset(
-                ObjectRef(one.kind, one.namespace, one.object_name)
-                for one in unread
-                if one.object_name
+                ObjectRef(status.kind, status.namespace, status.object_name)
+                for status in unread
+                if status.object_name
             ),
         )
 
@@ -165,7 +168,7 @@ class Kubernetes:
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)
         # An object with another problem than before is not valid.
-        solved = {one.object for one in self._known} - {one.object for one in found}
+        solved = {problem.object for problem in self._known} - {problem.object for problem in found}
         for name in sorted(solved, key=str):
             log.info("object is valid again", event_name="kubernetes.solved", object=name)
         for problem in sorted(found - self._known, key=str):
@@ -206,10 +209,10 @@ class Kubernetes:
             status = reflector.status
             feeds.setdefault((status.kind, status.namespace), []).append(reflector)
         for names, members in feeds.items():
-            up.add_metric(names, all(one.status.phase is Phase.FOLLOWING for one in members))
-            lists.add_metric(names, sum(one.lists for one in members))
-            watches.add_metric(names, sum(one.watches for one in members))
-            failures.add_metric(names, sum(one.failures for one in members))
+            up.add_metric(names, all(feed.status.phase is Phase.FOLLOWING for feed in members))
+            lists.add_metric(names, sum(feed.lists for feed in members))
+            watches.add_metric(names, sum(feed.watches for feed in members))
+            failures.add_metric(names, sum(feed.failures for feed in members))
         return [up, lists, watches, failures]
 
 

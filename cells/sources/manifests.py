@@ -68,7 +68,9 @@ class Manifests:
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)
         # A file with another problem than before is not valid.
-        for file in sorted({one.file for one in self._known} - {one.file for one in found}):
+        for file in sorted(
+            {problem.file for problem in self._known} - {problem.file for problem in found}
+        ):
             log.info("manifest is valid again", event_name="manifests.solved", file=file)
         for problem in sorted(found - self._known, key=str):
             log.warning(

@@ -50,7 +50,7 @@ def read_of_node(node: ThisNode, dialects: Group[DialectKinds]) -> Reading:
 
 def secret_readers(dialects: Group[Dialect]) -> SecretReaders:
     """Return the dialects with Secrets."""
-    return SecretReaders(one for one in dialects if SECRET in one.kinds)
+    return SecretReaders(dialect for dialect in dialects if SECRET in dialect.kinds)
 
 
 class UnusedObjectsCount:

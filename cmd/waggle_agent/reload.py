@@ -29,11 +29,11 @@ def changed_settings(cells: Sequence[Cell], before: Settings, after: Settings) -
     """
     found: list[str] = []
     for cell in cells:
-        one, other = before.options[cell.name], after.options[cell.name]
+        former, other = before.options[cell.name], after.options[cell.name]
         keys = [
             f"cells.{cell.name}.{item.key}"
             for item in describe(cell.name, cell.options)
-            if getattr(one, item.field) != getattr(other, item.field)
+            if getattr(former, item.field) != getattr(other, item.field)
         ]
         if not keys and before.enabled[cell.name] != after.enabled[cell.name]:
             keys = [f"cells.{cell.name}.enabled"]

@@ -44,9 +44,11 @@ def nodes_to_come(selectors: Selectors, others: Iterable[Selectors]) -> list[dic
     At most `MAX_NODES`: objects for which more would be necessary are not met. No node is returned for
     selectors that no labels fulfil.
     """
-    own = [one for one in selectors or (EVERY_NODE,) if example_labels(one) is not None][:MAX_NODES]
+    own = [
+        selector for selector in selectors or (EVERY_NODE,) if example_labels(selector) is not None
+    ][:MAX_NODES]
     nodes = list(own)
-    distinct = {tuple(one.text for one in other): other for other in others}
+    distinct = {tuple(selector.text for selector in other): other for other in others}
     for other in distinct.values():
         _place(other or (EVERY_NODE,), own, nodes)
     found = (example_labels(node) for node in nodes)
@@ -62,8 +64,8 @@ def _place(other: Selectors, own: Iterable[LabelSelector], nodes: list[LabelSele
                 nodes[i] = both
                 return
     for selector in other:
-        for one in own:
-            both = one.both(selector)
+        for own_selector in own:
+            both = own_selector.both(selector)
             if example_labels(both) is not None and len(nodes) < MAX_NODES:
                 nodes.append(both)
                 return
@@ -73,11 +75,16 @@ def example_labels(selector: LabelSelector) -> dict[str, str] | None:
     """Return labels that a selector selects, or None if no labels fulfil all of its requirements."""
     found: dict[str, str] = {}
     for key in sorted(selector.keys):
-        rest = [one for one in selector.match_expressions if one.key == key]
+        rest = [requirement for requirement in selector.match_expressions if requirement.key == key]
         fixed = selector.match_labels.get(key)
-        values = [value for one in rest if one.operator == "In" for value in one.values]
+        values = [
+            value
+            for requirement in rest
+            if requirement.operator == "In"
+            for value in requirement.values
+        ]
         given = ([fixed] if fixed is not None else []) + values
-        absent = all(one.matches({}) for one in rest) and fixed is None
+        absent = all(requirement.matches({}) for requirement in rest) and fixed is None
         if absent:
             continue
         labels = ({key: value} for value in [*given, *_unlike(rest)])
@@ -85,7 +92,8 @@ def example_labels(selector: LabelSelector) -> dict[str, str] | None:
             (
                 label
                 for label in labels
-                if fixed in (None, label[key]) and all(one.matches(label) for one in rest)
+                if fixed in (None, label[key])
+                and all(requirement.matches(label) for requirement in rest)
             ),
             None,
         )
@@ -97,5 +105,5 @@ def example_labels(selector: LabelSelector) -> dict[str, str] | None:
 
 def _unlike(requirements: Iterable[LabelSelectorRequirement]) -> Iterable[str]:
     """Return values of which one is excluded by no ``NotIn``."""
-    excluded = {value for one in requirements for value in one.values}
+    excluded = {value for requirement in requirements for value in requirement.values}
     return ("", *(f"x{number}" for number in range(len(excluded) + 1)))

@@ -199,22 +199,22 @@ def _worse(
     Of problems that are not all listed the number counts.
     """
     known: dict[tuple[str, str, str, str], list[ClusterProblem]] = {}
-    for one in before:
-        known.setdefault(_subject(one.problem), []).append(one)
+    for entry in before:
+        known.setdefault(_subject(entry.problem), []).append(entry)
     worse: list[ClusterProblem] = []
-    for one in after:
-        former = known.get(_subject(one.problem), [])
-        same = next((other for other in former if _is_no_larger(one, other)), None)
+    for entry in after:
+        former = known.get(_subject(entry.problem), [])
+        same = next((other for other in former if _is_no_larger(entry, other)), None)
         if same is None:
-            worse.append(one)
+            worse.append(entry)
         else:
             former.remove(same)
-    for one in before if worse else ():
-        if one.problem.count > 1 and _count(after, one) <= _count(before, one):
+    for entry in before if worse else ():
+        if entry.problem.count > 1 and _count(after, entry) <= _count(before, entry):
             worse = [
                 new
                 for new in worse
-                if new.problem.category != one.problem.category or not _is_no_larger(new, one)
+                if new.problem.category != entry.problem.category or not _is_no_larger(new, entry)
             ]
     return worse
 
@@ -223,9 +223,9 @@ def _count(problems: Iterable[ClusterProblem], of: ClusterProblem) -> int:
     """Return the number of problems of these objects, or of some of them."""
     objects, category = set(of.problem.objects), of.problem.category
     return sum(
-        one.problem.count
-        for one in problems
-        if one.problem.category == category and objects.issuperset(one.problem.objects)
+        entry.problem.count
+        for entry in problems
+        if entry.problem.category == category and objects.issuperset(entry.problem.objects)
     )
 
 
@@ -248,8 +248,8 @@ def _is_no_larger(now: ClusterProblem, former: ClusterProblem) -> bool:
     )
 
 
-def _sentence(one: ClusterProblem) -> str:
-    problem = one.problem
+def _sentence(entry: ClusterProblem) -> str:
+    problem = entry.problem
     parts = (enumerate_some(problem.objects, SHOWN), problem.field, problem.message)
-    where = f" ({enumerate_nodes(one.nodes, SHOWN)})" if one.nodes else ""
+    where = f" ({enumerate_nodes(entry.nodes, SHOWN)})" if entry.nodes else ""
     return ": ".join(part for part in parts if part) + where

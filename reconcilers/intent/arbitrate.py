@@ -155,7 +155,7 @@ def _listeners(
         name = names[row.dialect, row.name]
         if name != row.name:
             arbitrated = replace(arbitrated, name=name, configured_name=row.name)
-        imports = tuple(_renamed(one, row.dialect, names) for one in row.imports)
+        imports = tuple(_renamed(imported, row.dialect, names) for imported in row.imports)
         if imports != row.imports:
             arbitrated = replace(arbitrated, imports=imports)
         kept.append(arbitrated)

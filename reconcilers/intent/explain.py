@@ -176,13 +176,13 @@ class Explainer:
         rules = sets.get(route_set) if route_set is not None else None
         explanations = (
             self._with_conflicts(
-                self._with_rejections(one, dialect.explain(one, peer, rules)), route_set
+                self._with_rejections(candidate, dialect.explain(candidate, peer, rules)), route_set
             )
-            for one in found
+            for candidate in found
         )
         return [
-            replace(self._with_limit(one, peer), instance=peer.instance, peer=peer.name)
-            for one in explanations
+            replace(self._with_limit(explanation, peer), instance=peer.instance, peer=peer.name)
+            for explanation in explanations
         ]
 
     def _with_limit(self, explanation: RouteExplanation, peer: Peer) -> RouteExplanation:
@@ -266,7 +266,9 @@ class Explainer:
     def _rules_for(self, dialect: Dialect) -> dict[str, Any]:
         """Return the rules of the route sets to which a dialect contributes, by name."""
         both = (self._feeding.fed(dialect), dialect)
-        sets = (rules for one in both if one for rules in self._rules[one.name].values())
+        sets = (
+            rules for dialect_ in both if dialect_ for rules in self._rules[dialect_.name].values()
+        )
         return {rules.name: rules for rules in sets}
 
     def _candidates(
@@ -310,7 +312,7 @@ class Explainer:
 
     def _without_peers(self) -> RouteExplanation:
         node = self._context.node
-        kinds = {"Node"}.union(*(one.selecting_kinds for one in self._dialects.values()))
+        kinds = {"Node"}.union(*(dialect.selecting_kinds for dialect in self._dialects.values()))
         reasons = [
             problem.message
             for problem in sorted(self._intent.problems.all(self._snapshot))
@@ -334,14 +336,14 @@ def _longest_match(
     A prefix of an explanation is that of its object, or an aggregate that is advertised for it.
     """
     matching = [
-        (prefix[0], one)
-        for one in explanations
-        if one.family == family
-        for prefix in {one.nlri, *one.advertised}
+        (prefix[0], explanation)
+        for explanation in explanations
+        if explanation.family == family
+        for prefix in {explanation.nlri, *explanation.advertised}
         if prefix is not None and covers(prefix, nlri)
     ]
     longest = max((length for length, _ in matching), default=None)
-    return [one for length, one in matching if length == longest]
+    return [explanation for length, explanation in matching if length == longest]
 
 
 def _concerns(candidate: Candidate, target: Target | None) -> bool:
@@ -357,8 +359,8 @@ def _has(found: Mapping[str, Sequence[Candidate]], target: Target) -> bool:
         return any(True for _ in candidates)
     family, nlri = target.prefix
     return any(
-        one.family == family and one.nlri is not None and covers(one.nlri, nlri)
-        for one in candidates
+        candidate.family == family and candidate.nlri is not None and covers(candidate.nlri, nlri)
+        for candidate in candidates
     )
 
 

@@ -50,7 +50,7 @@ class Findings:
         former = self._rejections.get(object_, {})
         if not rejected and not former and object_ not in self._failures:
             return
-        found = {name: one for name, one in former.items() if name not in names}
+        found = {name: reasons for name, reasons in former.items() if name not in names}
         found.update(rejected)
         if found:
             self._rejections[object_] = found

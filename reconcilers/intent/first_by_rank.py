@@ -114,13 +114,15 @@ class FirstByRank(Generic[K]):
         if key in self._inside:
             heapq.heappush(self._last, _Last(rank, key))
             if len(self._last) > 2 * len(self._inside) + _SLACK:
-                self._last = [_Last(self._ranks[one], one) for one in self._inside]
+                self._last = [_Last(self._ranks[key], key) for key in self._inside]
                 heapq.heapify(self._last)
         else:
             heapq.heappush(self._next, (rank, key))
             if len(self._next) > 2 * self.waiting + _SLACK:
                 self._next = [
-                    (found, one) for one, found in self._ranks.items() if one not in self._inside
+                    (found, waiting_key)
+                    for waiting_key, found in self._ranks.items()
+                    if waiting_key not in self._inside
                 ]
                 heapq.heapify(self._next)
 

@@ -170,7 +170,9 @@ class LimitedSets:
                 self._waiting[limited.name, family] = self._services_that_wait(
                     txn, limited.unlimited, family, of_family
                 )
-        self._waiting = {key: one for key, one in self._waiting.items() if key[0] in self._sets}
+        self._waiting = {
+            key: services for key, services in self._waiting.items() if key[0] in self._sets
+        }
         self.changed = False
         return written
 

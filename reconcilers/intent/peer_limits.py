@@ -134,7 +134,9 @@ class PeerLimits:
         return found
 
     def _problems(self, rows: Iterable[AdvertiseLimit]) -> list[Problem]:
-        peers = {(one.peer.instance, one.peer.name): one.peer for one in self._limited}
+        peers = {
+            (limited.peer.instance, limited.peer.name): limited.peer for limited in self._limited
+        }
         found = []
         waiting: dict[tuple[ObjectRef, bytes, AdvertiseLimit], list[str]] = {}
         for row in rows:

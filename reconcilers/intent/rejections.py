@@ -60,8 +60,8 @@ class Rejections:
     def united(self, others: Iterable[Rejections]) -> Rejections:
         """Return the rejections of several route sets together."""
         found = Rejections(self.object)
-        for one in (self, *others):
-            one.add_to(found)
+        for rejections in (self, *others):
+            rejections.add_to(found)
         return found
 
     def add_to(self, other: Rejections) -> None:
@@ -78,7 +78,7 @@ class Rejections:
         if not self._by_reason:
             return None
         # In the order of addresses, whatever the order of the route sets.
-        reasons = sorted(self._by_reason, key=lambda one: min(self._by_reason[one]))
+        reasons = sorted(self._by_reason, key=lambda reason: min(self._by_reason[reason]))
         texts: list[str] = []
         for shown, reason in enumerate(reasons):
             text = self._text(reason, node)

@@ -63,7 +63,7 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
 
 def _imported(row: Instance, by_name: Mapping[tuple[str, str], Instance]) -> list[Instance]:
     """Return the instances whose routes an instance takes."""
-    found = (by_name.get((row.dialect, one.instance)) for one in row.imports)
+    found = (by_name.get((row.dialect, imported.instance)) for imported in row.imports)
     return [other for other in found if other is not None]
 
 

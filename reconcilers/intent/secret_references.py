@@ -32,7 +32,7 @@ class SecretReferences:
         self._on_error = on_error
         self._last: dict[str, frozenset[ObjectKey]] = {}
         """By dialect, as of the last time that it did not fail."""
-        own = Kinds(*((*one.kinds, *one.read_by_operator()) for one in self._dialects))
+        own = Kinds(*((*dialect.kinds, *dialect.read_by_operator()) for dialect in self._dialects))
         self.followed: Sequence[Table[Any]] = [
             tables.of(kind) for kind in kinds if kind.custom and kind in own
         ]

@@ -78,11 +78,11 @@ class AbandonedObjects:
                 self.failure = self.failure or error
         before, self._suspected = self._suspected, frozenset(found)
         deleted: list[AbandonedObject] = []
-        for one in found:
+        for abandoned in found:
             try:
-                if one in before:
-                    await client.delete(f"{one.path}/{one.name}", one.uid)
-                    deleted.append(one)
+                if abandoned in before:
+                    await client.delete(f"{abandoned.path}/{abandoned.name}", abandoned.uid)
+                    deleted.append(abandoned)
             except StatusError as error:
                 self.failure = self.failure or error
         return tuple(deleted)

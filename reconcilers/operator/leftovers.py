@@ -49,9 +49,9 @@ async def delete_leftovers(
     deleted: list[Leftover] = []
     for kind in kinds:
         try:
-            for one in await _leftovers(client, kind, manager):
-                await client.delete(one.path, one.uid)
-                deleted.append(one)
+            for leftover in await _leftovers(client, kind, manager):
+                await client.delete(leftover.path, leftover.uid)
+                deleted.append(leftover)
         except StatusError:
             continue
     return tuple(deleted)

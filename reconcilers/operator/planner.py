@@ -158,7 +158,8 @@ class Planner:
             if dialect.name in blocked:
                 before = self._last.get(dialect.name, ClusterIntent())
                 fed = any(
-                    one.feeds == dialect.name and one.name not in blocked for one in self._dialects
+                    feeder.feeds == dialect.name and feeder.name not in blocked
+                    for feeder in self._dialects
                 )
                 intent = ClusterIntent(problems=before.problems)
                 if fed:

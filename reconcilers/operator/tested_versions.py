@@ -30,7 +30,7 @@ class Untested(msgspec.Struct, frozen=True, order=True):
 
 async def untested_versions(writer: Writer, dialects: Sequence[Dialect]) -> list[Untested]:
     """Return what is outside of the range, by dialect. Raises `KubernetesError`."""
-    companions = [(one.name, found) for one in dialects for found in one.companions]
+    companions = [(dialect.name, found) for dialect in dialects for found in dialect.companions]
     if not companions:
         return []
     served = await _served(writer)

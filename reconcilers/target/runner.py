@@ -141,7 +141,9 @@ class Runner:
         self._wall_clock = wall_clock
         self.queues = [
             Queue(reconciler, rng, report)
-            for reconciler in sorted(reconcilers, key=lambda one: one.description.order)
+            for reconciler in sorted(
+                reconcilers, key=lambda reconciler: reconciler.description.order
+            )
         ]
         """One per reconciler, in their order."""
         self.applied: Snapshot | None = None
@@ -257,26 +259,28 @@ class Runner:
             for queue, keys in due
             if keys
         ]
-        for one in reversed(work):
-            if one.unwanted:
-                with one.measured():
-                    one.unwanted = yield from self._delete(one.queue, one.unwanted, now, long=long)
-        for one in work:
-            if one.wanted:
-                with one.measured():
-                    one.wanted = yield from self._update(snapshot, one.queue, one.wanted, now)
+        for task in reversed(work):
+            if task.unwanted:
+                with task.measured():
+                    task.unwanted = yield from self._delete(
+                        task.queue, task.unwanted, now, long=long
+                    )
+        for task in work:
+            if task.wanted:
+                with task.measured():
+                    task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
                 if long:
                     yield
-        for one in reversed(work):
-            if one.unwanted:
-                one.unwanted = yield from self._delete(one.queue, one.unwanted, now, long=long)
-        for one in work:
-            if one.wanted:
+        for task in reversed(work):
+            if task.unwanted:
+                task.unwanted = yield from self._delete(task.queue, task.unwanted, now, long=long)
+        for task in work:
+            if task.wanted:
                 # An object may need one that comes later in the order: it may be there now.
-                one.wanted = yield from self._update(snapshot, one.queue, one.wanted, now)
-            run = self._runs[one.queue.name]
-            run.at, run.seconds = self._wall_clock(), one.seconds
-        left = sum(len(one.wanted) + len(one.unwanted) for one in work)
+                task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
+            run = self._runs[task.queue.name]
+            run.at, run.seconds = self._wall_clock(), task.seconds
+        left = sum(len(task.wanted) + len(task.unwanted) for task in work)
         return left < sum(len(keys) for _, keys in due)
 
     def _delete(

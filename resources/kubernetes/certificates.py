@@ -80,7 +80,7 @@ def from_secret(data: Mapping[str, Any] | None) -> Certificates | None:
         found = Certificates(*values)
         certificate = _certificate(found.certificate)
         pairs = ((_authorities(found)[0], found.authority_key), (certificate, found.key))
-        if any(one.public_key() != _key(key).public_key() for one, key in pairs):
+        if any(pair.public_key() != _key(key).public_key() for pair, key in pairs):
             return None
         certificate.verify_directly_issued_by(_issuer(found))
         _names(certificate)
@@ -251,7 +251,7 @@ def _authorities(stored: Certificates) -> list[x509.Certificate]:
 def _issuer(stored: Certificates) -> x509.Certificate:
     """Return the authority of the certificate. Raises StopIteration if it is not among them."""
     issuer = _certificate(stored.certificate).issuer
-    return next(one for one in _authorities(stored) if one.subject == issuer)
+    return next(authority for authority in _authorities(stored) if authority.subject == issuer)
 
 
 def _former(bundle: str) -> str:

@@ -80,7 +80,7 @@ class KubernetesSource:
     @property
     def reflectors(self) -> tuple[Reflector, ...]:
         """The loops of all feeds."""
-        of_objects = (one for named in self._named.values() for one in named.reflectors)
+        of_objects = (reflector for named in self._named.values() for reflector in named.reflectors)
         return (*self._of_kinds, *of_objects)
 
     def follow(self, kind: Kind[Any], keys: Iterable[ObjectKey]) -> None:
@@ -103,7 +103,7 @@ class KubernetesSource:
 
     def use_restored(self) -> tuple[str, ...]:
         """Use the restored rows of feeds without a completed list; returns the names of these."""
-        waiting = [one for one in self.reflectors if not one.feed.synced]
+        waiting = [reflector for reflector in self.reflectors if not reflector.feed.synced]
         for reflector in waiting:
             reflector.use_restored()
         for named in self._named.values():

@@ -85,8 +85,8 @@ def parse_file(
     try:
         for document in _documents(path, data):
             for value, prefix in _objects(document.value):
-                for one in (value,) if rewrite is None else rewrite(value):
-                    _decode(path, document, one, prefix, kinds, items, problems, unread, rejected)
+                for part in (value,) if rewrite is None else rewrite(value):
+                    _decode(path, document, part, prefix, kinds, items, problems, unread, rejected)
     except YamlError as error:
         problems.append(SourceProblem(path, 0, error.line, None, "", error.message))
         whole = False
@@ -101,9 +101,9 @@ def parse_list_item(path: str, value: Any, listed: tuple[str, str, int], kinds: 
     problems: list[SourceProblem] = []
     document = Document(value, 1, 0, None)
     lone = {"kind": kind, "apiVersion": api_version, "items": [value]}
-    for one, prefix in _objects(lone):
+    for content, prefix in _objects(lone):
         at = f"items[{index}]{prefix.removeprefix('items[0]')}"
-        _decode(path, document, one, at, kinds, items, problems, unread)
+        _decode(path, document, content, at, kinds, items, problems, unread)
     return Parsed(tuple(items), tuple(problems), True, unread)
 
 

@@ -72,20 +72,22 @@ class Settling:
 
     def due(self, now: float) -> list[tuple[str, State]]:
         """Return the files that `take` returns, without those that have vanished."""
-        return [(path, one.state) for path, one in self._changed.items() if one.due <= now]
+        return [
+            (path, changed.state) for path, changed in self._changed.items() if changed.due <= now
+        ]
 
     def take(self, now: float) -> list[tuple[str, State]]:
         """Return the files that are due, with their state at the last change."""
-        changed = [path for path, one in self._changed.items() if one.due <= now]
+        changed = [path for path, changed in self._changed.items() if changed.due <= now]
         found = [(path, self._changed.pop(path).state) for path in changed]
         for directory in [name for name, group in self._vanished.items() if group.due <= now]:
             found += [(path, None) for path in self._vanished.pop(directory).paths]
-        return sorted(found, key=lambda one: one[0])
+        return sorted(found, key=lambda state_of_path: state_of_path[0])
 
     @property
     def next_due(self) -> float | None:
         """When the next file is due; None without any."""
-        times = [one.due for one in self._changed.values()]
+        times = [changed.due for changed in self._changed.values()]
         times += [group.due for group in self._vanished.values()]
         return min(times, default=None)
 

@@ -228,7 +228,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
             _check_prefixes(self.originate)
         except ValueError as error:
             raise InvalidConfig("instance", self.name, "originate", str(error)) from None
-        names = [one.instance for one in self.imports]
+        names = [imported.instance for imported in self.imports]
         if self.name in names or len(set(names)) < len(names):
             raise InvalidConfig(
                 "instance", self.name, "imports", "other instances, each of them once"

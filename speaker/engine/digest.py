@@ -93,7 +93,7 @@ def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
 def _with_routes(instance: Instance) -> list[EstablishedPeer]:
     """Return the Established peers and those with stale routes, by name."""
     found = [*instance.established.values(), *instance.restarting_peers.values()]
-    return sorted(found, key=lambda one: one.peer.name)
+    return sorted(found, key=lambda member: member.peer.name)
 
 
 def _name(path: Path, names: dict[Path, bytes]) -> bytes:

@@ -283,8 +283,8 @@ class Engine:
         )
 
     def _set_instance(self, config: InstanceConfig) -> None:
-        for one in config.imports:
-            compile_import(f"{config.name} imports {one.instance}", one.import_)
+        for imported in config.imports:
+            compile_import(f"{config.name} imports {imported.instance}", imported.import_)
         before = self._instances.get(config.name)
         if before is not None and before.same_router(config):
             before.reconfigure(config)
@@ -388,7 +388,7 @@ class Engine:
         """Return the Established peers of an instance by name, or one. Raises `UnknownName`."""
         known = self.instance(instance)
         if peer is None:
-            return sorted(known.established.values(), key=lambda one: one.peer.name)
+            return sorted(known.established.values(), key=lambda member: member.peer.name)
         established = known.established.get(known.peer(peer))
         return [] if established is None else [established]
 
@@ -418,8 +418,11 @@ class Engine:
         names = sorted(known.peers) if peer is None else [known.peer(peer).name]
         holders = [
             established
-            for one in map(known.peer, names)
-            if (established := known.established.get(one) or known.restarting_peers.get(one))
+            for session_peer in map(known.peer, names)
+            if (
+                established := known.established.get(session_peer)
+                or known.restarting_peers.get(session_peer)
+            )
         ]
         return Routes(
             routes

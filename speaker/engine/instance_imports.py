@@ -57,10 +57,10 @@ class InstanceImports:
         """Apply the configuration of all instances, after that of one changed."""
         wanted: dict[tuple[str, str], tuple[Instance, Instance, InstanceImport]] = {}
         for name, instance in self._instances.items():
-            for one in instance.config.imports:
-                origin = self._instances.get(one.instance)
+            for imported in instance.config.imports:
+                origin = self._instances.get(imported.instance)
                 if origin is not None:
-                    wanted[name, one.instance] = (instance, origin, one)
+                    wanted[name, imported.instance] = (instance, origin, imported)
         for key, link in list(self._links.items()):
             if key not in wanted or link.target is not wanted[key][0]:
                 del self._links[key]
@@ -258,7 +258,7 @@ def _own(table: LocRib, nlri: Iterable[bytes]) -> Iterator[tuple[Path | None, Se
         paths = table.paths(prefix)
         path: Path | None = paths[0] if paths else None
         if path is not None and path.source.imported_from is not None:
-            own = [one for one in paths if one.source.imported_from is None]
+            own = [path for path in paths if path.source.imported_from is None]
             path = best(own) if own else None
         groups.setdefault(path, []).append(prefix)
     yield from groups.items()
@@ -266,7 +266,9 @@ def _own(table: LocRib, nlri: Iterable[bytes]) -> Iterator[tuple[Path | None, Se
 
 def _border(target: InstanceConfig, origin: InstanceConfig) -> Border:
     confederations = (target.confederation, origin.confederation)
-    identifiers = [one.identifier for one in confederations if one is not None]
+    identifiers = [
+        confederation.identifier for confederation in confederations if confederation is not None
+    ]
     same_as = target.local_asn == origin.local_asn and len(identifiers) != 1
     own = {target.local_asn}
     if target.confederation is not None:

@@ -181,7 +181,7 @@ class StaleRoutes:
         # RFC 4724 section 4.2: routes that are stale already do not survive a second restart.
         self._stop_tracking(family)
         self._remove_stale(family)
-        restarts = any(family == one for one, _ in capability.families)
+        restarts = any(family == restarted for restarted, _ in capability.families)
         self.adj_in.mark_stale(family)
         if not self.adj_in.stale(family):
             return

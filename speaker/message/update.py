@@ -362,7 +362,7 @@ def _error_handling(faults: tuple[AttributeFault, ...], *, withdrawable: bool) -
     """
     outcome = max([fault.outcome for fault in faults])
     if outcome >= ErrorHandling.TREAT_AS_WITHDRAW and not withdrawable:
-        fault = max(faults, key=lambda one: one.outcome)
+        fault = max(faults, key=lambda fault: fault.outcome)
         subcode = UpdateSubcode(fault.subcode or 1)
         raise session_reset(fault.attribute, fault.rule, subcode, fault.data)
     return outcome

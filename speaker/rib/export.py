@@ -184,7 +184,7 @@ def without_non_transitive(attributes: PathAttributes) -> dict[str, tuple[bytes,
     RFC 4360 section 6 and RFC 5701 section 2.
     """
     return {
-        field: tuple(one for one in values if not one[0] & _NOT_TRANSITIVE)
+        field: tuple(value for value in values if not value[0] & _NOT_TRANSITIVE)
         for field, values in (
             ("extended_communities", attributes.extended_communities),
             ("ipv6_extended_communities", attributes.ipv6_extended_communities),

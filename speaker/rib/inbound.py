@@ -270,7 +270,7 @@ class InboundUpdates:
         if not update.faults:
             self.malformed = f"more than {MAX_PATHS} paths of a prefix: those beyond were left out"
             return MalformedReport(0, f"UPDATE with {self.malformed} ({number})")
-        fault = max(update.faults, key=lambda one: one.outcome)
+        fault = max(update.faults, key=lambda fault: fault.outcome)
         cause = f"{attribute_name(fault.attribute)}: {fault.rule}"
         self.malformed = f"{cause} ({fault.outcome})"
         return MalformedReport(

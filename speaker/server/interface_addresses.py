@@ -74,7 +74,7 @@ def read_ipv6() -> str:
 
 def _ipv4_device(addresses: bytes, packed: bytes) -> str | None:
     """Return the interface with an IPv4 address."""
-    return next((name for name, one in _of(addresses, packed) if one == packed), None)
+    return next((name for name, address in _of(addresses, packed) if address == packed), None)
 
 
 def _first_ipv4(addresses: bytes, device: str) -> str | None:

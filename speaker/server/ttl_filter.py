@@ -96,7 +96,7 @@ def program(version: int, least: Mapping[str, int]) -> bytes | None:
     code.append((_RETURN, 0, 0, _ACCEPT))
     if len(code) > _MAX_INSTRUCTIONS:
         raise ValueError(f"a packet filter has no room for {sum(map(len, rules.values()))} peers")
-    return b"".join(_INSTRUCTION.pack(*one) for one in code)
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in code)
 
 
 def with_default(version: int, least: Mapping[str, int]) -> Mapping[str, int]:

@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
     from resources.manifests import UnreadablePathError, load
 
     chosen = args.dialects.load()
-    known = [one for dialect in chosen for one in dialect.converters]
-    drafts = [one for dialect in chosen for one in dialect.draft_converters]
-    converters = [one for one in known if one.target == args.to]
-    rewriter = _Rewriter([one for one in drafts if one.target == args.to])
+    known = [converter for dialect in chosen for converter in dialect.converters]
+    drafts = [draft for dialect in chosen for draft in dialect.draft_converters]
+    converters = [converter for converter in known if converter.target == args.to]
+    rewriter = _Rewriter([draft for draft in drafts if draft.target == args.to])
     if not converters and not rewriter.converters:
         targets = ", ".join(sorted({c.target for c in (*known, *drafts) if c.target})) or "none"
         complain("waggle convert", f"--to: no conversion to {args.to}; the targets are: {targets}")
@@ -142,7 +142,7 @@ def _concerns(name: ObjectName | None, kinds: Collection[str], rewriter: _Rewrit
         name is None
         or name.kind in kinds
         or any(
-            (name.kind, name.name) == (one["kind"], (one["metadata"] or {}).get("name"))
-            for one in rewriter.objects
+            (name.kind, name.name) == (content["kind"], (content["metadata"] or {}).get("name"))
+            for content in rewriter.objects
         )
     )

@@ -228,7 +228,9 @@ def _not_kept(peers: Iterable[dict[str, Any]], selection: Selection) -> Iterator
     """Yield a sentence for each peer of whose routes, of the selected family, not all are kept."""
     wanted = selection.family or (selection.prefix and _family(selection.prefix))
     for item in peers:
-        families = [one for one in item.get("received", ()) if wanted in (None, one["family"])]
+        families = [
+            family for family in item.get("received", ()) if wanted in (None, family["family"])
+        ]
         counted = sum(family.get("notKept", 0) for family in families)
         if counted:
             total = sum(family["routes"] for family in families)

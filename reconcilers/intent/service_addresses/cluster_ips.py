@@ -39,7 +39,7 @@ class ClusterIPs:
             if wire == before:
                 continue
             for nlri in before:
-                self._set(nlri, tuple(one for one in self._owners[nlri] if one != key))
+                self._set(nlri, tuple(owner for owner in self._owners[nlri] if owner != key))
             for nlri in wire:
                 self._set(nlri, (*self._owners.get(nlri, ()), key))
             if wire:

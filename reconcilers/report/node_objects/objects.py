@@ -174,8 +174,8 @@ class NodeObjects(GivenObjects[NodeObject]):
         try:
             async for page in self._client.pages(self.place.path, [self.place.selector]):
                 for content in page:
-                    one = stored(content)
-                    found.setdefault(labels_of(self.place.kind, one.labels), []).append(one)
+                    row = stored(content)
+                    found.setdefault(labels_of(self.place.kind, row.labels), []).append(row)
         except KubernetesError as error:
             if not isinstance(error, StatusError) or error.status != 404:
                 raise reconcile_error(error, self._kind) from None
@@ -208,7 +208,11 @@ class NodeObjects(GivenObjects[NodeObject]):
                 found[STATUS] = wanted[STATUS]
             if wanted == found:
                 self._note(key, self._last_write(key))
-        return found | {Duplicate(one.name, one.uid): one for one in present if one is not ours}
+        return found | {
+            Duplicate(duplicate.name, duplicate.uid): duplicate
+            for duplicate in present
+            if duplicate is not ours
+        }
 
     async def update(self, key: ObjectKey, changes: State) -> None:
         """Delete duplicates, then create the object or change its metadata, then write its status."""
@@ -244,8 +248,8 @@ class NodeObjects(GivenObjects[NodeObject]):
     async def delete(self, key: ObjectKey) -> None:
         """Delete all objects with these labels."""
         self._check_rate()
-        for one in list(self._stored.get(key, ())):
-            await self._remove(key, one.name, one.uid)
+        for row in list(self._stored.get(key, ())):
+            await self._remove(key, row.name, row.uid)
         self._forget(key)
 
     def text(self, part: Part) -> str:
@@ -332,5 +336,7 @@ class NodeObjects(GivenObjects[NodeObject]):
         known = {"status": msgspec.json.decode(kept(present).status)} if present else {}
         now = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         replace = msgspec.structs.replace
-        dated = tuple(replace(one, last_transition_time=now) for one in status.conditions)
+        dated = tuple(
+            replace(condition, last_transition_time=now) for condition in status.conditions
+        )
         return conditions.with_times(replace(status, conditions=dated), conditions.decode(known))

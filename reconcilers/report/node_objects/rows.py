@@ -47,7 +47,7 @@ class NodeObjectRows:
         self._node = node
         self._speaker = speaker
         self._clock = clock
-        self.dialects = tuple(one for one in dialects if one.node_object_kinds)
+        self.dialects = tuple(dialect for dialect in dialects if dialect.node_object_kinds)
         self._kinds = {
             kind.kind.name: kind for dialect in self.dialects for kind in dialect.node_object_kinds
         }

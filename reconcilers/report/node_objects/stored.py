@@ -56,10 +56,10 @@ def labels_of(kind: NodeObjectKind, labels: Mapping[str, str]) -> tuple[str, ...
 
 def kept(present: Sequence[Stored]) -> Stored:
     """Return the object that is kept of some with the same labels: the oldest."""
-    return min(present, key=lambda one: (one.created, one.name))
+    return min(present, key=lambda row: (row.created, row.name))
 
 
 def replaced(present: Sequence[Stored], name: str, by: Stored | None) -> list[Stored]:
     """Return the stored objects with another one, or none, in place of the one with a name."""
-    rest = [one for one in present if one.name != name]
+    rest = [row for row in present if row.name != name]
     return rest if by is None else [*rest, by]

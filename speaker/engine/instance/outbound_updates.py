@@ -197,9 +197,11 @@ class OutboundUpdates:
 
         Each `apply_policies` applies it to a slice of them.
         """
-        for one in [one for one in self._reapplying if one.adj_in is established.adj_in]:
+        for former in [
+            member for member in self._reapplying if member.adj_in is established.adj_in
+        ]:
             # The session that the peer had before it restarted.
-            del self._reapplying[one]
+            del self._reapplying[former]
         self._reapplying[established] = None
         self._report_applied(established)
 
@@ -261,7 +263,9 @@ class OutboundUpdates:
         for group in self._groups.values():
             if group.pending_members and not self._deferred(group):
                 return True
-        return bool(self._refreshes) and any(not one.session.queued for one in self._refreshes)
+        return bool(self._refreshes) and any(
+            not refresh.session.queued for refresh in self._refreshes
+        )
 
     @property
     def applies_policies(self) -> bool:
@@ -335,7 +339,7 @@ class OutboundUpdates:
                 self._send(established, batch)
 
     def _answer_route_refreshes(self) -> None:
-        for established in [one for one in self._refreshes if not one.session.queued]:
+        for established in [refresh for refresh in self._refreshes if not refresh.session.queued]:
             families = self._refreshes.pop(established)
             group, session = established.group, established.session
             if group is None or established in group.pending_members:

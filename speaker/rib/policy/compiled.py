@@ -264,11 +264,11 @@ def _tests(match: Match) -> Iterable[Test]:
     if match.communities:
         with _place("match.communities"):
             some = [pattern(text) for text in match.communities]
-        yield lambda _, attributes, __: any(one.found_in(attributes) for one in some)
+        yield lambda _, attributes, __: any(community.found_in(attributes) for community in some)
     if match.all_communities:
         with _place("match.all_communities"):
             every = [pattern(text) for text in match.all_communities]
-        yield lambda _, attributes, __: all(one.found_in(attributes) for one in every)
+        yield lambda _, attributes, __: all(community.found_in(attributes) for community in every)
     if match.as_path is not None:
         with _place("match.as_path"):
             compiled = AsPathPattern(match.as_path)

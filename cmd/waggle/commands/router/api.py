@@ -219,5 +219,5 @@ def _community(text: str) -> int:
 
 
 def _large(text: str) -> tuple[int, int, int]:
-    one, two, three = _numbers(text, 3, 0xFFFFFFFF)
-    return (one, two, three)
+    administrator, first, second = _numbers(text, 3, 0xFFFFFFFF)
+    return (administrator, first, second)

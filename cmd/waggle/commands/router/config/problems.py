@@ -177,7 +177,7 @@ def _of_settings(config: Config, known: Sequence[str]) -> Iterator[str]:
         *_raised(config.collectors),
     ):
         # What is known has been taken out of the file: a rule about it says nothing.
-        if sentence not in seen and not any(_about(sentence, one) for one in known):
+        if sentence not in seen and not any(_about(sentence, rule) for rule in known):
             seen.add(sentence)
             yield sentence
 
@@ -208,8 +208,8 @@ def _raised(check: Callable[[], object]) -> Iterator[str]:
 
 def _originated(config: Config) -> Iterator[str]:
     for i, text in enumerate(config.originate):
-        one = msgspec.structs.replace(config, originate=(text,))
-        for sentence in _raised(one.originated):
+        single = msgspec.structs.replace(config, originate=(text,))
+        for sentence in _raised(single.originated):
             yield sentence.replace("originate[0]", f"originate[{i}]", 1)
 
 
