@@ -79,13 +79,13 @@ class Parser(argparse.ArgumentParser):
         for word in before:
             if word.startswith("--") and word.split("=", 1)[0] not in known:
                 commands[-1].error(_unknown(word, known))
-        found, unknown = self.parse_known_args(words, namespace)
+        parsed, unknown = self.parse_known_args(words, namespace)
         if unknown and not any(word.startswith("-") for word in unknown):
             # argparse fills optional arguments from the first run of words alone.
-            found, unknown = self.parse_known_args(_flags_first(commands[-1], words), namespace)
+            parsed, unknown = self.parse_known_args(_flags_first(commands[-1], words), namespace)
         if unknown:
             commands[-1].error(_unknown(unknown[0], known))
-        return found
+        return parsed
 
     def _usual(self, words: list[str]) -> list[str]:
         """Return the words with `help`, `version` and early flags as this parser has them."""
@@ -146,13 +146,13 @@ def _commands(
     parser: argparse.ArgumentParser, words: Sequence[str]
 ) -> list[argparse.ArgumentParser]:
     """Return the parsers of the command that the words name: the program's, then the sub-commands'."""
-    found = [parser]
+    parsers = [parser]
     for word in words:
-        for action in found[-1]._actions:  # noqa: SLF001 - argparse has no public way
+        for action in parsers[-1]._actions:  # noqa: SLF001 - argparse has no public way
             if isinstance(action, argparse._SubParsersAction) and word in action.choices:  # noqa: SLF001
-                found.append(action.choices[word])
+                parsers.append(action.choices[word])
                 break
-    return found
+    return parsers
 
 
 def _flags_first(command: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:

@@ -67,8 +67,8 @@ def plain_reason(text: str) -> str:
     unknown = re.fullmatch(r"Invalid enum value (.+)", text)
     if unknown:
         return f"{unknown[1]} is not a known value"
-    found = re.sub(r"`(\w+)`", lambda name: _TYPES.get(name[1], name[1]), text)
-    return found[:1].lower() + found[1:]
+    plain = re.sub(r"`(\w+)`", lambda name: _TYPES.get(name[1], name[1]), text)
+    return plain[:1].lower() + plain[1:]
 
 
 def _types(names: str) -> str:

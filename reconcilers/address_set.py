@@ -48,23 +48,23 @@ class AddressSet(msgspec.Struct, frozen=True):
     @classmethod
     def gather(cls, texts: Iterable[str]) -> Slices[AddressSet]:
         """Return the same in slices."""
-        found: dict[int, list[Range]] = {4: [], 6: []}
+        ranges: dict[int, list[Range]] = {4: [], 6: []}
         for number, text in enumerate(texts, 1):
             parsed = _parse(text)
             if parsed is not None:
-                found[6 if ":" in text else 4].append(parsed)
+                ranges[6 if ":" in text else 4].append(parsed)
             if not number % SLICE_TEXTS:
                 yield
-        return cls(_joined(found[4]), _joined(found[6]))
+        return cls(_joined(ranges[4]), _joined(ranges[6]))
 
     @classmethod
     def of_host_routes(cls, routes: Iterable[tuple[Family, bytes]]) -> AddressSet:
         """Return a set of addresses that are given as host routes."""
-        found: dict[Family, list[Range]] = {IPV4_UNICAST: [], IPV6_UNICAST: []}
+        ranges: dict[Family, list[Range]] = {IPV4_UNICAST: [], IPV6_UNICAST: []}
         for family, nlri in routes:
             value = int.from_bytes(nlri[1:], "big")
-            found[family].append((value, value))
-        return cls(_joined(found[IPV4_UNICAST]), _joined(found[IPV6_UNICAST]))
+            ranges[family].append((value, value))
+        return cls(_joined(ranges[IPV4_UNICAST]), _joined(ranges[IPV6_UNICAST]))
 
     def __bool__(self) -> bool:
         """True if there is an address."""
@@ -111,11 +111,11 @@ class AddressSet(msgspec.Struct, frozen=True):
         )
 
 
-def _joined(found: Iterable[Range]) -> _Ranges:
+def _joined(ranges: Iterable[Range]) -> _Ranges:
     """Sort ranges, and join those that overlap or touch."""
     first: list[int] = []
     last: list[int] = []
-    for start, end in sorted(found):
+    for start, end in sorted(ranges):
         if last and start <= last[-1] + 1:
             last[-1] = max(last[-1], end)
         else:

@@ -32,9 +32,9 @@ def reconcile_error(
 ) -> RequestError:
     """Return the error of an object whose request failed; ``reason`` replaces that of the request."""
     retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
-    found = RequestError(what, reason or str(error), min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
-    found.all_objects, found.outdated = all_objects, outdated
-    return found
+    failed = RequestError(what, reason or str(error), min(retry_after, LONGEST_RETRY_AFTER_SECONDS))
+    failed.all_objects, failed.outdated = all_objects, outdated
+    return failed
 
 
 def key_of(ref: ObjectRef) -> ObjectKey:

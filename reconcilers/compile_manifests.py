@@ -136,8 +136,8 @@ class OfflineIntent:
 
     def whole_document(self) -> Json:
         """Return the document of ``waggle render``."""
-        found = self.document()
-        return found | {"generated": [*found["generated"], *self.rendered()]}
+        whole = self.document()
+        return whole | {"generated": [*whole["generated"], *self.rendered()]}
 
     def without_effect(self) -> list[Json]:
         """Return the problems of objects and references without effect (`Dialect.without_effect`)."""
@@ -175,12 +175,12 @@ def check(
         of_kinds = (_selects_with_others, _selects_alone)
         to_come = [_nodes_to_come(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds]
         loaded.replacements.append((core.NODE, Replace(unnamed)))
-    found = _Problems({}, [])
-    compiled = found.add(loaded, dialects, settings, nodes)
+    problems = _Problems({}, [])
+    compiled = problems.add(loaded, dialects, settings, nodes)
     if loaded.rejected:
         repaired = _Problems({}, [])
         repaired.add_without_effect(repaired.add(_repaired(loaded), dialects, settings, nodes))
-        found.add_remaining(repaired, loaded)
+        problems.add_remaining(repaired, loaded)
     for assumed in to_come:
         if not assumed.nodes:
             continue
@@ -194,16 +194,16 @@ def check(
         replacements = [of_kind for of_kind in loaded.replacements if of_kind[0] in known]
         replacements.append((core.NODE, Replace(assumed.nodes)))
         names = [node.metadata.name for node in assumed.nodes]
-        found.add(loaded._replace(replacements=replacements), selecting, settings, names)
-    found.add_without_effect(compiled)
+        problems.add(loaded._replace(replacements=replacements), selecting, settings, names)
+    problems.add_without_effect(compiled)
     return {
-        "nodes": sorted(found.nodes),
+        "nodes": sorted(problems.nodes),
         "assumedNodes": [
             {"name": node.metadata.name, "labels": dict(node.metadata.labels)}
             for node in (*unnamed, *(node for of in to_come for node in of.nodes))
         ],
         "uncheckedObjects": [str(ref) for of in to_come for ref in of.unchecked],
-        "problems": found.in_order(),
+        "problems": problems.in_order(),
     }
 
 
@@ -265,11 +265,11 @@ class _Problems(NamedTuple):
 
     def in_order(self) -> list[Json]:
         """Return the problems in the order of their objects."""
-        found = [
+        ordered = [
             {**problem, "nodes": sorted(set(problem["nodes"]))}
             for problem in self.by_content.values()
         ]
-        return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))
+        return sorted(ordered, key=lambda p: (p["objects"], p["field"], p["message"]))
 
 
 def _repaired(loaded: Loaded) -> Loaded:
@@ -311,11 +311,11 @@ def _nodes_to_come(
     for ref, selectors in selecting:
         if any(selects(selectors, node.metadata.labels) for node in (*present, *assumed)):
             continue
-        found = nodes_to_come(selectors, others)
-        if not found or len(assumed) + len(found) > ASSUMED_NODES:
+        hypothetical = nodes_to_come(selectors, others)
+        if not hypothetical or len(assumed) + len(hypothetical) > ASSUMED_NODES:
             unchecked.append(ref)
         else:
-            assumed += map(node_with, found)
+            assumed += map(node_with, hypothetical)
     return _ToCome(
         tuple(_completed(node, i if alone else None) for i, node in enumerate(assumed)),
         tuple(unchecked),

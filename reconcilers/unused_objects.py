@@ -59,8 +59,10 @@ class UnusedObjectsTable:
         """Replace the rows; ``counts`` may have kinds of other APIs."""
         rows = []
         for dialect in self.dialects if counts else ():
-            found = {kind.name: counts.get((kind.group, kind.name), 0) for kind in dialect.kinds()}
-            present = tuple((name, number) for name, number in sorted(found.items()) if number)
+            numbers = {
+                kind.name: counts.get((kind.group, kind.name), 0) for kind in dialect.kinds()
+            }
+            present = tuple((name, number) for name, number in sorted(numbers.items()) if number)
             if present:
                 flag = self._flag(dialect.name)
                 rows.append(UnusedObjects(dialect.name, dialect.title, present, flag))

@@ -42,11 +42,11 @@ def checked_items(
 
 def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
     """Return the broken rules of an object; after many, the rest is not checked."""
-    found = tuple(islice(errors, MAX_LISTED_ERRORS + 1))
-    if len(found) <= MAX_LISTED_ERRORS:
-        return found
-    last = found[-1]
-    return (*found[:-1], FieldError(last.path, f"{last.message}; what follows is not checked"))
+    first = tuple(islice(errors, MAX_LISTED_ERRORS + 1))
+    if len(first) <= MAX_LISTED_ERRORS:
+        return first
+    last = first[-1]
+    return (*first[:-1], FieldError(last.path, f"{last.message}; what follows is not checked"))
 
 
 def unchecked_items(path: str, count: int) -> FieldError:

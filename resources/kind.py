@@ -72,8 +72,8 @@ def selecting_nodes(selectors: NodeSelectors) -> NodeFilter:
     """Return the filter of a kind whose objects select nodes by labels."""
 
     def accepts(row: Any, node: str, labels: Mapping[str, str]) -> bool:  # noqa: ANN401, ARG001
-        found = tuple(selectors(row))
-        return not found or any(selector.matches(labels) for selector in found)
+        terms = tuple(selectors(row))
+        return not terms or any(selector.matches(labels) for selector in terms)
 
     def label_keys(row: Any) -> Iterable[str]:  # noqa: ANN401
         return {key for selector in selectors(row) for key in selector.keys}
@@ -94,14 +94,14 @@ def _check_field_selector(kind: str, selector: str, *, namespaced: bool) -> None
     """Check a field selector that every API server accepts for a kind. Raises ValueError."""
     accepted = ("metadata.name", *(["metadata.namespace"] if namespaced else []))
     for term in selector.split(","):
-        found = _FIELD_TERM.fullmatch(term)
-        if found is None:
+        match = _FIELD_TERM.fullmatch(term)
+        if match is None:
             raise ValueError(f"{kind}: of_node: {term!r} is no term of a field selector")
-        if found["field"] not in accepted:
+        if match["field"] not in accepted:
             rule = f"an API server selects by {' and '.join(accepted)} alone"
-            raise ValueError(f"{kind}: of_node: {found['field']}: {rule}")
-        if re.search(r"[{}]", found["value"].replace("{node}", "")):
-            raise ValueError(f"{kind}: of_node: {found['value']!r} has another field than {{node}}")
+            raise ValueError(f"{kind}: of_node: {match['field']}: {rule}")
+        if re.search(r"[{}]", match["value"].replace("{node}", "")):
+            raise ValueError(f"{kind}: of_node: {match['value']!r} has another field than {{node}}")
 
 
 class Kind(Generic[T]):
@@ -232,10 +232,10 @@ class Kind(Generic[T]):
             return self.decode(msgspec.json.decode(octets))
         if bool(row.metadata.namespace) != self.namespaced:
             return self.decode(msgspec.json.decode(octets))
-        found = first_errors(self._rules(row, None))
-        if found:
+        broken = first_errors(self._rules(row, None))
+        if broken:
             name = ObjectName(self.name, row.metadata.namespace, row.metadata.name)
-            raise InvalidObject(name, found)
+            raise InvalidObject(name, broken)
         return row
 
     def decode(self, value: Any) -> T:  # noqa: ANN401  JSON
@@ -285,14 +285,14 @@ class Kind(Generic[T]):
             return []
         ignored = ("metadata", "status")
         errors = unknown_fields(value, self._shape_of(value))
-        found = [
+        unknown = [
             error
             for error in errors
             if error.path not in ("apiVersion", "kind", *ignored)
             and not error.path.startswith(tuple(f"{name}." for name in ignored))
         ]
         metadata = value.get("metadata") if isinstance(value, dict) else None
-        return [*unknown_names(metadata, METADATA_FIELDS, "metadata"), *found]
+        return [*unknown_names(metadata, METADATA_FIELDS, "metadata"), *unknown]
 
     def name_of(self, value: Any) -> ObjectName:  # noqa: ANN401  JSON
         """Return the name of an object, with empty parts where the metadata has none."""

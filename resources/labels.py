@@ -130,10 +130,10 @@ class SelectorIndex(Generic[T]):
 
     def matching(self, labels: Mapping[str, str]) -> Iterator[T]:
         """Yield the objects that select these labels, in their order."""
-        found = set(self._of_any)
+        numbers = set(self._of_any)
         for label in labels.items():
-            found.update(self._by_label.get(label, ()))
-        for number in sorted(found):
+            numbers.update(self._by_label.get(label, ()))
+        for number in sorted(numbers):
             labelled, selector = self._objects[number]
             if selector.matches(labels):
                 yield labelled

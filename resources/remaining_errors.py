@@ -81,9 +81,9 @@ def _field(shape: shapes.Type | None, name: str) -> shapes.Field | None:
 
 def _placeholder(shape: shapes.Type) -> Any | None:  # noqa: ANN401
     """Return a number that no other field has by chance; None for a field of another type."""
-    found = _plain(shape)
-    if isinstance(found, shapes.IntType):
-        return found.le if found.le is not None else found.ge
+    plain = _plain(shape)
+    if isinstance(plain, shapes.IntType):
+        return plain.le if plain.le is not None else plain.ge
     return None
 
 

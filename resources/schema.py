@@ -126,14 +126,14 @@ def _check_list(
 
 def _each(items: list[Any], errors: Callable[[Any, str], Errors], path: str) -> Errors:
     """Yield the errors of the items of a list, until there are many."""
-    found = 0
+    count = 0
     for i, item in enumerate(items):
-        if found >= MAX_LISTED_ERRORS:
+        if count >= MAX_LISTED_ERRORS:
             yield unchecked_items(path, len(items) - i)
             return
         for error in errors(item, f"{path}[{i}]"):
             yield error
-            found += 1
+            count += 1
 
 
 def _check_dict(value: Any, shape: shapes.DictType, path: str) -> Errors:  # noqa: ANN401
@@ -254,6 +254,8 @@ def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldEr
     if not isinstance(value, dict):
         return []
     names = [str(name) for name in value if name not in known]
-    found = [_unknown_field(path, name, known) for name in names[:MAX_LISTED_ERRORS]]
+    errors = [_unknown_field(path, name, known) for name in names[:MAX_LISTED_ERRORS]]
     more = len(names) - MAX_LISTED_ERRORS
-    return [*found, FieldError(path, f"{more} more unknown fields, ignored")] if more > 0 else found
+    return (
+        [*errors, FieldError(path, f"{more} more unknown fields, ignored")] if more > 0 else errors
+    )

@@ -60,15 +60,15 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
     if SECRET.name in rows:
         raise ValueError("Secrets are not written to disk")
     encoder = msgspec.json.Encoder(enc_hook=encode_withheld)
-    lists = {name: list(found) for name, found in rows.items()}
-    head = Head(FORMAT, node, confirmed, {name: len(found) for name, found in lists.items()})
+    lists = {name: list(of_kind) for name, of_kind in rows.items()}
+    head = Head(FORMAT, node, confirmed, {name: len(of_kind) for name, of_kind in lists.items()})
     checksum = 0
     piece = encoder.encode(head) + b"\n"
-    for found in lists.values():
-        for start in range(0, len(found), CHUNK):
+    for of_kind in lists.values():
+        for start in range(0, len(of_kind), CHUNK):
             checksum = zlib.crc32(piece, checksum)
             yield piece
-            piece = encoder.encode_lines(found[start : start + CHUNK])
+            piece = encoder.encode_lines(of_kind[start : start + CHUNK])
     checksum = zlib.crc32(piece, checksum)
     yield piece
     yield encoder.encode(Tail(checksum)) + b"\n"

@@ -67,9 +67,9 @@ class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _families(capabilities: Iterable[Capability]) -> frozenset[Family]:
-    found = frozenset(c.family for c in capabilities if isinstance(c, Multiprotocol))
+    families = frozenset(c.family for c in capabilities if isinstance(c, Multiprotocol))
     # Without the capability: IPv4 unicast (RFC 4760 section 8).
-    return found or frozenset({IPV4_UNICAST})
+    return families or frozenset({IPV4_UNICAST})
 
 
 def _add_path(capabilities: Iterable[Capability], bit: int) -> frozenset[Family]:

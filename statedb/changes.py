@@ -200,18 +200,18 @@ def _all_rows(state: TableState, size: int) -> Sliced[list[Change[Any]]]:
     return runs[0] if runs else []
 
 
-def _last_changes(found: list[LogEntry], size: int) -> Sliced[list[Change[Any]]]:
+def _last_changes(entries: list[LogEntry], size: int) -> Sliced[list[Change[Any]]]:
     """Return the last change of each row, in the order of their revisions."""
     last: dict[Path, Change[Any]] = {}
-    for start in range(0, len(found), size):
+    for start in range(0, len(entries), size):
         if start:
             yield []
-        last.update((entry.path, entry.change) for entry in found[start : start + size])
-    if len(last) == len(found):
-        return [entry.change for entry in found]
+        last.update((entry.path, entry.change) for entry in entries[start : start + size])
+    if len(last) == len(entries):
+        return [entry.change for entry in entries]
     changes: list[Change[Any]] = []
-    for start in range(0, len(found), size):
-        some = found[start : start + size]
+    for start in range(0, len(entries), size):
+        some = entries[start : start + size]
         changes += [entry.change for entry in some if last[entry.path] is entry.change]
         yield []
     return changes

@@ -47,12 +47,12 @@ class TableState(NamedTuple):
 
 def tree_get(tree: Tree, path: Path) -> Any:  # noqa: ANN401  a leaf or a subtree
     """Return the leaf at a path, or the subtree at a prefix of one; None if there is none."""
-    found: Any = tree
+    node: Any = tree
     for component in path:
-        found = found.get(component)
-        if found is None:
+        node = node.get(component)
+        if node is None:
             return None
-    return found
+    return node
 
 
 def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401

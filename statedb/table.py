@@ -151,11 +151,11 @@ class Table(Generic[T]):
                 yield tree_get(state.primary, member).row
             return
         # A row of a multi-key index may have several keys with one prefix: it is returned once.
-        found: set[Path] = set()
+        paths: set[Path] = set()
         for group in leaves(tree, depth):
             for member in group:
-                if depth == 0 or member not in found:
-                    found.add(member)
+                if depth == 0 or member not in paths:
+                    paths.add(member)
                     yield tree_get(state.primary, member).row
 
     # Writes

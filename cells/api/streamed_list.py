@@ -29,12 +29,12 @@ class StreamedList:
             text += piece
             if mark in text:
                 break
-        before, found, behind = text.partition(mark)
-        self.head = self._others(f"{before}{mark}]}}" if found else text)
+        before, separator, behind = text.partition(mark)
+        self.head = self._others(f"{before}{mark}]}}" if separator else text)
         """The members before the list."""
         self.rest: dict[str, Any] = {}
         """The members behind it, once all items are read."""
-        self._text = behind if found else "]}"
+        self._text = behind if separator else "]}"
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield each item once it is complete."""
@@ -62,9 +62,9 @@ class StreamedList:
 
     def _others(self, text: str) -> dict[str, Any]:
         try:
-            found = json.loads(text)
+            envelope = json.loads(text)
         except ValueError:
             raise self._broken from None
-        if not isinstance(found, dict):
+        if not isinstance(envelope, dict):
             raise self._broken
-        return {key: value for key, value in found.items() if key != self._member}
+        return {key: value for key, value in envelope.items() if key != self._member}

@@ -68,8 +68,8 @@ def bind(path: Path, program: str) -> Bound:
 
 def _check_owner(directory: Path) -> None:
     """Raise `UnixSocketError` for a directory in /tmp that another user may write to, or has."""
-    found = directory.lstat()
-    if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
+    status = directory.lstat()
+    if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode) or status.st_mode & 0o022:
         raise UnixSocketError(f"{directory} is not a directory of this user alone")
 
 
@@ -128,6 +128,6 @@ def _bound(path: Path) -> socket.socket:
 
 
 def _identity(path: Path) -> tuple[int, int, int]:
-    found = path.lstat()
+    status = path.lstat()
     # With the time, because file systems use the number of a removed file again at once.
-    return found.st_dev, found.st_ino, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_mtime_ns

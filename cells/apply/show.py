@@ -9,12 +9,12 @@ from cells.api.model import ReconcilerItem
 
 def lines(items: Iterable[ReconcilerItem]) -> str:
     """Describe reconcilers in their order: what they do and need, and how they are."""
-    found = []
+    shown = []
     for item in items:
-        found.append(f"{item.order} {item.name}: {_state(item)}")
-        found.append(f"    {item.summary}")
-        found.append(f"    needs {', '.join(item.tables)} (tables), {item.target} (target)")
-    return "\n".join(found)
+        shown.append(f"{item.order} {item.name}: {_state(item)}")
+        shown.append(f"    {item.summary}")
+        shown.append(f"    needs {', '.join(item.tables)} (tables), {item.target} (target)")
+    return "\n".join(shown)
 
 
 def _state(item: ReconcilerItem) -> str:

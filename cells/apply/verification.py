@@ -92,8 +92,8 @@ class VerificationLoop:
         began = time.perf_counter()
         verification = Verification(self._runner, asyncio.get_running_loop().time)
         drifts: list[Drift] = []
-        for found in verification.slices():
-            for drift in found:
+        for outcome in verification.slices():
+            for drift in outcome:
                 self._log(drift, len(drifts))
                 drifts.append(drift)
             await asyncio.sleep(SLICE_SECONDS)

@@ -144,8 +144,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         """Return the constructors; imports the module that has them."""
         if isinstance(self.wiring, Wiring):
             return self.wiring
-        found: Wiring = importlib.import_module(self.wiring).WIRING
-        return found
+        wiring: Wiring = importlib.import_module(self.wiring).WIRING
+        return wiring
 
     def provided(self) -> Iterator[Provider]:
         """Yield what any cell may use."""
@@ -261,8 +261,8 @@ def _check_fits(made: Any, wanted: Any, make: Constructor) -> None:  # noqa: ANN
 
 def _methods(protocol: type) -> set[str]:
     """Names of the methods and properties of a protocol; its attributes exist on instances only."""
-    found: set[str] = set()
+    names: set[str] = set()
     for base in protocol.__mro__:
         if getattr(base, "_is_protocol", False) and base is not typing.Protocol:
-            found |= set(vars(base))
-    return {name for name in found if not name.startswith("_") or name == "__call__"}
+            names |= set(vars(base))
+    return {name for name in names if not name.startswith("_") or name == "__call__"}

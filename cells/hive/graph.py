@@ -148,8 +148,8 @@ class Graph:
         raise CompositionError(f"no enabled cell provides {type_name(kind)}")
 
     def _keys(self, cell: Cell) -> list[Key]:
-        found = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
-        return list(dict.fromkeys((cell.name, provider.make) for provider in found))
+        constructors = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
+        return list(dict.fromkeys((cell.name, provider.make) for provider in constructors))
 
     def _wire(self, cell: Cell, given: Mapping[Any, object]) -> None:
         for key in self._keys(cell):
@@ -177,9 +177,9 @@ class Graph:
             return providers.Object(given[need.type])
         if _is_base_of(need.type, cell.options):
             return providers.Object(given[cell.options])
-        found = self.directory.find(cell, need.type)
-        if found is not None:
-            owner, provider = found
+        provided = self.directory.find(cell, need.type)
+        if provided is not None:
+            owner, provider = provided
             eager.append((owner.name, provider.make))
             return self._singletons[owner.name, provider.make]
         if need.has_default:
@@ -214,10 +214,10 @@ class Graph:
 
 
 def _gather(many: Sequence[bool], *made: Any) -> Group[Any]:  # noqa: ANN401 - of any group
-    found: list[Any] = []
+    members: list[Any] = []
     for is_many, value in zip(many, made, strict=True):
-        found += value if is_many else (value,)
-    return Group(found)
+        members += value if is_many else (value,)
+    return Group(members)
 
 
 def _is_base_of(kind: Any, options: type[msgspec.Struct]) -> bool:  # noqa: ANN401 - a type form

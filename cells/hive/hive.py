@@ -76,8 +76,8 @@ class Hive:
 
         Raises `CompositionError`.
         """
-        found: T = self._graph.get(kind)
-        return found
+        value: T = self._graph.get(kind)
+        return value
 
     def shutdown(self, error: Exception | None = None) -> None:
         """Request an orderly stop; with an error, the program exits with a non-zero status."""

@@ -60,11 +60,11 @@ def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
             help=f"switch cells {state}; may be repeated",
         )
     for cell in cells:
-        found = list(describe(cell.name, cell.options))
-        if not found:
+        items = list(describe(cell.name, cell.options))
+        if not items:
             continue
         group = parser.add_argument_group(f"cell {cell.name}", cell.description)
-        for item in found:
+        for item in items:
             _add_flag(group, item)
 
 
@@ -113,15 +113,15 @@ def load(
     settings = {cell.name: list(describe(cell.name, cell.options)) for cell in cells}
     sections = _sections(cells, settings, file or {}, file_name)
     others = [item for cell in foreign for item in describe(cell.name, cell.options)]
-    _check_env([*(item for found in settings.values() for item in found), *others], env)
+    _check_env([*(item for given in settings.values() for item in given), *others], env)
     options: dict[str, msgspec.Struct] = {}
     origins: dict[str, tuple[str, str]] = {}
     for cell in cells:
         values: dict[str, Any] = {}
         for item in settings[cell.name]:
-            found = _find(item, flags, env, sections[cell.name], file_name)
-            if found is not None:
-                values[item.field] = found[0]
+            read = _find(item, flags, env, sections[cell.name], file_name)
+            if read is not None:
+                values[item.field] = read[0]
                 origins[item.flag] = _origin(item, flags, env, file_name)
         try:
             options[cell.name] = cell.options(**values)
@@ -335,12 +335,12 @@ def _switch_on_needed(
 def _named(
     on: Iterable[str], off: Iterable[str], names: Sequence[str], keys: tuple[str, str]
 ) -> dict[str, bool]:
-    found: dict[str, bool] = {}
+    switches: dict[str, bool] = {}
     for key, state, given in ((keys[0], True, on), (keys[1], False, off)):
         for name in given:
             if name not in names:
                 raise SettingError("", key, f"unknown cell {name}" + suggestion(name, names))
-            if found.get(name, state) is not state:
+            if switches.get(name, state) is not state:
                 raise SettingError("", key, f"cell {name} is both enabled and disabled")
-            found[name] = state
-    return found
+            switches[name] = state
+    return switches

@@ -74,14 +74,14 @@ def running_views(
     ]
 
 
-def with_wiring(found: Sequence[CellView], declared: Sequence[CellView]) -> list[CellView]:
+def with_wiring(given: Sequence[CellView], declared: Sequence[CellView]) -> list[CellView]:
     """Add the wiring of cells that are off, which a running program has not imported, to its views."""
     known = {view.name: view for view in declared}
     return [
         view
         if view.enabled or view.name not in known
         else msgspec.structs.replace(known[view.name], enabled=False, reason=view.reason)
-        for view in found
+        for view in given
     ]
 
 
@@ -102,29 +102,29 @@ def _view(
 
 
 def _parameters(cell: Cell) -> Iterator[Need]:
-    found = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
-    for make in dict.fromkeys(provider.make for provider in found):
+    constructors = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
+    for make in dict.fromkeys(provider.make for provider in constructors):
         yield from needs(make)
 
 
 def _needs(cell: Cell, directory: Directory) -> tuple[NeedView, ...]:
     """Return what a cell takes of others, by cell and type."""
-    found = set()
+    needed = set()
     for need in _parameters(cell):
         owner = None if need.group else directory.find(cell, need.type)
         if owner is not None and owner[0] is not cell:
-            found.add(NeedView(owner[0].name, type_name(need.type), need.optional))
-    return tuple(sorted(found))
+            needed.add(NeedView(owner[0].name, type_name(need.type), need.optional))
+    return tuple(sorted(needed))
 
 
 def _names(types: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(type_name, types)))
 
 
-def tree(found: Sequence[CellView]) -> str:
+def tree(composition: Sequence[CellView]) -> str:
     """Draw the cells, what they need and provide, and their health, one line each."""
     lines = []
-    for cell in found:
+    for cell in composition:
         own = [status for status in cell.health if len(status.path) == 1]
         state = "enabled" if cell.enabled else "disabled"
         if own:
@@ -149,19 +149,19 @@ def tree(found: Sequence[CellView]) -> str:
     return "\n".join(lines)
 
 
-def dot(found: Sequence[CellView]) -> str:
+def dot(composition: Sequence[CellView]) -> str:
     """Write the graph for Graphviz: an arrow from a cell to each that it needs, labelled by type.
 
     A dashed arrow leads from a cell to the one that receives its contributions.
     """
     lines = ["digraph cells {", "    rankdir=LR;", "    node [shape=box];"]
-    for cell in found:
+    for cell in composition:
         style = "" if cell.enabled else ", style=dashed, fontcolor=gray"
         lines.append(f'    "{cell.name}" [tooltip="{cell.description}"{style}];')
         for owner in dict.fromkeys(need.cell for need in cell.needs):
             label = "\\n".join(need.type for need in cell.needs if need.cell == owner)
             lines.append(f'    "{cell.name}" -> "{owner}" [label="{label}"];')
-        for receiver in found:
+        for receiver in composition:
             label = "\\n".join(kind for kind in cell.contributes if kind in receiver.collects)
             if label and receiver is not cell:
                 arrow = f'"{cell.name}" -> "{receiver.name}"'

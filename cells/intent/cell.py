@@ -127,12 +127,12 @@ class IntentLoop:
         """Return which addresses of Services no rule restricts, as sentences; before a round none."""
         if not self.ready or self._compiler is None:
             return ()
-        found = unrestricted(self._compiler.address_rules)
+        addresses = unrestricted(self._compiler.address_rules)
         snapshot, tables = self._database.snapshot(), self._tables
         known = (
             self._steps or tables.of(CONFIG_MAP).count(snapshot) or tables.nodes.count(snapshot) > 1
         )
-        return tuple(found if known else [*found, OTHER_NODES_UNKNOWN])
+        return tuple(addresses if known else [*addresses, OTHER_NODES_UNKNOWN])
 
     async def _run(self) -> None:
         compiler = self._compiler = self._new_compiler()
@@ -216,17 +216,17 @@ class IntentLoop:
             self._health.ok(f"{count[0]} routes, {count[1]} peers")
 
     def _report_drain(self, snapshot: Snapshot) -> None:
-        found = drain.describe(self._intent.peers.all(snapshot))
-        if found == self._drained:
+        drained = drain.describe(self._intent.peers.all(snapshot))
+        if drained == self._drained:
             return
-        self._drained = found
+        self._drained = drained
         scope = self._health.scope("drain")
-        if found is None:
+        if drained is None:
             scope.remove()
             log.info("the node is no longer drained", event_name="intent.drain_over")
         else:
-            scope.ok(found)
-            log.info("the node is drained", event_name="intent.drain", reason=found)
+            scope.ok(drained)
+            log.info("the node is drained", event_name="intent.drain", reason=drained)
 
     def collect(self) -> list[GaugeMetricFamily]:
         """Return the counts of objects, routes and problems."""

@@ -247,8 +247,8 @@ class Operator:
             scope.ok("stored with their objects")
 
     def _report(self, plan: Plan) -> None:
-        found = frozenset(plan.problems)
-        for problem in sorted(found - self._known):
+        problems = frozenset(plan.problems)
+        for problem in sorted(problems - self._known):
             log.warning(
                 "problem",
                 event_name="operator.problem",
@@ -256,19 +256,19 @@ class Operator:
                 field=problem.field or None,
                 reason=problem.message,
             )
-        for problem in sorted(self._known - found):
+        for problem in sorted(self._known - problems):
             log.info(
                 "problem solved",
                 event_name="operator.solved",
                 object=", ".join(map(str, problem.objects)),
                 field=problem.field or None,
             )
-        self._known = found
+        self._known = problems
         scope = self._health.scope("problems")
-        if found:
-            first = min(found)
+        if problems:
+            first = min(problems)
             parts = (", ".join(map(str, first.objects)), first.field, first.message)
-            scope.degraded(first_of(": ".join(filter(None, parts)), len(found)))
+            scope.degraded(first_of(": ".join(filter(None, parts)), len(problems)))
         else:
             scope.ok("nothing is in conflict")
 

@@ -68,10 +68,10 @@ class ClusterAddressesJob:
     @property
     def _followed(self) -> tuple[Table[Any], ...]:
         t = self._tables
-        found = {table.name: table for table in (t.nodes, t.of(SERVICE_CIDR))}
+        followed = {table.name: table for table in (t.nodes, t.of(SERVICE_CIDR))}
         for dialect in self._dialects:
-            found |= {table.name: table for table in dialect.operated_tables()}
-        return tuple(found.values())
+            followed |= {table.name: table for table in dialect.operated_tables()}
+        return tuple(followed.values())
 
     async def run(self) -> None:
         """Publish after changes, until cancelled."""
@@ -97,7 +97,7 @@ class ClusterAddressesJob:
             self._health.ok("waits for the Nodes")
             return UNREAD_SECONDS
         failed: dict[str, Exception] = {}
-        found = cluster_addresses(
+        addresses = cluster_addresses(
             self._tables, self._dialects, snapshot, lambda name, error: failed.update({name: error})
         )
         # What one kind lacks is missing of it alone: the addresses of new Nodes must not wait.
@@ -106,8 +106,8 @@ class ClusterAddressesJob:
         texts += [f"{name} cannot be read" for name in missing]
         stored = await writer.get(self._path)
         if texts:
-            found = published.with_stored(found, _data(stored))
-        data = await in_slices(published.encode(found))
+            addresses = published.with_stored(addresses, _data(stored))
+        data = await in_slices(published.encode(addresses))
         size = published.octets(data)
         if size > published.MAX_OCTETS:
             self._health.degraded(f"the addresses of the cluster are {size} octets: not published")

@@ -24,10 +24,10 @@ class Owner:
         """Return the references; none without a Deployment, or while it cannot be read."""
         if self._name and not self._uid:
             try:
-                found = await writer.get(self._path) or {}
+                deployment = await writer.get(self._path) or {}
             except KubernetesError:
                 return []
-            self._uid = str((found.get("metadata") or {}).get("uid", ""))
+            self._uid = str((deployment.get("metadata") or {}).get("uid", ""))
         if not self._uid:
             return []
         owner = {"apiVersion": "apps/v1", "kind": "Deployment"}

@@ -43,12 +43,12 @@ class RivalSearch:
         messages: dict[str, list[str]] = {}
         for rival in running:
             messages.setdefault(rival.dialect, []).append(rival.message)
-        found = {dialect: ". ".join(texts) for dialect, texts in messages.items()}
-        for dialect in self._known.keys() - found.keys():
+        rivals = {dialect: ". ".join(texts) for dialect, texts in messages.items()}
+        for dialect in self._known.keys() - rivals.keys():
             self._health.scope(dialect).remove()
             log.info("rival is gone", event_name="operator.rival_gone", dialect=dialect)
-        for dialect, text in found.items():
+        for dialect, text in rivals.items():
             self._health.scope(dialect).degraded(text)
             if self._known.get(dialect) != text:
                 log.warning("rival", event_name="operator.rival", dialect=dialect, reason=text)
-        self._known = found
+        self._known = rivals

@@ -37,8 +37,8 @@ class CompanionCheck:
         self._report(await untested_versions(writer, self._dialects))
         return POLL_INTERVAL_SECONDS
 
-    def _report(self, found: Sequence[Untested]) -> None:
-        for program in found:
+    def _report(self, untested: Sequence[Untested]) -> None:
+        for program in untested:
             if program not in self._known:
                 log.warning(
                     "untested version",
@@ -46,8 +46,8 @@ class CompanionCheck:
                     dialect=program.dialect,
                     reason=program.message,
                 )
-        self._known = frozenset(found)
-        if found:
-            self._health.degraded(". ".join(program.message for program in found))
+        self._known = frozenset(untested)
+        if untested:
+            self._health.degraded(". ".join(program.message for program in untested))
         else:
             self._health.ok("no untested version is known")

@@ -66,22 +66,22 @@ class AgentExplanations:
         """Complete the explanations, slice by slice; each slice is of one peer."""
         statuses = {(status.instance, status.name): status for status in self._speaker.peers()}
         try:
-            for found in slices:
-                if not found:
+            for explanations in slices:
+                if not explanations:
                     yield ()
                     continue
-                first = found[0]
+                first = explanations[0]
                 status = statuses.get((first.instance or "", first.peer or ""))
-                yield self._explained(found, status)
+                yield self._explained(explanations, status)
         except NothingFoundError as error:
             raise NotFoundError(str(error)) from None
 
     def _explained(
-        self, found: Sequence[RouteExplanation], status: PeerStatus | None
+        self, explanations: Sequence[RouteExplanation], status: PeerStatus | None
     ) -> list[ExplainItem]:
         """Complete the intended routes at one peer by its session's state and Adj-RIB-Out."""
-        items = [explain_item(self._node, explanation) for explanation in found]
-        if found[0].peer is None or not any(item.advertised for item in items):
+        items = [explain_item(self._node, explanation) for explanation in explanations]
+        if explanations[0].peer is None or not any(item.advertised for item in items):
             return items
         if status is None:
             text = "the session has not been set up (yet): see waggle peers, and the agent's log"
@@ -113,7 +113,7 @@ class AgentExplanations:
             if family_status is not None and family_status.obstacle:
                 item = _not_advertised(item, family_status.obstacle, family_status.note)
             else:
-                item = _not_advertised(item, "NotSent", self._why_unsent(found[0]))
+                item = _not_advertised(item, "NotSent", self._why_unsent(explanations[0]))
             completed.append(item)
         return completed
 

@@ -90,10 +90,10 @@ class Listener:
 
     async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:
         parameters = (*resource.parameters, "limit") if resource.limited else resource.parameters
-        found = _read(request, parameters, lambda query: _limited(resource, query), resource.kind)
-        if isinstance(found, web.Response):
-            return found
-        async with aclosing(self._reader.read(iter(found))) as slices:
+        answer = _read(request, parameters, lambda query: _limited(resource, query), resource.kind)
+        if isinstance(answer, web.Response):
+            return answer
+        async with aclosing(self._reader.read(iter(answer))) as slices:
             try:
                 first = await anext(slices, None)
             except BadRequestError as error:
@@ -103,19 +103,19 @@ class Listener:
             if first is None:
                 return _answer(resource.kind, (), resource.notes(), resource.problems(True))
             head = _head(resource.kind, resource.problems(False))
-            return await _stream(request, head, first, slices, found)
+            return await _stream(request, head, first, slices, answer)
 
     async def _get_plain(self, plain: ApiPlain, request: web.Request) -> web.StreamResponse:
         try:
-            found = plain.read(request.query)
+            answer = plain.read(request.query)
         except PlainError as error:
             return web.Response(status=error.status, text=f"{error}\n")
-        if not isinstance(found, Iterator):
-            return web.Response(body=_encoder.encode(found) + b"\n", content_type=JSON)
+        if not isinstance(answer, Iterator):
+            return web.Response(body=_encoder.encode(answer) + b"\n", content_type=JSON)
         response = web.StreamResponse(headers={"Content-Type": JSON})
         await response.prepare(request)
         start = b"["
-        async with aclosing(self._reader.read(found)) as slices:
+        async with aclosing(self._reader.read(answer)) as slices:
             async for items in slices:
                 # Waits while the client does not read.
                 await response.write(start + _encoder.encode(items)[1:-1])
@@ -136,13 +136,13 @@ class Listener:
 
 
 async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse:
-    found = _read(request, stream.parameters, stream.read, "Error")
-    if isinstance(found, web.Response):
-        return found
+    answer = _read(request, stream.parameters, stream.read, "Error")
+    if isinstance(answer, web.Response):
+        return answer
     response = web.StreamResponse(headers={"Content-Type": "application/jsonl"})
     await response.prepare(request)
     try:
-        async with aclosing(found) as groups:
+        async with aclosing(answer) as groups:
             async for group in groups:
                 # Waits while the client does not read; what changes meanwhile conflates.
                 await response.write(_encoder.encode_lines(group))
@@ -212,10 +212,10 @@ def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
         if not text.isascii() or not text.isdigit() or not int(text):
             raise BadRequestError(f"limit: a number of at least 1, not {text!r}")
         limit = int(text)
-    found = resource.read(query)
-    if isinstance(found, Sequence):
-        found = iter([found[start : start + SLICE] for start in range(0, len(found), SLICE)])
-    return Limited(found, limit)
+    items = resource.read(query)
+    if isinstance(items, Sequence):
+        items = iter([items[start : start + SLICE] for start in range(0, len(items), SLICE)])
+    return Limited(items, limit)
 
 
 def _head(kind: str, problems: Sequence[str]) -> dict[str, Any]:
@@ -229,7 +229,7 @@ async def _stream(
     head: dict[str, Any],
     first: Sequence[Any],
     others: AsyncGenerator[Sequence[Any]],
-    found: Limited[Any],
+    listed: Limited[Any],
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": JSON})
     await response.prepare(request)
@@ -237,7 +237,7 @@ async def _stream(
     async for items in others:
         # Waits while the client does not read.
         await response.write(b"," + _encoder.encode(items)[1:-1])
-    await response.write(b'],"truncated":true}\n' if found.truncated else b"]}\n")
+    await response.write(b'],"truncated":true}\n' if listed.truncated else b"]}\n")
     await response.write_eof()
     return response
 

@@ -150,24 +150,26 @@ def origin_item(ref: ObjectRef) -> OriginItem:
     return OriginItem(kind=ref.kind, namespace=ref.namespace or None, name=ref.name)
 
 
-def explain_item(node: str, found: RouteExplanation) -> ExplainItem:
+def explain_item(node: str, explanation: RouteExplanation) -> ExplainItem:
     """Translate the explanation of a route."""
-    family = found.family
+    family = explanation.family
     return ExplainItem(
         node=node,
-        instance=found.instance,
-        peer=found.peer,
-        object=None if found.object is None else origin_item(found.object),
-        address_type=found.type or None,
+        instance=explanation.instance,
+        peer=explanation.peer,
+        object=None if explanation.object is None else origin_item(explanation.object),
+        address_type=explanation.type or None,
         family=None if family is None else str(family),
         prefix=(
-            None if family is None or found.nlri is None else prefix_to_text(family, found.nlri)
+            None
+            if family is None or explanation.nlri is None
+            else prefix_to_text(family, explanation.nlri)
         ),
-        advertised=bool(found.advertised),
+        advertised=bool(explanation.advertised),
         advertised_prefixes=[]
         if family is None
-        else [prefix_to_text(family, nlri) for nlri in found.advertised],
-        reason=found.reason,
-        message=found.message or None,
-        rule=None if found.rule is None else origin_item(found.rule),
+        else [prefix_to_text(family, nlri) for nlri in explanation.advertised],
+        reason=explanation.reason,
+        message=explanation.message or None,
+        rule=None if explanation.rule is None else origin_item(explanation.rule),
     )

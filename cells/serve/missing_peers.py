@@ -32,15 +32,15 @@ class MissingPeers:
                 for row in left_out
             )
         else:
-            found = list(problems(snapshot, self._resources, self._intent))
-            texts = [problem_text(problem) for problem in found]
+            rows = list(problems(snapshot, self._resources, self._intent))
+            texts = [problem_text(problem) for problem in rows]
             texts += sorted(
                 f"{row.object}: {row.message}"
                 for row in self._intent.conditions.all(snapshot)
                 if row.status
                 and row.message
                 # A condition may repeat the problems of its object.
-                and not any(problem["message"] in row.message for problem in found)
+                and not any(problem["message"] in row.message for problem in rows)
             )
         hidden = len(texts) - MAX_SENTENCES
         return texts if hidden <= 0 else [*texts[:MAX_SENTENCES], f"and {hidden} more"]

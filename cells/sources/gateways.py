@@ -46,20 +46,20 @@ class GatewayWatch:
         while True:
             began = time.monotonic()
             try:
-                found = await asyncio.to_thread(self._read)
+                gateways = await asyncio.to_thread(self._read)
             except OSError as error:
                 # Those that are known remain.
                 self._health.stopped(f"the default gateways cannot be read: {error}")
                 self._store(None)
             else:
-                self._store(found)
-                self._health.ok(f"{len(found)} default gateways")
+                self._store(gateways)
+                self._health.ok(f"{len(gateways)} default gateways")
             took = time.monotonic() - began
             await asyncio.sleep(max(POLL_INTERVAL_SECONDS, RESTS * took))
 
-    def _store(self, found: frozenset[str] | None) -> None:
+    def _store(self, gateways: frozenset[str] | None) -> None:
         known = set(self._table.all(self._database.snapshot()))
-        rows = known if found is None else {Gateway(text) for text in found}
+        rows = known if gateways is None else {Gateway(text) for text in gateways}
         if rows == known and self._first is None:
             return
         with self._database.write(self._table) as txn:

@@ -166,12 +166,14 @@ class Kubernetes:
                 scope.degraded(status.message)
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
-        found = frozenset(problems)
+        present = frozenset(problems)
         # An object with another problem than before is not valid.
-        solved = {problem.object for problem in self._known} - {problem.object for problem in found}
+        solved = {problem.object for problem in self._known} - {
+            problem.object for problem in present
+        }
         for name in sorted(solved, key=str):
             log.info("object is valid again", event_name="kubernetes.solved", object=name)
-        for problem in sorted(found - self._known, key=str):
+        for problem in sorted(present - self._known, key=str):
             log.warning(
                 "invalid object",
                 event_name="kubernetes.problem",
@@ -179,13 +181,13 @@ class Kubernetes:
                 field=problem.field or None,
                 reason=problem.message,
             )
-        self._known = found
+        self._known = present
         scope = self._health.scope("objects")
-        own = [str(problem) for problem in found if not self._tables.is_of_tenant(problem)]
+        own = [str(problem) for problem in present if not self._tables.is_of_tenant(problem)]
         if own:
             scope.degraded(first_of(min(own), len(own)))
         else:
-            scope.ok(f"invalid objects of tenants: {len(found)}" if found else ALL_VALID)
+            scope.ok(f"invalid objects of tenants: {len(present)}" if present else ALL_VALID)
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of the feeds."""

@@ -66,13 +66,13 @@ class Manifests:
         await self._watch.run()
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
-        found = frozenset(problems)
+        present = frozenset(problems)
         # A file with another problem than before is not valid.
         for file in sorted(
-            {problem.file for problem in self._known} - {problem.file for problem in found}
+            {problem.file for problem in self._known} - {problem.file for problem in present}
         ):
             log.info("manifest is valid again", event_name="manifests.solved", file=file)
-        for problem in sorted(found - self._known, key=str):
+        for problem in sorted(present - self._known, key=str):
             log.warning(
                 "invalid manifest",
                 event_name="manifests.problem",
@@ -83,9 +83,9 @@ class Manifests:
                 field=problem.field or None,
                 reason=problem.message,
             )
-        self._known = found
-        if found:
-            self._health.degraded(first_of(min(map(str, found)), len(found)))
+        self._known = present
+        if present:
+            self._health.degraded(first_of(min(map(str, present)), len(present)))
         else:
             self._health.ok(f"watching {', '.join(self._directories)}")
 

@@ -36,11 +36,11 @@ def find_kind(word: str, kinds: Iterable[Kind[Any]]) -> Kind[Any]:
     for kind in kinds:
         for name in (kind.plural, kind.name.lower()):
             known[name] = known[f"{name}.{kind.group}"] = kind
-    found = known.get(word.lower())
-    if found is None:
+    named = known.get(word.lower())
+    if named is None:
         names = [name for name in known if "." not in name]
         raise NotFoundError(f"there is no kind {word}{suggestion(word.lower(), names)}")
-    return found
+    return named
 
 
 def watch_stream(sources: Group[Source], database: Database, tables: Tables) -> ApiStream:
@@ -80,8 +80,8 @@ def watch_stream(sources: Group[Source], database: Database, tables: Tables) -> 
                 await signal.wait()
                 after = database.snapshot()
                 for name, table in followed.items():
-                    found = _items(name, table, before, changes[name].next(after))
-                    while items := list(islice(found, SLICE)):
+                    listed = _items(name, table, before, changes[name].next(after))
+                    while items := list(islice(listed, SLICE)):
                         yield items
                 before = after
 

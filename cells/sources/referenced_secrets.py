@@ -70,12 +70,12 @@ class ReferencedSecrets:
 
     async def _find(self, _: float | None) -> None:
         self._failures.clear()
-        found = self._references.find(self._database.snapshot())
-        if found is None:
+        references = self._references.find(self._database.snapshot())
+        if references is None:
             return
-        self._source.follow(SECRET, found)
+        self._source.follow(SECRET, references)
         if self._failures:
             self._health.degraded("; ".join(self._failures))
         else:
-            plural = "s" * (len(found) != 1)
-            self._health.ok(f"watches {len(found)} Secret{plural} by name")
+            plural = "s" * (len(references) != 1)
+            self._health.ok(f"watches {len(references)} Secret{plural} by name")

@@ -85,28 +85,28 @@ class SnapshotFile:
     # Reading
 
     async def _start(self) -> None:
-        found = await self._file.read(self._decode)
-        if found is not None:
-            self._confirmed = found.confirmed
-            self._unread = found.unread
-            self._source.restore(found.rows)
-            if found.unread:
+        stored = await self._file.read(self._decode)
+        if stored is not None:
+            self._confirmed = stored.confirmed
+            self._unread = stored.unread
+            self._source.restore(stored.rows)
+            if stored.unread:
                 log.warning(
                     "objects of the snapshot are of another release and are not used",
                     event_name="snapshot.unread",
                     file=str(self._file.path),
-                    reason="; ".join(found.unread),
+                    reason="; ".join(stored.unread),
                 )
         self._report()
 
     def _decode(self, octets: bytes) -> Snapshot:
-        found = decode(octets, self._kinds)
-        if found.node != self._node:
-            raise StateFileError(f"it belongs to the node {found.node[:64]!r}")
-        age = self._clock() - found.confirmed
+        stored = decode(octets, self._kinds)
+        if stored.node != self._node:
+            raise StateFileError(f"it belongs to the node {stored.node[:64]!r}")
+        age = self._clock() - stored.confirmed
         if age > self._options.max_age_hours * 3600:
             raise StateFileError(f"it is {age / 3600:.0f} hours old")
-        return found
+        return stored
 
     async def _resume(self) -> None:
         await asyncio.sleep(self._options.after_seconds)

@@ -86,7 +86,7 @@ class Sessions:
         self._forget_instances()
         now, statuses = self._now(), self._speaker.peers()
         self._log_overdue(statuses, now)
-        found = {
+        sessions = {
             (status.instance, status.name): Session(
                 instance=status.instance,
                 peer=status.name,
@@ -98,15 +98,15 @@ class Sessions:
             )
             for status in statuses
         }
-        self._write(found)
+        self._write(sessions)
         pauses = (overdue.due_in(status, now) for status in statuses)
         return min((pause for pause in pauses if pause is not None), default=None)
 
-    def _write(self, found: dict[tuple[str, str], Session]) -> None:
+    def _write(self, sessions: dict[tuple[str, str], Session]) -> None:
         snapshot = self._database.snapshot()
         known = {(row.instance, row.peer): row for row in self.table.all(snapshot)}
-        changed = [row for key, row in found.items() if not _same(known.get(key), row)]
-        gone = [key for key in known if key not in found]
+        changed = [row for key, row in sessions.items() if not _same(known.get(key), row)]
+        gone = [key for key in known if key not in sessions]
         if not changed and not gone:
             return
         with self._database.write(self.table) as txn:

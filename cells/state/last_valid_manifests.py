@@ -61,15 +61,15 @@ class LastValidObjects:
         jobs.add("write-last-valid", self._run)
 
     async def _start(self) -> None:
-        found = await self._file.read(lambda octets: decode(octets, self._tables.manifest_kinds))
-        if found is not None:
-            self._source.restore(found.files)
-            if found.unread:
+        stored = await self._file.read(lambda octets: decode(octets, self._tables.manifest_kinds))
+        if stored is not None:
+            self._source.restore(stored.files)
+            if stored.unread:
                 log.warning(
                     "last valid objects are of another release and are not used",
                     event_name="manifests.last_valid_unread",
                     file=str(self._file.path),
-                    reason="; ".join(found.unread),
+                    reason="; ".join(stored.unread),
                 )
         self._file.report(self._health)
 

@@ -122,9 +122,9 @@ def line(text: str, indent: int, stream: TextIO | None = None) -> None:
 
 def _groups(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:
     """Yield the rows in groups; the first one, which may be empty, decides on the layout."""
-    found = iter(rows)
-    yield list(islice(found, GROUP_ROWS))
-    while group := list(islice(found, GROUP_ROWS)):
+    remaining = iter(rows)
+    yield list(islice(remaining, GROUP_ROWS))
+    while group := list(islice(remaining, GROUP_ROWS)):
         yield group
 
 
@@ -188,9 +188,9 @@ def dump_list(
 ) -> None:
     """Print an answer as `dump`, each item as it comes; ``rest`` is called behind the last one."""
     stream = stream or sys.stdout
-    found = iter(items)
-    first = next(found, None)
-    parts = chain(() if first is None else (first,), found)
+    remaining = iter(items)
+    first = next(remaining, None)
+    parts = chain(() if first is None else (first,), remaining)
     if form == "jsonl":
         for item in parts:
             stream.write(safe_json(item) + "\n")
@@ -234,13 +234,13 @@ def _dump_yaml(
 
     if head:
         dump(dict(head))
-    found = iter(items)
-    first = next(found, None)
+    remaining = iter(items)
+    first = next(remaining, None)
     if first is None:
         stream.write("items: []\n")
     else:
         dump({"items": [first]})
-    for item in found:
+    for item in remaining:
         dump([item])
     if after := rest():
         dump(dict(after))

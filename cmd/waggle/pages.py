@@ -24,5 +24,5 @@ def folder() -> Path:
 
 def names(directory: Path) -> tuple[str, ...]:
     """Return the names of the pages: paths without the suffix."""
-    found = (path.relative_to(directory) for path in directory.rglob("*.md"))
-    return tuple(sorted(path.with_suffix("").as_posix() for path in found))
+    paths = (path.relative_to(directory) for path in directory.rglob("*.md"))
+    return tuple(sorted(path.with_suffix("").as_posix() for path in paths))

@@ -199,8 +199,8 @@ def _least(column: Column, values: Iterable[str], natural: int, layout: Layout) 
 
 
 def _total(widths: Iterable[int]) -> int:
-    found = list(widths)
-    return sum(found) + len(GAP) * (len(found) - 1)
+    shrunk = list(widths)
+    return sum(shrunk) + len(GAP) * (len(shrunk) - 1)
 
 
 def _shrink(widths: list[int], least: Sequence[int], width: int) -> list[int]:

@@ -27,7 +27,7 @@ def changed_settings(cells: Sequence[Cell], before: Settings, after: Settings) -
 
     A cell that is on or off for another reason than an option of its own has the key ``enabled``.
     """
-    found: list[str] = []
+    changed: list[str] = []
     for cell in cells:
         former, other = before.options[cell.name], after.options[cell.name]
         keys = [
@@ -37,8 +37,8 @@ def changed_settings(cells: Sequence[Cell], before: Settings, after: Settings) -
         ]
         if not keys and before.enabled[cell.name] != after.enabled[cell.name]:
             keys = [f"cells.{cell.name}.enabled"]
-        found += keys
-    return found
+        changed += keys
+    return changed
 
 
 class Reload:

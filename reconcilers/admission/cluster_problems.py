@@ -57,10 +57,10 @@ def cluster_problems(
         try:
             context = feeding.cluster_context(dialect, cluster, snapshot, operated)
             operated[name] = dialect.operate(snapshot, context)
-            found = operated[name].problems
+            problems = operated[name].problems
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            found = (_failure(dialect, error),)
-        for problem in found:
+            problems = (_failure(dialect, error),)
+        for problem in problems:
             nodes_of.setdefault(replace(problem, dialect=name), [])
     for members in node_groups(feeding.dialects.values(), snapshot, nodes).values():
         node = NodeContext(members[0], secrets_namespace, for_operator=True)

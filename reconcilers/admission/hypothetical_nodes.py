@@ -28,8 +28,8 @@ def selects(selectors: Selectors, labels: Mapping[str, str]) -> bool:
 
 def node_selectors(kind: Kind[Any], row: Any) -> Selectors:  # noqa: ANN401
     """Return by which labels an object selects nodes; empty where it selects all, or by its name."""
-    found = None if kind.of_node is None else kind.of_node.selectors
-    return () if found is None else tuple(found(row))
+    selectors_of = None if kind.of_node is None else kind.of_node.selectors
+    return () if selectors_of is None else tuple(selectors_of(row))
 
 
 def node_with(labels: Mapping[str, str]) -> Node:
@@ -51,8 +51,8 @@ def nodes_to_come(selectors: Selectors, others: Iterable[Selectors]) -> list[dic
     distinct = {tuple(selector.text for selector in other): other for other in others}
     for other in distinct.values():
         _place(other or (EVERY_NODE,), own, nodes)
-    found = (example_labels(node) for node in nodes)
-    return [labels for labels in found if labels is not None]
+    examples = (example_labels(node) for node in nodes)
+    return [labels for labels in examples if labels is not None]
 
 
 def _place(other: Selectors, own: Iterable[LabelSelector], nodes: list[LabelSelector]) -> None:
@@ -73,7 +73,7 @@ def _place(other: Selectors, own: Iterable[LabelSelector], nodes: list[LabelSele
 
 def example_labels(selector: LabelSelector) -> dict[str, str] | None:
     """Return labels that a selector selects, or None if no labels fulfil all of its requirements."""
-    found: dict[str, str] = {}
+    example: dict[str, str] = {}
     for key in sorted(selector.keys):
         rest = [requirement for requirement in selector.match_expressions if requirement.key == key]
         fixed = selector.match_labels.get(key)
@@ -99,8 +99,8 @@ def example_labels(selector: LabelSelector) -> dict[str, str] | None:
         )
         if fitting is None:
             return None
-        found |= fitting
-    return found
+        example |= fitting
+    return example
 
 
 def _unlike(requirements: Iterable[LabelSelectorRequirement]) -> Iterable[str]:

@@ -157,8 +157,8 @@ class Reviewer:
         return cluster_problems(self._feeding, snapshot, nodes, self._secrets_namespace)
 
 
-def _add_nodes(txn: WriteTxn, nodes: Table[Any], found: Iterable[Mapping[str, str]]) -> None:
-    for labels in found:
+def _add_nodes(txn: WriteTxn, nodes: Table[Any], listed: Iterable[Mapping[str, str]]) -> None:
+    for labels in listed:
         nodes.upsert(txn, node_with(labels))
 
 
@@ -186,9 +186,9 @@ def _judge_rules(kind: Kind[Any], request: Request, errors: Sequence[FieldError]
 
 def _first(sentences: Iterable[str]) -> tuple[str, ...]:
     """Return the first different sentences, and how many more there are."""
-    found = tuple(dict.fromkeys(sentences))
-    more = len(found) - MAX_SENTENCES
-    return found if more <= 0 else (*found[:MAX_SENTENCES], f"and {more} more")
+    distinct = tuple(dict.fromkeys(sentences))
+    more = len(distinct) - MAX_SENTENCES
+    return distinct if more <= 0 else (*distinct[:MAX_SENTENCES], f"and {more} more")
 
 
 def _worse(

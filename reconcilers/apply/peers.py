@@ -47,18 +47,18 @@ class Peers(SingleValue):
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """Peers that changed, those of changed instances, and those whose password may have."""
         peers = self._intent.peers
-        found: dict[ObjectKey, Parts] = {}
+        changed: dict[ObjectKey, Parts] = {}
         for change in self._peer_changes.next(snapshot):
-            found[change.row.instance, change.row.name] = None
+            changed[change.row.instance, change.row.name] = None
             if self._passwords.follow(change.row.password):
                 tables = dict.fromkeys((*self.description.tables, *self._passwords.tables))
                 self.description = replace(self.description, tables=tuple(tables))
         for instance in self._instance_changes.next(snapshot):
             for row in peers.prefix(snapshot, KEY, (instance.row.name,)):
-                found[row.instance, row.name] = None
+                changed[row.instance, row.name] = None
         for row in self._passwords.changed(snapshot):
-            found[row.instance, row.name] = None
-        return at_once(found)
+            changed[row.instance, row.name] = None
+        return at_once(changed)
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """See `Reconciler`."""

@@ -47,13 +47,13 @@ def translated(peer: Peer, decision: PolicyDecision) -> ReceivedDecision:
         if rule is None:
             first = peer.accept_origins[0] if peer.accept_origins else None
             return ReceivedDecision(accepted=True, filter=ALL, object=first)
-        found = _rule(peer.accept or (), decision)
-        return ReceivedDecision(accepted=True, filter=str(found), object=found.origin)
+        decided = _rule(peer.accept or (), decision)
+        return ReceivedDecision(accepted=True, filter=str(decided), object=decided.origin)
     if rule is None:
         return ReceivedDecision(accepted=False, filter=NOT_ALLOWED)
-    found = _rule(peer.reject, decision)
-    text = f"{found.label or REJECTED} {found.prefix}"
-    return ReceivedDecision(accepted=False, filter=text, object=found.origin)
+    decided = _rule(peer.reject, decision)
+    text = f"{decided.label or REJECTED} {decided.prefix}"
+    return ReceivedDecision(accepted=False, filter=text, object=decided.origin)
 
 
 def decide(peer: Peer, family: Family, nlri: bytes) -> ReceivedDecision:
@@ -67,10 +67,10 @@ def decide(peer: Peer, family: Family, nlri: bytes) -> ReceivedDecision:
 
 def _rule(rules: tuple[PrefixRule, ...], decision: PolicyDecision) -> PrefixRule:
     """Return the first rule of the intent with the prefix and lengths of the speaker's."""
-    found = decision.rule
-    assert found is not None  # noqa: S101  the callers have looked
+    speakers = decision.rule
+    assert speakers is not None  # noqa: S101  the callers have looked
     for rule in rules:
-        if (rule.prefix, rule.ge, rule.le) == (found.prefix, found.ge, found.le):
+        if (rule.prefix, rule.ge, rule.le) == (speakers.prefix, speakers.ge, speakers.le):
             return rule
     # The intent has changed since the speaker was configured.
-    return PrefixRule(found.prefix, found.ge, found.le)
+    return PrefixRule(speakers.prefix, speakers.ge, speakers.le)

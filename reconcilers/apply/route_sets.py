@@ -47,15 +47,15 @@ class RouteSets(Reconciler):
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """Changed routes by set; sets that a changed peer or instance needs, or no longer does."""
-        found: dict[ObjectKey, Parts] = dict((yield from self._changed_routes(snapshot)))
+        changed: dict[ObjectKey, Parts] = dict((yield from self._changed_routes(snapshot)))
         touched: set[str] = set()
         for key in self._needed_sets(snapshot, touched):
-            found.setdefault(key, ())
+            changed.setdefault(key, ())
         for instance in touched:
             for route_set in self._speaker.route_sets(instance):
                 if not self._has_peer(snapshot, instance, route_set):
-                    found.setdefault((instance, route_set), ())
-        return found
+                    changed.setdefault((instance, route_set), ())
+        return changed
 
     def _changed_routes(
         self, snapshot: Snapshot
@@ -73,16 +73,16 @@ class RouteSets(Reconciler):
                 changed.setdefault(row.route_set, set()).add((row.family, row.nlri))
         if not changed:
             return []
-        found: list[Changed] = []
+        entries: list[Changed] = []
         instances = [row.name for row in self._intent.instances.all(snapshot)]
         for route_set, parts in changed.items():
-            found += [
+            entries += [
                 ((instance, route_set), parts)
                 for instance in instances
                 if self._has_peer(snapshot, instance, route_set)
                 or route_set in self._speaker.route_sets(instance)
             ]
-        return found
+        return entries
 
     def _needed_sets(self, snapshot: Snapshot, touched: set[str]) -> Iterator[ObjectKey]:
         """Yield the sets of changed peers and instances; adds these instances to ``touched``."""
@@ -143,12 +143,12 @@ class RouteSets(Reconciler):
                 (row.family, row.nlri): route_attributes(row.attributes)
                 for row in routes.prefix(snapshot, KEY, (route_set,))
             }
-        found: dict[RouteKey, RouteAttributes] = {}
+        wanted: dict[RouteKey, RouteAttributes] = {}
         for part in parts:
             row = routes.get(snapshot, (route_set, *part))
             if row is not None:
-                found[part] = route_attributes(row.attributes)
-        return found
+                wanted[part] = route_attributes(row.attributes)
+        return wanted
 
     def actual(
         self, key: ObjectKey, parts: Collection[RouteKey] | None

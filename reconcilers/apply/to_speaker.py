@@ -46,14 +46,16 @@ def instance_config(instance: Instance) -> InstanceConfig:
     listen: tuple[tuple[str, int], ...] = ()
     if instance.listen_port is not None:
         listen = tuple((address, instance.listen_port) for address in LISTEN_ADDRESSES)
-    found = instance.confederation
+    confederation = instance.confederation
     return InstanceConfig(
         name=instance.name,
         local_asn=instance.local_asn,
         router_id=instance.router_id,
         listen=listen,
         vrf=instance.vrf,
-        confederation=None if found is None else Confederation(found.identifier, found.members),
+        confederation=None
+        if confederation is None
+        else Confederation(confederation.identifier, confederation.members),
         originate=instance.originates,
         imports=tuple(
             InstanceImport(row.instance, _accepted(row.accept)) for row in instance.imports

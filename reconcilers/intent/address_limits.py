@@ -129,10 +129,10 @@ class AddressLimits:
             namespace, name = change.row.key
             if self._of_namespace and self._count(change.row, deleted=change.deleted):
                 changed.setdefault(namespace, {})[name] = None
-        found: list[ObjectKey] = []
+        keys: list[ObjectKey] = []
         for namespace, names in changed.items():
-            found += ((namespace, name) for name in self._judge(snapshot, namespace, names))
-        return found
+            keys += ((namespace, name) for name in self._judge(snapshot, namespace, names))
+        return keys
 
     def _count(self, row: Service, *, deleted: bool) -> bool:
         """Count the addresses of a Service; True if it has some, or had."""
@@ -178,11 +178,11 @@ class AddressLimits:
 
     def _ranks(self, row: Service) -> dict[bytes, Rank]:
         """Return the ranks of the counted addresses of a Service."""
-        found = addresses_of(row)
+        addresses = addresses_of(row)
         name = row.metadata.name
         return {
-            nlri: (found.created, name, named.position)
-            for nlri, named in found.addresses.items()
+            nlri: (addresses.created, name, named.position)
+            for nlri, named in addresses.addresses.items()
             if named.field in self._counted_fields
             and (not self._of_service or named.position < self._of_service)
         }
@@ -196,18 +196,18 @@ class AddressLimits:
         row = self._services.get(snapshot, (ref.namespace, ref.name))
         return None if row is None else addresses_of(row)
 
-    def reject(self, found: AddressesOfService, nlri: bytes) -> Rejection | None:
+    def reject(self, rejected: AddressesOfService, nlri: bytes) -> Rejection | None:
         """Return why an address of a Service is beyond a limit, or None."""
-        named = found.addresses.get(nlri)
+        named = rejected.addresses.get(nlri)
         if named is None:
             return None
         if self._of_service and named.position >= self._of_service:
             text = f"its Service has {self._of_service} addresses before it, which is the limit"
             return Rejection(SERVICE_LIMIT, f"{text} (--advertise-service-limit)")
-        crowded = self._crowded.get(found.namespace)
+        crowded = self._crowded.get(rejected.namespace)
         if crowded is None or named.field not in self._counted_fields or nlri in crowded.first:
             return None
-        text = f"the Services of namespace {found.namespace} have {self._of_namespace} addresses"
+        text = f"the Services of namespace {rejected.namespace} have {self._of_namespace} addresses"
         return Rejection(
             NAMESPACE_LIMIT, f"{text} before it, which is the limit (--advertise-namespace-limit)"
         )
@@ -215,14 +215,14 @@ class AddressLimits:
 
 def addresses_of(row: Service) -> AddressesOfService:
     """Return the addresses that a Service names."""
-    found: dict[bytes, NamedAddress] = {}
+    addresses: dict[bytes, NamedAddress] = {}
     for field, texts in (
         (INGRESS, row.load_balancer_addresses),
         (EXTERNAL_IPS, row.external_addresses),
     ):
         for text in texts:
             nlri = host_route(text)[1]
-            if nlri not in found:
-                found[nlri] = NamedAddress(field, len(found))
+            if nlri not in addresses:
+                addresses[nlri] = NamedAddress(field, len(addresses))
     meta = row.metadata
-    return AddressesOfService(meta.namespace, in_utc(meta.creation_timestamp), found)
+    return AddressesOfService(meta.namespace, in_utc(meta.creation_timestamp), addresses)

@@ -60,11 +60,11 @@ def arbitrate(
     instances: Iterable[Instance], peers: Iterable[Peer], owners: Owners, created: Created
 ) -> Arbitrated:
     """Decide every claim; ``owners`` are those of the last decision."""
-    found, sessions = list(instances), list(peers)
-    names, owned = _names(found, owners, created)
-    vrfs = {(row.dialect, row.name): row.vrf or "" for row in found}
+    unique, sessions = list(instances), list(peers)
+    names, owned = _names(unique, owners, created)
+    vrfs = {(row.dialect, row.name): row.vrf or "" for row in unique}
     problems: list[Problem] = []
-    kept = _listeners(found, names, owners, created, problems, owned)
+    kept = _listeners(unique, names, owners, created, problems, owned)
     claims: dict[Claim, list[Claimant]] = {}
     for peer in sessions:
         claims.setdefault(_peer_claim(peer, vrfs), []).append(_of_peer(peer))

@@ -30,5 +30,5 @@ def _of_owner(resources: Tables, snapshot: Snapshot, ref: ObjectRef, owner: Owne
     if kind is None:
         return ""
     namespace = ref.namespace if kind.namespaced else ""
-    found = resources.of(kind).get(snapshot, (namespace, owner.name))
-    return "" if found is None else str(found.metadata.creation_timestamp)
+    owner_row = resources.of(kind).get(snapshot, (namespace, owner.name))
+    return "" if owner_row is None else str(owner_row.metadata.creation_timestamp)

@@ -120,10 +120,10 @@ class Explainer:
         without a result. ``chosen`` selects peers by instance, name and address. Raises
         `NothingFoundError` before the first explanation where no object of this node is the target.
         """
-        found: dict[str, Sequence[Candidate]] = {}
+        candidates: dict[str, Sequence[Candidate]] = {}
         for name in self._dialects:
-            found[name] = yield from self._candidates(name, target)
-        if target is not None and not any(found.values()):
+            candidates[name] = yield from self._candidates(name, target)
+        if target is not None and not any(candidates.values()):
             raise NothingFoundError(self._nothing(target))
         peers = [
             peer
@@ -135,13 +135,13 @@ class Explainer:
         general = self._left_out(chosen)
         if not peers and not general and not self._intent.peers.count(self._snapshot):
             general = [self._without_peers()]
-        if target is None or not peers or _has(found, target):
+        if target is None or not peers or _has(candidates, target):
             yield general
             general, matched = [], bool(general) or not peers
         else:
             matched = False
         for peer in peers:
-            for explanations in self._at(peer, found, target):
+            for explanations in self._at(peer, candidates, target):
                 if explanations and general:
                     yield general
                     general = []
@@ -151,13 +151,13 @@ class Explainer:
             raise NothingFoundError(self._nothing(target))
 
     def _at(
-        self, peer: Peer, found: Mapping[str, Sequence[Candidate]], target: Target | None
+        self, peer: Peer, of_target: Mapping[str, Sequence[Candidate]], target: Target | None
     ) -> Iterator[Sequence[RouteExplanation]]:
         """Yield the explanations at one peer in slices; dialects that feed its own come after it."""
         whole: list[RouteExplanation] = []
         own = self._dialects[peer.dialect]
         for dialect in (own, *self._feeding.feeders(own)):
-            candidates = found.get(dialect.name, ())
+            candidates = of_target.get(dialect.name, ())
             for start in range(0, len(candidates), SLICE_CANDIDATES):
                 some = self._explained(dialect, peer, candidates[start : start + SLICE_CANDIDATES])
                 if target is None or target.prefix is None:
@@ -169,7 +169,7 @@ class Explainer:
             yield _longest_match(whole, *target.prefix)
 
     def _explained(
-        self, dialect: Dialect, peer: Peer, found: Sequence[Candidate]
+        self, dialect: Dialect, peer: Peer, candidates: Sequence[Candidate]
     ) -> list[RouteExplanation]:
         sets = self._rules[peer.dialect]
         route_set = peer.unlimited_set or peer.route_set
@@ -178,7 +178,7 @@ class Explainer:
             self._with_conflicts(
                 self._with_rejections(candidate, dialect.explain(candidate, peer, rules)), route_set
             )
-            for candidate in found
+            for candidate in candidates
         )
         return [
             replace(self._with_limit(explanation, peer), instance=peer.instance, peer=peer.name)
@@ -225,8 +225,8 @@ class Explainer:
             rejections = {
                 p: self._addresses.reject_prefix(family, p) for p in explanation.advertised
             }
-            advertised = tuple(p for p, found in rejections.items() if found is None)
-            rejection = next((found for found in rejections.values() if found is not None), None)
+            advertised = tuple(p for p, reason in rejections.items() if reason is None)
+            rejection = next((reason for reason in rejections.values() if reason is not None), None)
         if advertised == explanation.advertised or rejection is None:
             return explanation
         if advertised:
@@ -239,8 +239,8 @@ class Explainer:
         """Return why an address is one too many for its Service or namespace, or None."""
         if self._of_service is None or self._of_service[0] != ref:
             self._of_service = (ref, self._limits.of_object(self._snapshot, ref))
-        found = self._of_service[1]
-        return None if found is None else self._limits.reject(found, nlri)
+        beyond = self._of_service[1]
+        return None if beyond is None else self._limits.reject(beyond, nlri)
 
     def _with_conflicts(
         self, explanation: RouteExplanation, route_set: str | None
@@ -266,9 +266,7 @@ class Explainer:
     def _rules_for(self, dialect: Dialect) -> dict[str, Any]:
         """Return the rules of the route sets to which a dialect contributes, by name."""
         both = (self._feeding.fed(dialect), dialect)
-        sets = (
-            rules for dialect_ in both if dialect_ for rules in self._rules[dialect_.name].values()
-        )
+        sets = (rules for named in both if named for rules in self._rules[named.name].values())
         return {rules.name: rules for rules in sets}
 
     def _candidates(
@@ -288,27 +286,27 @@ class Explainer:
                 parts.append([])
                 yield ()
         parts[-1].sort(key=_order)
-        found: list[Candidate] = []
+        selected: list[Candidate] = []
         for candidate in heapq.merge(*parts, key=_order):
-            found.append(candidate)
-            if not len(found) % SLICE_CANDIDATES:
+            selected.append(candidate)
+            if not len(selected) % SLICE_CANDIDATES:
                 yield ()
-        return found
+        return selected
 
     # Peers and objects that are missing
 
     def _left_out(
         self, chosen: Callable[[str, str | None, str | None], bool]
     ) -> list[RouteExplanation]:
-        found: list[RouteExplanation] = []
+        explanations: list[RouteExplanation] = []
         for problem in sorted(self._intent.problems.all(self._snapshot)):
             if problem.leaves_out:
                 instance, *rest = problem.leaves_out
                 peer = rest[0] if rest else None
                 if chosen(instance, peer, None):
                     rule = problem.objects[0] if problem.objects else None
-                    found.append(_general(instance, peer, "LeftOut", problem.message, rule))
-        return found
+                    explanations.append(_general(instance, peer, "LeftOut", problem.message, rule))
+        return explanations
 
     def _without_peers(self) -> RouteExplanation:
         node = self._context.node
@@ -352,9 +350,9 @@ def _concerns(candidate: Candidate, target: Target | None) -> bool:
     return target.names(candidate.object)
 
 
-def _has(found: Mapping[str, Sequence[Candidate]], target: Target) -> bool:
+def _has(available: Mapping[str, Sequence[Candidate]], target: Target) -> bool:
     """True if some dialect has a candidate that is the target, or whose prefix covers it."""
-    candidates = itertools.chain.from_iterable(found.values())
+    candidates = itertools.chain.from_iterable(available.values())
     if target.prefix is None:
         return any(True for _ in candidates)
     family, nlri = target.prefix

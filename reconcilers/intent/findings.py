@@ -50,16 +50,16 @@ class Findings:
         former = self._rejections.get(object_, {})
         if not rejected and not former and object_ not in self._failures:
             return
-        found = {name: reasons for name, reasons in former.items() if name not in names}
-        found.update(rejected)
-        if found:
-            self._rejections[object_] = found
+        merged = {name: reasons for name, reasons in former.items() if name not in names}
+        merged.update(rejected)
+        if merged:
+            self._rejections[object_] = merged
         else:
             self._rejections.pop(object_, None)
         failure = self._failures.pop(object_, None)
         if failure is not None and failure[1] - names:
             self._failures[object_] = (failure[0], failure[1] - names)
-        if found != former or failure is not None:
+        if merged != former or failure is not None:
             self._note(object_)
 
     def drop(self, names: AbstractSet[str]) -> None:

@@ -120,8 +120,8 @@ class FirstByRank(Generic[K]):
             heapq.heappush(self._next, (rank, key))
             if len(self._next) > 2 * self.waiting + _SLACK:
                 self._next = [
-                    (found, waiting_key)
-                    for waiting_key, found in self._ranks.items()
+                    (rank_of_key, waiting_key)
+                    for waiting_key, rank_of_key in self._ranks.items()
                     if waiting_key not in self._inside
                 ]
                 heapq.heapify(self._next)

@@ -94,15 +94,15 @@ class LearnedLimits:
         return self._intent.learned_limits.prefix(self._database.snapshot(), KEY, key)
 
 
-def limits_of(found: PeerPrefixLimit) -> Mapping[Family, int]:
+def limits_of(limits: PeerPrefixLimit) -> Mapping[Family, int]:
     """Return the limits by family for which a peer has ended its session.
 
     A bound that is not below the number of prefixes that the peer was sent would end the next session,
     too: then, and without data in the NOTIFICATION, it is nine tenths of that number.
     """
-    sent = dict(found.advertised)
-    if found.family is not None:
-        sent = {found.family: sent.get(found.family, 0)}
-        if found.limit is not None and found.limit < sent[found.family]:
-            return {found.family: found.limit}
+    sent = dict(limits.advertised)
+    if limits.family is not None:
+        sent = {limits.family: sent.get(limits.family, 0)}
+        if limits.limit is not None and limits.limit < sent[limits.family]:
+            return {limits.family: limits.limit}
     return {family: count * 9 // 10 for family, count in sent.items() if count}

@@ -196,15 +196,15 @@ class LimitedSets:
     def _services_that_wait(
         self, txn: WriteTxn, unlimited: str, family: Family, of_family: _Family
     ) -> tuple[tuple[bytes, ObjectRef], ...]:
-        found: dict[ObjectRef, bytes] = {}
+        services: dict[ObjectRef, bytes] = {}
         for nlri in islice(of_family.of_services.waiting_keys(), SEARCHED_PREFIXES):
             route = self._routes.get(txn, (unlimited, family, nlri))
             ranks = None if route is None else _ranks(route)
             if ranks:
-                found.setdefault(min(ranks)[1], nlri)
-            if len(found) == NAMED_SERVICES:
+                services.setdefault(min(ranks)[1], nlri)
+            if len(services) == NAMED_SERVICES:
                 break
-        return tuple((nlri, ref) for ref, nlri in found.items())
+        return tuple((nlri, ref) for ref, nlri in services.items())
 
     def use(self, name: str, family: Family) -> Use:
         """Return the use of a limit, as of the last call of `write`."""
@@ -223,11 +223,11 @@ class LimitedSets:
 
 def _ranks(route: Route) -> list[tuple[Rank, ObjectRef]] | None:
     """Return the rank that each Service gives a prefix; None where another object contributes it."""
-    found: list[tuple[Rank, ObjectRef]] = []
+    ranks: list[tuple[Rank, ObjectRef]] = []
     for part in route.contributions:
         if part.rank is None:
             return None
         ref = part.origin.object
         rank = (part.rank.created, ref.namespace, ref.name, part.rank.position)
-        found.append((rank, ref))
-    return found
+        ranks.append((rank, ref))
+    return ranks

@@ -51,15 +51,15 @@ class _Listing:
 
     def rows(self) -> list[Problem]:
         """Return the problems that are listed, and one for all others."""
-        found = [
+        listed = [
             problem for source in self._order[:LISTED_OBJECTS] for problem in self._problems[source]
         ]
         hidden = len(self._order) - LISTED_OBJECTS
         if hidden <= 0:
-            return found
+            return listed
         kind = ObjectRef(self._order[LISTED_OBJECTS].object.kind, "", "")
         text = f"{hidden} more objects have problems: `waggle explain` has those of each"
-        return [*found, Problem((kind,), "", text, count=hidden)]
+        return [*listed, Problem((kind,), "", text, count=hidden)]
 
 
 class ObjectProblems:
@@ -72,9 +72,9 @@ class ObjectProblems:
 
     def put(self, source: ProblemSource, problems: Iterable[Problem]) -> bool:
         """Exchange the problems of an object; True if they differ."""
-        found = tuple(problems)
-        of_tenants = tuple(problem for problem in found if self.is_of_tenant(problem))
-        others = tuple(problem for problem in found if problem not in of_tenants)
+        present = tuple(problems)
+        of_tenants = tuple(problem for problem in present if self.is_of_tenant(problem))
+        others = tuple(problem for problem in present if problem not in of_tenants)
         return self._of_tenants.put(source, of_tenants) | self._of_administrators.put(
             source, others
         )

@@ -148,8 +148,8 @@ class IntentOptions(Options, frozen=True):
     def peer_limit(self, *names: str | None) -> int:
         """Return the limit of a peer with any of these names; 0 is none."""
         limits = dict(map(_peer_limit, self.advertise_peer_limits))
-        found = (limits[name] for name in names if name is not None and name in limits)
-        return next(found, self.advertise_peer_limit)
+        given = (limits[name] for name in names if name is not None and name in limits)
+        return next(given, self.advertise_peer_limit)
 
     def __post_init__(self) -> None:
         """Check taints, prefixes and the limits of peers. Raises `InvalidOption`."""

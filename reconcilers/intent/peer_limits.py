@@ -64,9 +64,9 @@ class PeerLimits:
     def replace_sets(self, txn: WriteTxn) -> Slices[None]:
         """Create the limited route sets that the peers get, and delete the others."""
         wanted = {
-            found.peer.route_set: SetToLimit(found.peer.unlimited_set, found.limits)
-            for found in self._limited
-            if found.peer.route_set is not None and found.peer.unlimited_set is not None
+            limited.peer.route_set: SetToLimit(limited.peer.unlimited_set, limited.limits)
+            for limited in self._limited
+            if limited.peer.route_set is not None and limited.peer.unlimited_set is not None
         }
         yield from self._sets.replace(txn, wanted)
 
@@ -116,11 +116,11 @@ class PeerLimits:
 
     def _rows(self) -> list[AdvertiseLimit]:
         """Return each limit with its use."""
-        found = []
+        written = []
         for peer, limits, learned in self._limited:
             for family, limit in limits:
                 use = self._sets.use(peer.route_set or "", family)
-                found.append(
+                written.append(
                     AdvertiseLimit(
                         peer.instance,
                         peer.name,
@@ -131,25 +131,25 @@ class PeerLimits:
                         use.waiting,
                     )
                 )
-        return found
+        return written
 
     def _problems(self, rows: Iterable[AdvertiseLimit]) -> list[Problem]:
         peers = {
             (limited.peer.instance, limited.peer.name): limited.peer for limited in self._limited
         }
-        found = []
+        problems = []
         waiting: dict[tuple[ObjectRef, bytes, AdvertiseLimit], list[str]] = {}
         for row in rows:
             if row.waiting or row.prefixes > row.limit:
                 peer = peers[row.instance, row.peer]
                 use = self._sets.use(peer.route_set or "", row.family)
-                found.append(_problem(peer, row, use))
+                problems.append(_problem(peer, row, use))
                 for nlri, service in use.services:
                     # Peers with one set and one limit have one problem of the Service.
                     key = service, nlri, replace(row, instance="", peer="", learned=False)
                     waiting.setdefault(key, []).append(row.peer)
         return [
-            *found,
+            *problems,
             *(self._problem_of(*key, names) for key, names in waiting.items()),
         ]
 

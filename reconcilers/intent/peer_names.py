@@ -13,12 +13,12 @@ def named_by_objects(peers: Iterable[Peer]) -> Mapping[str, Sequence[tuple[str, 
     Without names that are a peer's own.
     """
     rows = list(peers)
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_object: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
         for origin in dict.fromkeys(ref.name for ref in row.origins):
-            found.setdefault(origin, []).append((row.instance, row.name))
+            by_object.setdefault(origin, []).append((row.instance, row.name))
     own = {name for row in rows for name in (row.name, row.address)}
-    return {name: named for name, named in found.items() if name not in own}
+    return {name: named for name, named in by_object.items() if name not in own}
 
 
 def chosen_peer(

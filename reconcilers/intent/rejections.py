@@ -59,10 +59,10 @@ class Rejections:
 
     def united(self, others: Iterable[Rejections]) -> Rejections:
         """Return the rejections of several route sets together."""
-        found = Rejections(self.object)
+        united = Rejections(self.object)
         for rejections in (self, *others):
-            rejections.add_to(found)
-        return found
+            rejections.add_to(united)
+        return united
 
     def add_to(self, other: Rejections) -> None:
         """Add all of this set's rejections to those of another one."""
@@ -86,7 +86,7 @@ class Rejections:
                 texts.append(f"{len(reasons) - shown} more reasons: `waggle explain` has them")
                 break
             texts.append(text)
-        fields = {field for found in self._by_reason.values() for field in found.values()}
+        fields = {field for addresses in self._by_reason.values() for field in addresses.values()}
         count = sum(map(len, self._by_reason.values())) + sum(self._beyond.values())
         return Problem(
             (self.object, *sorted(self.others)[:MAX_OTHERS]),

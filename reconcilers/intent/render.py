@@ -63,27 +63,27 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
 
 def _imported(row: Instance, by_name: Mapping[tuple[str, str], Instance]) -> list[Instance]:
     """Return the instances whose routes an instance takes."""
-    found = (by_name.get((row.dialect, imported.instance)) for imported in row.imports)
-    return [other for other in found if other is not None]
+    imported_rows = (by_name.get((row.dialect, imported.instance)) for imported in row.imports)
+    return [other for other in imported_rows if other is not None]
 
 
 def _originated(
     snapshot: Snapshot, intent: IntentTables, row: Instance, imported: list[Instance]
 ) -> list[str]:
     """Return the prefixes of an instance: its own, and those of its peers that it does not import."""
-    found = {prefix_to_wire(text) for text in row.originates}
+    originated = {prefix_to_wire(text) for text in row.originates}
     foreign = {prefix_to_wire(text) for other in imported for text in other.originates}
     sets = {peer.route_set for peer in intent.peers.prefix(snapshot, KEY, (row.name,))}
     for name in sets:
         routes = () if name is None else intent.routes.prefix(snapshot, KEY, (name,))
-        found |= {(route.family, route.nlri) for route in routes} - foreign
-    return [prefix_to_text(family, nlri) for family, nlri in sorted(found, key=_prefix_order)]
+        originated |= {(route.family, route.nlri) for route in routes} - foreign
+    return [prefix_to_text(family, nlri) for family, nlri in sorted(originated, key=_prefix_order)]
 
 
-def _confederation(found: Confederation | None) -> Json | None:
-    if found is None:
+def _confederation(confederation: Confederation | None) -> Json | None:
+    if confederation is None:
         return None
-    return {"identifier": found.identifier, "members": sorted(found.members)}
+    return {"identifier": confederation.identifier, "members": sorted(confederation.members)}
 
 
 def _routes(
@@ -139,18 +139,18 @@ def _rules(rules: tuple[PrefixRule, ...]) -> list[Json]:
     ]
 
 
-def _bfd(found: BfdProfile | None) -> Json | None:
-    if found is None:
+def _bfd(profile: BfdProfile | None) -> Json | None:
+    if profile is None:
         return None
     return {
-        "profile": found.name or None,
-        "receiveInterval": found.receive_interval,
-        "transmitInterval": found.transmit_interval,
-        "detectMultiplier": found.detect_multiplier,
-        "echoInterval": found.echo_interval,
-        "echoMode": found.echo_mode,
-        "passiveMode": found.passive,
-        "minimumTTL": found.minimum_ttl,
+        "profile": profile.name or None,
+        "receiveInterval": profile.receive_interval,
+        "transmitInterval": profile.transmit_interval,
+        "detectMultiplier": profile.detect_multiplier,
+        "echoInterval": profile.echo_interval,
+        "echoMode": profile.echo_mode,
+        "passiveMode": profile.passive,
+        "minimumTTL": profile.minimum_ttl,
     }
 
 
@@ -196,7 +196,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
 
 def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> list[Json]:
     """Return all problems: of objects that cannot be read, and of the intent."""
-    found = [
+    items = [
         {
             "objects": [str(row.object)] if row.object is not None else [],
             "field": row.field,
@@ -207,5 +207,5 @@ def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> lis
         }
         for row in resources.source_problems.all(snapshot)
     ]
-    found += IntentTables.problems.rendered(intent.problems.all(snapshot))
-    return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))
+    items += IntentTables.problems.rendered(intent.problems.all(snapshot))
+    return sorted(items, key=lambda p: (p["objects"], p["field"], p["message"]))

@@ -186,7 +186,7 @@ class RouteSets:
 
     def replace(self, txn: WriteTxn, rules: Mapping[str, Any]) -> Slices[int]:
         """Take the rules of a compilation; returns the number of routes of sets that are gone."""
-        wanted = {f"{self._dialect.name}-{name}": found for name, found in rules.items()}
+        wanted = {f"{self._dialect.name}-{name}": rule_set for name, rule_set in rules.items()}
         self._fresh += [name for name in wanted if name not in self.rules]
         written = 0
         dropped = self.rules.keys() - wanted.keys()
@@ -259,18 +259,18 @@ class RouteSets:
         at = (source.name, key)
         try:
             ref = source.object(context, key)
-            for found in source.contributions(snapshot, context, key, sets.rules):
+            for contribution in source.contributions(snapshot, context, key, sets.rules):
                 if self._pieces.fill_slice():
                     yield
-                name = f"{self._dialect.name}-{found.route_set}"
-                if isinstance(found, Rejected):
-                    own = replace(found.problem, dialect=self._dialect.name)
+                name = f"{self._dialect.name}-{contribution.route_set}"
+                if isinstance(contribution, Rejected):
+                    own = replace(contribution.problem, dialect=self._dialect.name)
                     rejected.setdefault(name, Rejections(ref)).problems[own] = None
                     continue
-                if found.address is not None and addresses is None:
+                if contribution.address is not None and addresses is None:
                     addresses = self._limits.of_object(snapshot, ref)
-                if not self._rejects(ref, name, found, addresses, rejected, judged):
-                    self._collect(of_set, name, source.name, found, addresses)
+                if not self._rejects(ref, name, contribution, addresses, rejected, judged):
+                    self._collect(of_set, name, source.name, contribution, addresses)
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             text = f"it cannot be used: {type(error).__name__}: {error}"
@@ -299,7 +299,7 @@ class RouteSets:
         self,
         ref: ObjectRef,
         name: str,
-        found: Contributed,
+        contribution: Contributed,
         addresses: AddressesOfService | None,
         rejected: dict[str, Rejections],
         judged: dict[bytes, None],
@@ -308,23 +308,23 @@ class RouteSets:
 
         One within the limits is added to ``judged`` either way.
         """
-        if found.address is None:
+        if contribution.address is None:
             return False
-        field, nlri = found.address.field, found.address.nlri
+        field, nlri = contribution.address.field, contribution.address.nlri
         beyond = None if addresses is None else self._limits.reject(addresses, nlri)
         if beyond is not None:
             of_set = rejected.setdefault(name, Rejections(ref))
-            of_set.add_beyond(beyond, found.family, nlri, field)
+            of_set.add_beyond(beyond, contribution.family, nlri, field)
             return True
         judged[nlri] = None
-        rejection = self._addresses.reject_address(ref, found.family, found.address)
+        rejection = self._addresses.reject_address(ref, contribution.family, contribution.address)
         if rejection is None:
-            rejection = self._addresses.reject_prefix(found.family, found.nlri)
+            rejection = self._addresses.reject_prefix(contribution.family, contribution.nlri)
             if rejection is None:
                 return False
-            rejection = rejection._replace(objects=(found.contribution.origin.rule,))
+            rejection = rejection._replace(objects=(contribution.contribution.origin.rule,))
         of_set = rejected.setdefault(name, Rejections(ref))
-        of_set.add(rejection, found.family, nlri, field)
+        of_set.add(rejection, contribution.family, nlri, field)
         of_set.others.update(dict.fromkeys(rejection.objects))
         return True
 
@@ -333,19 +333,19 @@ class RouteSets:
         of_set: dict[str, Contributions],
         name: str,
         source: str,
-        found: Contributed,
+        contributed: Contributed,
         addresses: AddressesOfService | None,
     ) -> None:
         rank = None
-        if found.address is not None and addresses is not None:
-            rank = addresses.rank(found.address.nlri)
+        if contributed.address is not None and addresses is not None:
+            rank = addresses.rank(contributed.address.nlri)
         contribution = Contribution(
-            found.contribution.origin, found.contribution.attributes, source, rank
+            contributed.contribution.origin, contributed.contribution.attributes, source, rank
         )
         contributions = of_set.get(name)
         if contributions is None:
             contributions = of_set[name] = {}
-        parts = contributions.setdefault((found.family, found.nlri), [])
+        parts = contributions.setdefault((contributed.family, contributed.nlri), [])
         for place, part in enumerate(parts):
             if (part.origin, part.attributes) == (contribution.origin, contribution.attributes):
                 # Several addresses of one aggregate: it has the rank of the first one.

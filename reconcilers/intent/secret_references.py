@@ -46,9 +46,9 @@ class SecretReferences:
             return None
         for dialect in self._dialects:
             try:
-                found = frozenset(dialect.referenced_secrets(snapshot, self._namespace))
+                references = frozenset(dialect.referenced_secrets(snapshot, self._namespace))
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self._on_error(dialect.name, error)
             else:
-                self._last[dialect.name] = found
+                self._last[dialect.name] = references
         return frozenset().union(*self._last.values())

@@ -29,10 +29,10 @@ def with_unconfigured(
             key = (problem.dialect, problem.objects[0])
             messages.setdefault(key, []).append(problem.message)
     for condition in conditions:
-        found = messages.get((condition.dialect, condition.object), ())
-        if not found or not condition.status:
+        texts = messages.get((condition.dialect, condition.object), ())
+        if not texts or not condition.status:
             yield condition
             continue
-        more = [f"and {len(found) - MAX_NAMED} more"] if len(found) > MAX_NAMED else []
-        parts = [condition.message, *found[:MAX_NAMED], *more]
+        more = [f"and {len(texts) - MAX_NAMED} more"] if len(texts) > MAX_NAMED else []
+        parts = [condition.message, *texts[:MAX_NAMED], *more]
         yield replace(condition, message="; ".join(filter(None, parts)))

@@ -70,15 +70,15 @@ class AbandonedObjects:
         if not nodes:
             return ()
         self.failure = None
-        found: list[AbandonedObject] = []
+        abandoned_objects: list[AbandonedObject] = []
         for kind, namespace in self._kinds:
             try:
-                found += await _abandoned(client, kind, namespace, nodes)
+                abandoned_objects += await _abandoned(client, kind, namespace, nodes)
             except StatusError as error:
                 self.failure = self.failure or error
-        before, self._suspected = self._suspected, frozenset(found)
+        before, self._suspected = self._suspected, frozenset(abandoned_objects)
         deleted: list[AbandonedObject] = []
-        for abandoned in found:
+        for abandoned in abandoned_objects:
             try:
                 if abandoned in before:
                     await client.delete(f"{abandoned.path}/{abandoned.name}", abandoned.uid)
@@ -93,19 +93,19 @@ async def _abandoned(
 ) -> list[AbandonedObject]:
     path = kind.kind.path(kind.kind.versions[0], namespace)
     names = frozenset(nodes if kind.name else map(label_value, nodes))
-    found: list[AbandonedObject] = []
+    abandoned: list[AbandonedObject] = []
     try:
         async for page in client.metadata(path):
             for metadata in page:
                 node = node_of(kind, metadata)
                 if node and node not in names:
                     name, uid = str(metadata.get("name", "")), str(metadata.get("uid", ""))
-                    found.append(AbandonedObject(kind.kind.name, path, name, uid))
+                    abandoned.append(AbandonedObject(kind.kind.name, path, name, uid))
     except StatusError as error:
         if error.status not in UNREADABLE:
             raise
         return []
-    return found
+    return abandoned
 
 
 def node_of(kind: NodeObjectKind, metadata: Mapping[str, Any]) -> str:

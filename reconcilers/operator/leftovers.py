@@ -62,12 +62,12 @@ async def _leftovers(
 ) -> list[Leftover]:
     kind = node_kind.kind
     version = kind.versions[0]
-    found: list[Leftover] = []
+    leftovers: list[Leftover] = []
     async for page in client.metadata(kind.path(version)):
         for metadata in page:
             entries = metadata.get("managedFields") or ()
             if {str(entry.get("manager")) for entry in entries} == {manager}:
                 namespace, name = metadata.get("namespace", ""), metadata["name"]
                 path = f"{kind.path(version, namespace)}/{name}"
-                found.append(Leftover(kind.name, path, str(metadata.get("uid", ""))))
-    return found
+                leftovers.append(Leftover(kind.name, path, str(metadata.get("uid", ""))))
+    return leftovers

@@ -110,15 +110,15 @@ class Planner:
 
     def _blocked(self, snapshot: Snapshot, unread: Unread) -> dict[str, str]:
         """Return what could not be read of each dialect that has to wait for it."""
-        found: dict[str, str] = {}
+        blocked: dict[str, str] = {}
         waiting = self._waiting(snapshot)
         for dialect in self._dialects:
             tables = dialect.operated_tables()
             names = [unread.kinds[table.name] for table in tables if table.name in unread.kinds]
             names += [table.name for table in tables if table in waiting]
             if names:
-                found[dialect.name] = names[0]
-        return found
+                blocked[dialect.name] = names[0]
+        return blocked
 
     def _annotate(self, row: ObjectAnnotations) -> Annotate:
         ref, kind = row.object, self._kinds[row.object.kind]

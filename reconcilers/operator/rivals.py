@@ -48,20 +48,20 @@ class RunningRival(msgspec.Struct, frozen=True):
 
 async def running_rivals(writer: Writer, dialects: Sequence[Dialect]) -> list[RunningRival]:
     """Return the rivals of dialects that run, by dialect; raises `KubernetesError`."""
-    found = []
+    rivals = []
     for dialect in dialects:
         for rival in dialect.rivals:
             metadata = await _daemon_set(writer, rival)
             if metadata is not None and await _is_configured(writer, rival):
                 namespace, name = metadata
-                found.append(RunningRival(dialect.name, rival, namespace, name))
-    return found
+                rivals.append(RunningRival(dialect.name, rival, namespace, name))
+    return rivals
 
 
 async def _daemon_set(writer: Writer, rival: Rival) -> tuple[str, str] | None:
     """Return namespace and name of the rival's DaemonSet, if it has ready pods."""
-    found = await _read(writer, DAEMON_SETS, ("labelSelector", rival.labels), ("limit", "1"))
-    for item in (found or {}).get("items") or ():
+    daemon_sets = await _read(writer, DAEMON_SETS, ("labelSelector", rival.labels), ("limit", "1"))
+    for item in (daemon_sets or {}).get("items") or ():
         if (item.get("status") or {}).get("numberReady", 0) > 0:
             metadata = item["metadata"]
             return str(metadata["namespace"]), str(metadata["name"])

@@ -30,20 +30,22 @@ class Untested(msgspec.Struct, frozen=True, order=True):
 
 async def untested_versions(writer: Writer, dialects: Sequence[Dialect]) -> list[Untested]:
     """Return what is outside of the range, by dialect. Raises `KubernetesError`."""
-    companions = [(dialect.name, found) for dialect in dialects for found in dialect.companions]
+    companions = [
+        (dialect.name, companion) for dialect in dialects for companion in dialect.companions
+    ]
     if not companions:
         return []
     served = await _served(writer)
-    found: set[Untested] = set()
+    untested: set[Untested] = set()
     for dialect, companion in companions:
-        found.update(Untested(dialect, text) for text in definition_doubts(companion, served))
+        untested.update(Untested(dialect, text) for text in definition_doubts(companion, served))
         for labels in companion.labels:
             parameters = (("labelSelector", labels), ("limit", "1"))
             for item in (await _read(writer, DEPLOYMENTS, *parameters)).get("items") or ():
                 text = image_doubt(companion, item)
                 if text:
-                    found.add(Untested(dialect, text))
-    return sorted(found)
+                    untested.add(Untested(dialect, text))
+    return sorted(untested)
 
 
 def definition_doubts(companion: Companion, served: frozenset[str]) -> list[str]:

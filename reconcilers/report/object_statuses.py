@@ -80,11 +80,13 @@ class ObjectStatuses:
                 instances=instances,
             )
             try:
-                found = [replace(row, dialect=name) for row in dialect.statuses(snapshot, context)]
+                statuses = [
+                    replace(row, dialect=name) for row in dialect.statuses(snapshot, context)
+                ]
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self.failures[name] = error
-                found = [row for row in before.values() if row.dialect == name]
-            rows += found
+                statuses = [row for row in before.values() if row.dialect == name]
+            rows += statuses
         if {row.object: row for row in rows} == before:
             return False
         with self._database.write(self.table) as txn:

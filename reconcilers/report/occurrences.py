@@ -72,7 +72,7 @@ class Occurrences:
     def compare(self) -> None:
         """Report the problems that are new since the last call, resolve those that are gone."""
         snapshot = self._database.snapshot()
-        found = {
+        occurrences = {
             *self._invalid(snapshot),
             *self._problems(snapshot),
             *self._failures(snapshot),
@@ -80,11 +80,11 @@ class Occurrences:
             *self._overdue(snapshot),
             *self._listeners(snapshot),
         }
-        for occurrence in sorted(found - self._reported, key=repr):
+        for occurrence in sorted(occurrences - self._reported, key=repr):
             self._report(occurrence)
-        for occurrence in self._reported - found:
+        for occurrence in self._reported - occurrences:
             self._resolved(occurrence)
-        self._reported = found
+        self._reported = occurrences
 
     def _session(
         self, event: StateChanged, type_: Literal["Normal", "Warning"], reason: str, what: str
@@ -206,9 +206,9 @@ class Occurrences:
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self._on_error(dialect.name, error)
                 continue
-            found = self._regarding(snapshot, ref)
-            if found is not None:
-                return found
+            regarding = self._regarding(snapshot, ref)
+            if regarding is not None:
+                return regarding
         ref = ObjectRef(NODE.name, "", self._node)
         return self._regarding(snapshot, ref) or Regarding(ref, NODE.api_versions[0])
 

@@ -403,10 +403,10 @@ def _make_equal(
 
     One call of the target makes up to `SLICE_PARTS` changes.
     """
-    found = parts
-    if found is None:
-        found = yield from _all_parts(reconciler, snapshot, key, pieces)
-    rest = iter(found)
+    compared = parts
+    if compared is None:
+        compared = yield from _all_parts(reconciler, snapshot, key, pieces)
+    rest = iter(compared)
     some = list(islice(rest, SLICE_PARTS))
     written = False
     while True:
@@ -429,12 +429,12 @@ def _all_parts(
     reconciler: Reconciler, snapshot: Snapshot, key: ObjectKey, pieces: Pieces
 ) -> Slices[Collection[Part]]:
     """Return the parts of an object, desired and actual."""
-    found: dict[Part, None] = {}
+    all_parts: dict[Part, None] = {}
     for piece in reconciler.pieces(snapshot, key, SLICE_PARTS):
-        found.update(dict.fromkeys(piece))
+        all_parts.update(dict.fromkeys(piece))
         if pieces.fill_slice(len(piece)):
             yield
-    return found
+    return all_parts
 
 
 @contextmanager

@@ -80,19 +80,19 @@ class Verification:
 
         Nothing is verified before the first round.
         """
-        found: list[Drift] = []
+        differing: list[Drift] = []
         self._until = self._clock() + SLICE_SECONDS
         for drift in self._all():
             if drift is not None:
-                found.append(drift)
+                differing.append(drift)
                 self._runner.count_drift(drift.reconciler, drift.parts)
             if self._clock() >= self._until:
                 self._runner.write_statuses()
-                yield found
-                found = []
+                yield differing
+                differing = []
                 self._until = self._clock() + SLICE_SECONDS
         self._runner.write_statuses()
-        yield found
+        yield differing
 
     def _all(self) -> Iterator[Drift | None]:
         """Compare piece by piece."""

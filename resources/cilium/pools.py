@@ -42,10 +42,10 @@ class CiliumLoadBalancerIPPool(Resource, frozen=True):
     @property
     def prefixes(self) -> tuple[str, ...]:
         """All its addresses as canonical prefixes."""
-        found = [
+        prefixes = [
             prefix for block in (*self.spec.blocks, *self.spec.cidrs) for prefix in _prefixes(block)
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(prefixes))
 
 
 def _prefixes(block: Block) -> list[str]:

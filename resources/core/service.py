@@ -59,8 +59,8 @@ class Service(Resource, frozen=True):
     def cluster_addresses(self) -> tuple[str, ...]:
         """Its cluster IPs, none for a headless Service; of the older field if the list is empty."""
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
-        found = (address for address in addresses if address and address != HEADLESS)
-        return tuple(map(without_leading_zeros, found))
+        given = (address for address in addresses if address and address != HEADLESS)
+        return tuple(map(without_leading_zeros, given))
 
     @property
     def external_addresses(self) -> tuple[str, ...]:
@@ -70,8 +70,8 @@ class Service(Resource, frozen=True):
     @property
     def load_balancer_addresses(self) -> tuple[str, ...]:
         """Its addresses at load balancers, without leading zeros."""
-        found = (ingress.ip for ingress in self.status.load_balancer.ingress if ingress.ip)
-        return tuple(map(without_leading_zeros, found))
+        given = (ingress.ip for ingress in self.status.load_balancer.ingress if ingress.ip)
+        return tuple(map(without_leading_zeros, given))
 
 
 def service_errors(service: Service) -> Iterator[FieldError]:

@@ -29,7 +29,7 @@ def read_installed(data: bytes) -> dict[str, dict[str, Any]]:
     """
     if not data.strip():
         raise InstalledError("empty; an empty cluster has a List without items")
-    found = {}
+    definitions = {}
     for value in _documents(data):
         if not isinstance(value, dict) or "kind" not in value:
             raise InstalledError("not an object of Kubernetes")
@@ -40,8 +40,8 @@ def read_installed(data: bytes) -> dict[str, dict[str, Any]]:
             name = _at(item, "metadata", "name")
             if not isinstance(name, str):
                 raise InstalledError(f"a {KIND} without a name")
-            found[name] = item
-    return found
+            definitions[name] = item
+    return definitions
 
 
 def _documents(data: bytes) -> list[Any]:

@@ -14,16 +14,16 @@ def up_to(limit: int) -> str:
     """Return an expression for the decimal numbers from 0 to a limit, without leading zeros."""
     digits = str(limit)
     # Shorter numbers first, then those that are equal up to a smaller digit.
-    found = ["[0-9]"] if len(digits) > 1 else []
-    found += [f"[1-9][0-9]{_times(length - 1)}" for length in range(2, len(digits))]
+    alternatives = ["[0-9]"] if len(digits) > 1 else []
+    alternatives += [f"[1-9][0-9]{_times(length - 1)}" for length in range(2, len(digits))]
     for i, digit in enumerate(digits):
         lowest = 1 if i == 0 and len(digits) > 1 else 0
         highest = int(digit) - 1 if i < len(digits) - 1 else int(digit)
         if highest >= lowest:
             rest = len(digits) - i - 1
             span = str(lowest) if highest == lowest else f"[{lowest}-{highest}]"
-            found.append(digits[:i] + span + (f"[0-9]{_times(rest)}" if rest else ""))
-    return f"({'|'.join(found)})"
+            alternatives.append(digits[:i] + span + (f"[0-9]{_times(rest)}" if rest else ""))
+    return f"({'|'.join(alternatives)})"
 
 
 def _times(count: int) -> str:

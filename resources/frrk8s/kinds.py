@@ -31,16 +31,16 @@ def _invalid(value: Any, errors: tuple[FieldError, ...]) -> FRRConfiguration:  #
     metadata = msgspec.convert(without_nulls(value["metadata"]), ObjectMeta)
     spec = value.get("spec")
     selector = spec.get("nodeSelector") if isinstance(spec, dict) else None
-    found = LabelSelector()
+    nodes = LabelSelector()
     if selector is not None:
         broken = structural_errors(selector, LabelSelector)
         if not broken:
-            found = msgspec.convert(selector, LabelSelector)
+            nodes = msgspec.convert(selector, LabelSelector)
     if not metadata.namespace:
         metadata = msgspec.structs.replace(metadata, namespace=DEFAULT_NAMESPACE)
     named = tuple(_naming_neighbor(value, error) for error in errors)
     return FRRConfiguration(
-        metadata=metadata, spec=FRRConfigurationSpec(node_selector=found), invalid=named
+        metadata=metadata, spec=FRRConfigurationSpec(node_selector=nodes), invalid=named
     )
 
 

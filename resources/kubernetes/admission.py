@@ -57,8 +57,8 @@ def read_review(body: bytes) -> AdmissionRequest:
     except (msgspec.DecodeError, RecursionError) as error:
         raise UnreadableReviewError(f"the body is no AdmissionReview: {error}") from None
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
-        found = f"{review.kind} {review.api_version}"[:128]
-        raise UnreadableReviewError(f"the body is {found}, not AdmissionReview {API_VERSION}")
+        given = f"{review.kind} {review.api_version}"[:128]
+        raise UnreadableReviewError(f"the body is {given}, not AdmissionReview {API_VERSION}")
     return review.request
 
 

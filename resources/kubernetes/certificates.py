@@ -77,18 +77,21 @@ def from_secret(data: Mapping[str, Any] | None) -> Certificates | None:
     """
     try:
         values = [base64.b64decode(str((data or {})[field])).decode() for field in FIELDS]
-        found = Certificates(*values)
-        certificate = _certificate(found.certificate)
-        pairs = ((_authorities(found)[0], found.authority_key), (certificate, found.key))
+        certificates = Certificates(*values)
+        certificate = _certificate(certificates.certificate)
+        pairs = (
+            (_authorities(certificates)[0], certificates.authority_key),
+            (certificate, certificates.key),
+        )
         if any(pair.public_key() != _key(key).public_key() for pair, key in pairs):
             return None
-        certificate.verify_directly_issued_by(_issuer(found))
+        certificate.verify_directly_issued_by(_issuer(certificates))
         _names(certificate)
     except (KeyError, ValueError, TypeError, IndexError, StopIteration):
         return None
     except (InvalidSignature, x509.ExtensionNotFound):
         return None
-    return found
+    return certificates
 
 
 def due(
@@ -257,10 +260,10 @@ def _issuer(stored: Certificates) -> x509.Certificate:
 def _former(bundle: str) -> str:
     """Return the first authority of a ``caBundle`` as PEM; empty if it is none of ours."""
     try:
-        found = x509.load_pem_x509_certificates(base64.b64decode(bundle))[0]
+        certificate = x509.load_pem_x509_certificates(base64.b64decode(bundle))[0]
     except (ValueError, IndexError):
         return ""
-    return _pem(found) if f"CN={_AUTHORITY}" in found.subject.rfc4514_string() else ""
+    return _pem(certificate) if f"CN={_AUTHORITY}" in certificate.subject.rfc4514_string() else ""
 
 
 def _certificate(pem: str) -> x509.Certificate:

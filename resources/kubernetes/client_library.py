@@ -46,13 +46,13 @@ def load() -> ClientLibrary:
 
 
 def _enter_bare() -> None:
-    found = importlib.util.find_spec(NAME)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(NAME)
+    if spec is None or spec.origin is None:
         raise ImportError(f"{NAME} is not installed", name=NAME)
     parent: ModuleType | None = None
     for name in BARE:
         module = ModuleType(name)
-        module.__path__ = [str(Path(found.origin).parent.joinpath(*name.split(".")[1:]))]
+        module.__path__ = [str(Path(spec.origin).parent.joinpath(*name.split(".")[1:]))]
         sys.modules[name] = module
         if parent is not None:
             setattr(parent, name.rpartition(".")[2], module)

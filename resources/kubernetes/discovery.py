@@ -67,12 +67,12 @@ class Discovery:
     async def _plurals(self, name: str) -> frozenset[str]:
         if name not in self._kinds:
             try:
-                found = await self._get(f"/apis/{name}", wire.ResourceList, "API resources")
+                resources = await self._get(f"/apis/{name}", wire.ResourceList, "API resources")
             except StatusError as error:
                 if error.status != 404:
                     raise
-                found = wire.ResourceList()
-            self._kinds[name] = frozenset(resource.name for resource in found.resources)
+                resources = wire.ResourceList()
+            self._kinds[name] = frozenset(resource.name for resource in resources.resources)
         return self._kinds[name]
 
     async def _get(self, path: str, shape: type[T], what: str) -> T:

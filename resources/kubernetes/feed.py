@@ -309,11 +309,11 @@ class Feed(Contents[T]):
         return False
 
     def _put(self, raw: msgspec.Raw) -> Event | None:
-        found = Contents[T]()
-        found.problems, found.dropped_by = self.problems, self.dropped_by
-        key = self.read(raw, found)
+        contents = Contents[T]()
+        contents.problems, contents.dropped_by = self.problems, self.dropped_by
+        key = self.read(raw, contents)
         self.held.discard(key)
-        row: Any = found.rows.get(key)
+        row: Any = contents.rows.get(key)
         if row is None:
             return self._remove(key) if key in self.rows else None
         if row == self.rows.get(key):

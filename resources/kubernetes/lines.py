@@ -24,8 +24,8 @@ class Lines:
 
     def feed(self, octets: bytes) -> list[bytes]:
         """Return the complete lines that are not empty. Raises `InvalidResponse` beyond the limit."""
-        head, found, rest = octets.rpartition(b"\n")
-        if not found:
+        head, newline, rest = octets.rpartition(b"\n")
+        if not newline:
             self._keep(rest)
             return []
         lines = head.split(b"\n")
@@ -51,9 +51,9 @@ async def process_lines(content: AsyncIterable[bytes], process: Callable[[bytes]
     """
     lines = Lines()
     async for octets in content:
-        found = deque(lines.feed(octets))
-        while found:
-            for _ in range(min(len(found), OBJECTS_PER_TURN)):
-                process(found.popleft())
-            if found:
+        complete = deque(lines.feed(octets))
+        while complete:
+            for _ in range(min(len(complete), OBJECTS_PER_TURN)):
+                process(complete.popleft())
+            if complete:
                 await asyncio.sleep(0)

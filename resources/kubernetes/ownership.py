@@ -53,12 +53,12 @@ def adopted(
 
 def annotations_of(entries: Sequence[Mapping[str, Any]], manager: str) -> frozenset[str]:
     """Return the keys of the annotations that a manager has applied."""
-    found: set[str] = set()
+    names: set[str] = set()
     for entry in entries:
         if (entry.get("manager"), entry.get("operation")) == (manager, "Apply"):
             metadata = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
-            found.update(metadata.get("f:annotations") or ())
-    return frozenset(key.removeprefix("f:") for key in found)
+            names.update(metadata.get("f:annotations") or ())
+    return frozenset(key.removeprefix("f:") for key in names)
 
 
 def _split(fields: JsonObject) -> tuple[JsonObject, JsonObject]:
@@ -66,8 +66,8 @@ def _split(fields: JsonObject) -> tuple[JsonObject, JsonObject]:
     part: JsonObject = {}
     rest = fields
     for path in OWNED_PARTS:
-        found, rest = _cut(rest, path)
-        part = _union(part, found)
+        subset, rest = _cut(rest, path)
+        part = _union(part, subset)
     return part, rest
 
 
@@ -79,10 +79,10 @@ def _cut(fields: JsonObject, path: tuple[str, ...]) -> tuple[JsonObject, JsonObj
     without = {key: value for key, value in fields.items() if key != name}
     if not others:
         return {name: inner}, without
-    found, left = _cut(inner, tuple(others))
-    if not found:
+    part, left = _cut(inner, tuple(others))
+    if not part:
         return {}, fields
-    return {name: found}, ({**without, name: left} if left.keys() - {"."} else without)
+    return {name: part}, ({**without, name: left} if left.keys() - {"."} else without)
 
 
 def _union(one: JsonObject, other: JsonObject) -> JsonObject:

@@ -32,8 +32,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """The query parameters."""
-        found = (("fieldSelector", self.fields), ("labelSelector", self.labels))
-        return [(name, value) for name, value in found if value]
+        parameters = (("fieldSelector", self.fields), ("labelSelector", self.labels))
+        return [(name, value) for name, value in parameters if value]
 
 
 EVERYTHING = Selection()

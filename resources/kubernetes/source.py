@@ -118,9 +118,9 @@ class KubernetesSource:
     @property
     def behind(self) -> tuple[str, ...]:
         """The names of the feeds that do not follow the API server although it has the kind."""
-        found = (Phase.WAITING, Phase.HOLDING, Phase.FAILING)
+        behind = (Phase.WAITING, Phase.HOLDING, Phase.FAILING)
         statuses = [reflector.status for reflector in self.reflectors]
-        return tuple(status.name for status in statuses if status.phase in found)
+        return tuple(status.name for status in statuses if status.phase in behind)
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
         """Return the events of one of its kinds; subscribers are isolated from each other."""
@@ -209,10 +209,10 @@ class KubernetesSource:
                 recovery.nodes = await writer.count(NODE.path(NODE.versions[0]))
 
     def _known(self) -> dict[str, list[Resource]]:
-        found: dict[str, list[Resource]] = {}
+        rows: dict[str, list[Resource]] = {}
         for reflector in self.reflectors:
-            found.setdefault(reflector.feed.kind.name, []).extend(reflector.feed.rows.values())
-        return found
+            rows.setdefault(reflector.feed.kind.name, []).extend(reflector.feed.rows.values())
+        return rows
 
     def _reflectors(
         self, kind: Kind[Any], connection: Connection, discovery: Discovery, recovery: Recovery

@@ -121,8 +121,8 @@ class Catalog:
             # The rest of the file may have the other objects.
             after = {**before, **after}
         complete = path in self._complete
-        found = tuple(_with_effect(problem, after, complete) for problem in problems)
-        return self._exchange(path, after, found)
+        known_problems = tuple(_with_effect(problem, after, complete) for problem in problems)
+        return self._exchange(path, after, known_problems)
 
     def remove(self, path: str) -> list[tuple[str, Event]]:
         """Remove a file; returns the resulting events."""
@@ -208,7 +208,7 @@ class Catalog:
     @property
     def problems(self) -> tuple[SourceProblem, ...]:
         """The problems of all files, and a problem for each duplicate object."""
-        found = [problem for problems in self._problems.values() for problem in problems]
+        all_problems = [problem for problems in self._problems.values() for problem in problems]
         for identity in self._contested:
             owners = self._owners[identity]
             for path in owners[1:]:
@@ -217,8 +217,10 @@ class Catalog:
                 where = f"{owners[0]}:{first.line}" if first.line else owners[0]
                 name = ObjectName(identity[0], *identity[1])
                 message = f"is in {where} already, which counts"
-                found.append(SourceProblem(path, held.document, held.line, name, "", message))
-        return tuple(sorted(found, key=_order))
+                all_problems.append(
+                    SourceProblem(path, held.document, held.line, name, "", message)
+                )
+        return tuple(sorted(all_problems, key=_order))
 
 
 def _with_effect(

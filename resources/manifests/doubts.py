@@ -80,27 +80,27 @@ class Doubts:
     @property
     def rest(self) -> float | None:
         """Seconds until the next one may be believed; None without a doubt."""
-        found = (self.hold - doubt.disappearance.confirmed for doubt in self._files.values())
-        return min(found, default=None)
+        pauses = (self.hold - doubt.disappearance.confirmed for doubt in self._files.values())
+        return min(pauses, default=None)
 
     def problems(self) -> list[SourceProblem]:
         """Return a problem for each cut file, and for each directory that is empty or away."""
         until = f"until this has lasted for {self.hold:g} s (--mass-withdraw-hold)"
-        found = []
+        problems = []
         gone: defaultdict[tuple[str, Cause], list[Doubt]] = defaultdict(list)
         for path, doubt in self._files.items():
             if doubt.cause is Cause.CUT:
                 what = "is empty" if doubt.parsed and not doubt.parsed.items else "has lost its end"
                 message = f"{what}; {_objects(len(doubt.missing))} {until}"
-                found.append(SourceProblem(path, 0, 0, None, "", message))
+                problems.append(SourceProblem(path, 0, 0, None, "", message))
             else:
                 gone[os.path.dirname(path), doubt.cause].append(doubt)  # noqa: PTH120
         for (directory, cause), doubts in gone.items():
             number = sum(len(doubt.missing) for doubt in doubts)
             what = "has no manifests" if cause is Cause.EMPTY else "is not there"
             message = f"{what} any more; {_objects(number)} {until}"
-            found.append(SourceProblem(directory, 0, 0, None, "", message))
-        return found
+            problems.append(SourceProblem(directory, 0, 0, None, "", message))
+        return problems
 
 
 def _objects(number: int) -> str:

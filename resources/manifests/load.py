@@ -76,19 +76,19 @@ def load(
     in a directory is a problem of that entry.
     """
     given = list(paths)
-    found = scan(root for root in given if root != STANDARD_INPUT or stdin is None)
-    for root in found.missing:
+    scanned = scan(root for root in given if root != STANDARD_INPUT or stdin is None)
+    for root in scanned.missing:
         raise UnreadablePathError(root, MISSING)
     for root in map(as_text, given):
-        if root in found.skipped:
-            raise UnreadablePathError(root, found.skipped[root])
+        if root in scanned.skipped:
+            raise UnreadablePathError(root, scanned.skipped[root])
     catalog = Catalog(kinds)
     rejected: list[Rejected] = []
 
     def parse(path: str, data: bytes) -> Parsed:
         return parse_file(path, data, kinds, rewrite, rejected)
 
-    for path, sign in found.files.items():
+    for path, sign in scanned.files.items():
         content = read_file(path, sign.size, parse)
         if isinstance(content, str):
             if path in given:
@@ -96,12 +96,12 @@ def load(
             catalog.fail(path, content)
         else:
             catalog.put(path, content)
-    for path, reason in found.skipped.items():
+    for path, reason in scanned.skipped.items():
         catalog.fail(path, reason)
-    for path, reason in found.broken_links.items():
+    for path, reason in scanned.broken_links.items():
         catalog.fail(path, reason)
     for root in given:
-        if root in found.directories and not any(_below(root, path) for path in catalog):
+        if root in scanned.directories and not any(_below(root, path) for path in catalog):
             catalog.fail(root, NO_MANIFESTS)
     if stdin is not None and STANDARD_INPUT in given:
         data = stdin.read(size_limit(STANDARD_INPUT) + 1)

@@ -109,7 +109,7 @@ class Notifications:
                 continue
             watches[watch.wd] = watch
             paths.setdefault(watch.wd, []).append(directory)
-        is_new = any(self._paths.get(wd) != found for wd, found in paths.items())
+        is_new = any(self._paths.get(wd) != descriptor for wd, descriptor in paths.items())
         for wd in self._watches.keys() - watches.keys():
             self._remove(inotify, self._watches[wd])
         self._watches, self._paths = watches, paths

@@ -74,13 +74,13 @@ class Reparser:
         split = self._items if path.endswith(".json") else self._documents
         before = self._pieces.pop(path, {})
         kept: dict[bytes, _Piece] = {}
-        found = split(path, data, before, kept)
-        if found is None:
+        parts = split(path, data, before, kept)
+        if parts is None:
             self.decoded += 1
             return parse_file(path, data, self._kinds)
         if kept:
             self._pieces[path] = kept
-        return found
+        return parts
 
     def forget(self, path: str) -> None:
         """Forget a file."""
@@ -116,17 +116,17 @@ class Reparser:
     ) -> Parsed | None:
         """Parse the items of a list in JSON one by one; None if it is no list."""
         try:
-            found = msgspec.json.decode(data, type=_List)
+            items = msgspec.json.decode(data, type=_List)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        if not found.kind.endswith("List"):
+        if not items.kind.endswith("List"):
             return None
-        head = (found.kind, found.api_version)
+        head = (items.kind, items.api_version)
         if self._heads.get(path) != head:
             before.clear()
         self._heads[path] = head
         pieces = []
-        for index, raw in enumerate(map(bytes, found.items)):
+        for index, raw in enumerate(map(bytes, items.items)):
             piece = before.get(raw)
             if piece is None:
                 self.decoded += 1

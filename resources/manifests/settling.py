@@ -79,10 +79,10 @@ class Settling:
     def take(self, now: float) -> list[tuple[str, State]]:
         """Return the files that are due, with their state at the last change."""
         changed = [path for path, changed in self._changed.items() if changed.due <= now]
-        found = [(path, self._changed.pop(path).state) for path in changed]
+        due = [(path, self._changed.pop(path).state) for path in changed]
         for directory in [name for name, group in self._vanished.items() if group.due <= now]:
-            found += [(path, None) for path in self._vanished.pop(directory).paths]
-        return sorted(found, key=lambda state_of_path: state_of_path[0])
+            due += [(path, None) for path in self._vanished.pop(directory).paths]
+        return sorted(due, key=lambda state_of_path: state_of_path[0])
 
     @property
     def next_due(self) -> float | None:

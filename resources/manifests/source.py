@@ -120,11 +120,11 @@ class ManifestsSource:
             scan_at = self._clock()
             while True:
                 if self._clock() >= scan_at:
-                    found = await self._scan()
+                    scanned = await self._scan()
                     # Of a directory that is watched from now on, changes since the scan are unknown.
-                    is_new = notifications.watch(self._directories(found))
-                    self.compare(found)
-                    scan_at = self._clock() + (0.0 if is_new else self._pause(found))
+                    is_new = notifications.watch(self._directories(scanned))
+                    self.compare(scanned)
+                    scan_at = self._clock() + (0.0 if is_new else self._pause(scanned))
                 await self._read_large()
                 self.read_settled()
                 await notifications.wait(self._next_due(scan_at) - self._clock())
@@ -139,8 +139,8 @@ class ManifestsSource:
         self._read_before.clear()
         for path, sign in self._settling.due(self._clock()):
             if isinstance(sign, Signature) and sign.size > LARGE_FILE and signature(path) == sign:
-                found = await asyncio.to_thread(read_file, path, sign.size, self._reparser.parse)
-                self._read_before[path] = sign, found
+                parsed = await asyncio.to_thread(read_file, path, sign.size, self._reparser.parse)
+                self._read_before[path] = sign, parsed
 
     def rescan(self) -> None:
         """Look for changed files now: on file systems of which the kernel reports no changes."""
@@ -152,15 +152,15 @@ class ManifestsSource:
             return await asyncio.to_thread(scan, self._roots)
         return scan(self._roots)
 
-    def _directories(self, found: ScanResult) -> list[str]:
+    def _directories(self, scanned: ScanResult) -> list[str]:
         """Return the directories to watch: those of the scan, and of roots that may be files."""
-        return list(dict.fromkeys([*found.directories, *(name for name, _ in self._root_files)]))
+        return list(dict.fromkeys([*scanned.directories, *(name for name, _ in self._root_files)]))
 
-    def _pause(self, found: ScanResult) -> float:
+    def _pause(self, scanned: ScanResult) -> float:
         """Return the seconds until the next scan."""
         rest = self._doubts.rest
         pauses = [self._scan_interval, *([rest] if rest is not None else [])]
-        if found.missing:
+        if scanned.missing:
             pauses.append(MISSING_SCAN_SECONDS)
         return max(JOIN_SECONDS, min(pauses))
 
@@ -189,49 +189,49 @@ class ManifestsSource:
 
     def read_all(self) -> None:
         """Read all files, and emit a Replace of each kind."""
-        found = scan(self._roots)
-        self._found = found
+        scanned = scan(self._roots)
+        self._found = scanned
         self._causes.clear()
         now = self._clock()
-        for path, sign in found.files.items():
+        for path, sign in scanned.files.items():
             self._read(path, sign, now)
-        for path in self._vanished(found):
+        for path in self._vanished(scanned):
             self._lose(path, now)
-        for path, reason in found.skipped.items():
+        for path, reason in scanned.skipped.items():
             self._fail(path, reason)
         for kind, event in self._catalog.replacements():
             self._events[kind.name].on_next(event)
         self._emit_problems()
 
-    def compare(self, found: ScanResult) -> None:
+    def compare(self, scanned: ScanResult) -> None:
         """Compare a scan of the whole tree with the known files; changed ones have to settle."""
         now = self._clock()
-        for path, sign in found.files.items():
+        for path, sign in scanned.files.items():
             if self._signatures.get(path) != sign:
                 self._settling.see(path, sign, now)
         events: list[tuple[str, Event]] = []
-        vanished = self._vanished(found)
+        vanished = self._vanished(scanned)
         for path in vanished:
             if path not in self._roots and not is_manifest_name(os.path.basename(path)):  # noqa: PTH119
                 # A directory or a link that can be read again, or is gone.
                 events += self._catalog.remove(path)
             elif path not in self._doubts:
                 self._settling.see(path, None, now)
-        for path, reason in found.skipped.items():
+        for path, reason in scanned.skipped.items():
             if self._found.skipped.get(path) != reason:
                 events += self._fail(path, reason)
-        self._found = found
+        self._found = scanned
         events += self._confirm_doubts(frozenset(vanished), now)
         self._emit(events)
 
-    def _vanished(self, found: ScanResult) -> list[str]:
+    def _vanished(self, scanned: ScanResult) -> list[str]:
         """Return the known files that a scan did not find, except below unreadable directories."""
-        unreadable = tuple(path + os.sep for path in found.skipped)
+        unreadable = tuple(path + os.sep for path in scanned.skipped)
         return [
             path
             for path in self._catalog
-            if path not in found.files
-            and path not in found.skipped
+            if path not in scanned.files
+            and path not in scanned.skipped
             and not path.startswith(unreadable)
         ]
 

@@ -60,25 +60,25 @@ def frame_attributes(data: bytes) -> tuple[list[RawAttribute], AttributeFault | 
     Returns the attributes before an overrun, and the overrun as a fault (RFC 7606 section 4), or
     None.
     """
-    found: list[RawAttribute] = []
+    attributes: list[RawAttribute] = []
     position, end = 0, len(data)
     while position < end:
         header = 4 if data[position] & _EXTENDED_LENGTH else 3
         if position + header > end:
             rule = f"{end - position} octets left, an attribute's header has {header}"
             subcode = UpdateSubcode.MALFORMED_ATTRIBUTE_LIST
-            return found, AttributeFault(_WITHDRAW, 0, rule, subcode, data[position:])
+            return attributes, AttributeFault(_WITHDRAW, 0, rule, subcode, data[position:])
         kind = data[position + 1]
         length = int.from_bytes(data[position + 2 : position + header], "big")
         after = position + header + length
         if after > end:
             rule = f"the value overruns the attributes by {after - end} octets"
             subcode = UpdateSubcode.ATTRIBUTE_LENGTH
-            return found, AttributeFault(_WITHDRAW, kind, rule, subcode, data[position:])
+            return attributes, AttributeFault(_WITHDRAW, kind, rule, subcode, data[position:])
         value = data[position + header : after]
-        found.append(RawAttribute(data[position], kind, value, data[position:after]))
+        attributes.append(RawAttribute(data[position], kind, value, data[position:after]))
         position = after
-    return found, None
+    return attributes, None
 
 
 class _AttributeDecoder:

@@ -88,15 +88,15 @@ class AttributeFastPath:
 
     def match_next_hop(self, field: bytes) -> bytes | None:
         """Return the NEXT_HOP (4 octets) of a well-formed field, or None for the slow path."""
-        found = self._match(field)
-        if found is None or not field.startswith(self._first_as, _FIRST_AS_OFFSET):
+        known = self._match(field)
+        if known is None or not field.startswith(self._first_as, _FIRST_AS_OFFSET):
             return None
         for asn in self._excluded_asns:
             # A match across the border of two AS numbers takes the slow path, too: correct, and rare.
             # (``asn in field`` tries an integer first and formats an exception text for each miss.)
             if (
                 field.partition(asn)[1]
-                and field.find(asn, _FIRST_AS_OFFSET, found.start(1) - _HEADER_SIZE) >= 0
+                and field.find(asn, _FIRST_AS_OFFSET, known.start(1) - _HEADER_SIZE) >= 0
             ):
                 return None
-        return found[1]
+        return known[1]

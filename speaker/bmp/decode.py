@@ -70,16 +70,16 @@ class Framer:
     def feed(self, data: bytes) -> list[Message]:
         """Add received octets; return the messages that are complete. Raises `BmpError`."""
         buffer = self._buffer + data if self._buffer else data
-        found = []
+        messages = []
         position = 0
         while len(buffer) - position >= HEADER_SIZE:
             _, size = _header(buffer, position)
             if len(buffer) - position < size:
                 break
-            found.append(decode(buffer[position : position + size]))
+            messages.append(decode(buffer[position : position + size]))
             position += size
         self._buffer = buffer[position:]
-        return found
+        return messages
 
 
 def _header(data: bytes, position: int = 0) -> tuple[int, int]:
@@ -128,11 +128,11 @@ def _message(kind: int, reader: Reader) -> Message:
 
 
 def _tlvs(reader: Reader) -> tuple[Tlv, ...]:
-    found = []
+    tlvs = []
     while reader.remaining:
         kind = reader.u16()
-        found.append(Tlv(kind, reader.take(reader.u16())))
-    return tuple(found)
+        tlvs.append(Tlv(kind, reader.take(reader.u16())))
+    return tuple(tlvs)
 
 
 def _peer(reader: Reader) -> PeerHeader:
@@ -179,11 +179,11 @@ def _bgp(reader: Reader, kind: MessageType, *, whole: bool = False) -> bytes:
     """Decode a BGP message with its header; with ``whole`` nothing may follow it."""
     head = reader.take(BGP_HEADER_SIZE)
     try:
-        found, size = check_header(head, maximum=MAX_EXTENDED_MESSAGE)
+        message_type, size = check_header(head, maximum=MAX_EXTENDED_MESSAGE)
     except NotificationError as error:
         raise BmpError(str(error)) from None
-    if found != kind:
-        raise BmpError(f"a BGP message of type {found} in place of {kind.name}")
+    if message_type != kind:
+        raise BmpError(f"a BGP message of type {message_type} in place of {kind.name}")
     message = head + reader.take(size - BGP_HEADER_SIZE)
     if whole and reader.remaining:
         raise BmpError(f"{reader.remaining} octets behind the {kind.name}")
@@ -265,7 +265,7 @@ def _down(reader: Reader) -> PeerDown:
 def _statistics(reader: Reader) -> StatisticsReport:
     peer = _peer(reader)
     count = reader.u32()
-    found = []
+    statistics = []
     for _ in range(count):
         kind = reader.u16()
         value = reader.take(reader.u16())
@@ -277,10 +277,10 @@ def _statistics(reader: Reader) -> StatisticsReport:
         family = None
         if kind in FAMILY_GAUGES:
             family, value = Family(int.from_bytes(value[:2], "big"), value[2]), value[3:]
-        found.append(Statistic(kind, int.from_bytes(value, "big"), family))
+        statistics.append(Statistic(kind, int.from_bytes(value, "big"), family))
     if reader.remaining:
         raise BmpError(f"{reader.remaining} octets behind {count} statistics")
-    return StatisticsReport(peer, tuple(found))
+    return StatisticsReport(peer, tuple(statistics))
 
 
 def _mirroring(reader: Reader) -> RouteMirroring:

@@ -16,19 +16,19 @@ _MAX_TEXT_LENGTH: Final = 64
 def decode_capabilities(data: bytes) -> list[v.Capability]:
     """Decode the capabilities of one parameter. Raises `Truncated` if the lengths do not add up."""
     reader = Reader(data)
-    found: list[v.Capability] = []
+    capabilities: list[v.Capability] = []
     while reader.remaining:
         code = reader.u8()
         value = reader.take(reader.u8())
         decode = _DECODERS.get(code)
         if decode is None:
-            found.append(v.Unknown(code, value))
+            capabilities.append(v.Unknown(code, value))
             continue
         try:
-            found.append(decode(value))
+            capabilities.append(decode(value))
         except (Truncated, _InvalidValue) as error:
-            found.append(v.Ignored(code, value, str(error)))
-    return found
+            capabilities.append(v.Ignored(code, value, str(error)))
+    return capabilities
 
 
 def encode_capabilities(capabilities: Iterable[v.Capability]) -> bytes:

@@ -37,13 +37,13 @@ class ConfigurationReads:
         known = self.__engine.find(instance)
         if known is None:
             return {}
-        found: dict[str, PeerConfig | DynamicPeerConfig] = {
+        configs: dict[str, PeerConfig | DynamicPeerConfig] = {
             config.name: config for config in known.dynamic()
         }
         for name, peer in known.peers.items():
             if peer.dynamic is None:
-                found[name] = peer.config
-        return found
+                configs[name] = peer.config
+        return configs
 
     def peer_config(self, instance: str, name: str) -> PeerConfig | DynamicPeerConfig | None:
         """See `speaker.api.SpeakerPort`."""
@@ -78,11 +78,11 @@ class ConfigurationReads:
             return None
         # Prefixes share their paths, so that one conversion serves many.
         converted: dict[Path, RouteAttributes] = {}
-        found: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        routes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         for family, wanted in prefixes.items():
             table = ribs.tables.get(family)
             rows: dict[bytes, RouteAttributes | None] = dict.fromkeys(wanted)
-            found[family] = rows
+            routes[family] = rows
             if table is None:
                 continue
             for prefix in rows:
@@ -93,7 +93,7 @@ class ConfigurationReads:
                 if attributes is None:
                     attributes = converted[path] = route_attributes(path)
                 rows[prefix] = attributes
-        return found
+        return routes
 
     def __ribs(self, instance: str, route_set: str) -> Ribs | None:
         known = self.__engine.find(instance)

@@ -72,11 +72,11 @@ def digest(context: EngineContext, instances: Mapping[str, Instance]) -> dict[st
 
 
 def _hash(lines: Iterable[bytes]) -> str:
-    found = hashlib.blake2b(digest_size=8)
+    digest = hashlib.blake2b(digest_size=8)
     for line in lines:
-        found.update(len(line).to_bytes(8, "big"))
-        found.update(line)
-    return found.hexdigest()
+        digest.update(len(line).to_bytes(8, "big"))
+        digest.update(line)
+    return digest.hexdigest()
 
 
 def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
@@ -92,8 +92,8 @@ def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
 
 def _with_routes(instance: Instance) -> list[EstablishedPeer]:
     """Return the Established peers and those with stale routes, by name."""
-    found = [*instance.established.values(), *instance.restarting_peers.values()]
-    return sorted(found, key=lambda member: member.peer.name)
+    members = [*instance.established.values(), *instance.restarting_peers.values()]
+    return sorted(members, key=lambda member: member.peer.name)
 
 
 def _name(path: Path, names: dict[Path, bytes]) -> bytes:
@@ -148,9 +148,9 @@ def _adj_ribs_in(instances: Iterable[Instance], names: dict[Path, bytes]) -> Ite
 def _adj_ribs_out(instances: Iterable[Instance], names: dict[Path, bytes]) -> Iterator[bytes]:
     for instance in instances:
         for group in instance.outbound.groups():
-            found = [repr(group.rules).encode(), b"%d" % group.left_out.total]
-            found += [member.peer.name.encode() for member in group.members]
+            parts = [repr(group.rules).encode(), b"%d" % group.left_out.total]
+            parts += [member.peer.name.encode() for member in group.members]
             for family in group.rules.add_path:
                 stored = group.stored_routes(family)
-                found += _grouped({_name(path, names): wires for path, wires in stored.items()})
-            yield b"\n".join(found)
+                parts += _grouped({_name(path, names): wires for path, wires in stored.items()})
+            yield b"\n".join(parts)

@@ -279,8 +279,8 @@ def _decoded(path: Path, decoded: dict[Path, Path]) -> Path:
 
 def _slices_of(prefixes: Iterable[bytes]) -> Iterator[list[bytes]]:
     remaining = iter(prefixes)
-    while found := list(islice(remaining, SLICE_PREFIXES)):
-        yield found
+    while part := list(islice(remaining, SLICE_PREFIXES)):
+        yield part
 
 
 def advertised(

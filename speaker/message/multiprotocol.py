@@ -38,8 +38,8 @@ def session_reset(
 
 def reset_attribute(error: NotificationError) -> int | None:
     """Return the type of the attribute whose error resets the session, or None."""
-    found: int | None = getattr(error, "attribute", None)
-    return found
+    attribute: int | None = getattr(error, "attribute", None)
+    return attribute
 
 
 def decode_mp_unreach(raw: RawAttribute) -> tuple[Family, bytes]:

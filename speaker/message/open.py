@@ -69,11 +69,11 @@ def _parameters(reader: Reader) -> list[tuple[int, bytes]]:
     body = Reader(reader.take(length))
     if reader.remaining:
         raise Truncated(f"{reader.remaining} octets behind the optional parameters")
-    found = []
+    parameters = []
     while body.remaining:
         kind = body.u8()
-        found.append((kind, body.take(body.u16() if extended else body.u8())))
-    return found
+        parameters.append((kind, body.take(body.u16() if extended else body.u8())))
+    return parameters
 
 
 def decode_open(body: bytes) -> Open:

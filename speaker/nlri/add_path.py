@@ -14,7 +14,7 @@ def decode_add_path(data: bytes, afi: int) -> list[PathNlri]:
 
     Raises `Truncated` as `speaker.nlri.decode_prefixes` does.
     """
-    found: list[PathNlri] = []
+    prefixes: list[PathNlri] = []
     limit = MAX_LENGTH[afi]
     position, end = 0, len(data)
     while position < end:
@@ -28,11 +28,11 @@ def decode_add_path(data: bytes, afi: int) -> list[PathNlri]:
         nlri = data[position + 4 : after]
         if length & 7 and nlri[-1] & TRAILING_BITS[length]:
             nlri = nlri[:-1] + bytes((nlri[-1] & ~TRAILING_BITS[length] & 0xFF,))
-        found.append((identifier, nlri))
+        prefixes.append((identifier, nlri))
         position = after
     if position != end:
         raise Truncated(f"the last prefix needs {position - end} more octets")
-    return found
+    return prefixes
 
 
 def encode_add_path(nlris: list[PathNlri]) -> list[bytes]:

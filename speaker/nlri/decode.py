@@ -38,7 +38,7 @@ def decode_one_by_one(data: bytes, afi: int) -> list[bytes]:
 
     Raises `Truncated` for a length beyond the family's addresses, and for a prefix that is cut off.
     """
-    found: list[bytes] = []
+    prefixes: list[bytes] = []
     steps, trailing = _STEPS[afi], TRAILING_BITS
     position, end = 0, len(data)
     length = 0
@@ -49,10 +49,10 @@ def decode_one_by_one(data: bytes, afi: int) -> list[bytes]:
         mask = trailing[length]
         if mask and nlri[-1] & mask:
             nlri = nlri[:-1] + bytes((nlri[-1] & ~mask & 0xFF,))
-        found.append(nlri)
+        prefixes.append(nlri)
         position = after
     if position != end:
         if length > MAX_LENGTH[afi]:
             raise Truncated(f"a prefix of {length} bits in a family of {MAX_LENGTH[afi]}")
         raise Truncated(f"the last prefix needs {position - end} more octets")
-    return found
+    return prefixes

@@ -115,10 +115,10 @@ def encode(line: Line) -> bytes:
 def decode(line: bytes, number: int) -> Line:
     """Read a line. Raises `BadRecording`."""
     try:
-        found: Line = _decoder.decode(line)
+        decoded: Line = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRecording(number, str(error)) from None
-    return found
+    return decoded
 
 
 @final

@@ -29,12 +29,12 @@ def copied_in_steps(table: Collection[bytes], revision: Callable[[], int]) -> Co
     for _ in range(ATTEMPTS):
         before = revision()
         keys = iter(table)
-        found: deque[Sequence[bytes]] = deque()
+        copied: deque[Sequence[bytes]] = deque()
         while revision() == before:
             some = _collected(tuple(islice(keys, STEP_KEYS)))
-            found.append(some)
+            copied.append(some)
             if len(some) < STEP_KEYS:
-                return _released(found)
+                return _released(copied)
             yield ()
     # Two steps: the collection takes as long as the copy.
     copy = tuple(table)
@@ -66,14 +66,14 @@ def key_slices(lists: Iterable[Sequence[bytes]], size: int) -> Iterator[Sequence
 
     The last one may be shorter. An empty list is an empty slice.
     """
-    found: list[bytes] = []
+    slice_: list[bytes] = []
     for keys in lists:
         if not keys:
             yield []
         for start in range(0, len(keys), size):
-            found += keys[start : start + size]
-            if len(found) >= size:
-                yield found
-                found = []
-    if found:
-        yield found
+            slice_ += keys[start : start + size]
+            if len(slice_) >= size:
+                yield slice_
+                slice_ = []
+    if slice_:
+        yield slice_

@@ -20,7 +20,7 @@ def fill_fields_one_by_one(nlri: Sequence[bytes], room: int) -> list[bytes]:
     Raises `AttributesTooLong` for a prefix that is larger than ``room``.
     """
     field = b"".join(nlri)
-    found: list[bytes] = []
+    fields: list[bytes] = []
     ends = list(accumulate(map(len, nlri)))
     first = 0
     start = 0
@@ -28,7 +28,7 @@ def fill_fields_one_by_one(nlri: Sequence[bytes], room: int) -> list[bytes]:
         last = bisect_right(ends, start + room)
         if last == first:
             raise AttributesTooLong(f"{room} octets are left for a prefix of {len(nlri[first])}")
-        found.append(field[start : ends[last - 1]])
+        fields.append(field[start : ends[last - 1]])
         start = ends[last - 1]
         first = last
-    return found
+    return fields

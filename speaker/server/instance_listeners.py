@@ -42,10 +42,10 @@ class _Instance:
     @property
     def least_ttl_of_addresses(self) -> dict[str, int]:
         """The least TTL by address or prefix; peers may differ in their port only."""
-        found: dict[str, int] = {}
+        lowest: dict[str, int] = {}
         for address, least in self.least_ttl.values():
-            found[address] = min(least, found.get(address, least))
-        return found
+            lowest[address] = min(least, lowest.get(address, least))
+        return lowest
 
 
 class InstanceListeners:

@@ -100,8 +100,8 @@ def _of(addresses: bytes, octets: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _ipv6_device(lines: str, packed: bytes) -> str | None:
-    found = re.search(rf"^{packed.hex()} .* (\S+)$", lines, re.MULTILINE)
-    return None if found is None else found[1]
+    match = re.search(rf"^{packed.hex()} .* (\S+)$", lines, re.MULTILINE)
+    return None if match is None else match[1]
 
 
 def _first_ipv6(lines: str, device: str) -> str | None:
@@ -111,8 +111,8 @@ def _first_ipv6(lines: str, device: str) -> str | None:
     """
     pattern = rf"^([0-9a-f]{{32}}) \S+ \S+ 00 (\S+) +{re.escape(device)}$"
     usable = [
-        (not flags & _PERMANENT, found[1])
-        for found in re.finditer(pattern, lines, re.MULTILINE)
-        if not (flags := int(found[2], 16)) & _UNUSABLE_FLAGS
+        (not flags & _PERMANENT, match[1])
+        for match in re.finditer(pattern, lines, re.MULTILINE)
+        if not (flags := int(match[2], 16)) & _UNUSABLE_FLAGS
     ]
     return str(ipaddress.IPv6Address(bytes.fromhex(min(usable)[1]))) if usable else None

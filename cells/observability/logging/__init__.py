@@ -105,10 +105,10 @@ class Logs:
 
     def emit(self, level: str, logger: str, message: str, values: dict[str, Any]) -> None:
         """Write one event."""
-        found = lines.event(
+        event = lines.event(
             when=time.time(), level=level, logger=logger, message=message, values=values
         )
-        self._sink.write(self._render(found))
+        self._sink.write(self._render(event))
 
     def _process(self, logger: Any, method: str, values: Any) -> Any:  # noqa: ANN401 - structlog's
         message = values.pop("event", "")
@@ -120,14 +120,14 @@ class Logs:
 
     def _dropped(self, count: int) -> str:
         values = {"event_name": "logging.dropped", "lines": count}
-        found = lines.event(
+        event = lines.event(
             when=time.time(),
             level="warning",
             logger="waggle.logging",
             message="log lines dropped: the reader is too slow",
             values=values,
         )
-        return self._render(found)
+        return self._render(event)
 
 
 class _Named:

@@ -77,10 +77,10 @@ class CertificateKeeper:
     async def step(self, writer: Writer) -> bool:
         """Do what is due once; returns whether nothing is waited for. Raises `KubernetesError`."""
         path = f"{self._secrets}/{self._secret}"
-        found = await writer.get(path)
-        stored = from_secret((found or {}).get("data"))
+        secret = await writer.get(path)
+        stored = from_secret((secret or {}).get("data"))
         try:
-            return await self._keep(writer, path, found, stored)
+            return await self._keep(writer, path, secret, stored)
         except KubernetesError:
             if stored is not None and not self._server.listens:
                 # Its authority may have been published earlier, or by another replica.
@@ -91,7 +91,7 @@ class CertificateKeeper:
         self,
         writer: Writer,
         path: str,
-        found: dict[str, Any] | None,
+        secret: dict[str, Any] | None,
         stored: Certificates | None,
     ) -> bool:
         if self._leads():
@@ -105,11 +105,11 @@ class CertificateKeeper:
                 trusted=(await self._trusted(writer) if None in (stored, self._presented) else ""),
             )
             owners = await self._owners(writer)
-            metadata = (found or {}).get("metadata") or {}
+            metadata = (secret or {}).get("metadata") or {}
             if renewed is None and owners and metadata.get("ownerReferences") != owners:
                 renewed = stored
             if renewed is not None:
-                stored = await self._store(writer, path, found, renewed, owners)
+                stored = await self._store(writer, path, secret, renewed, owners)
         if stored is None:
             # What is in memory is presented until there is another one.
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
@@ -146,15 +146,15 @@ class CertificateKeeper:
         self,
         writer: Writer,
         path: str,
-        found: dict[str, Any] | None,
+        secret: dict[str, Any] | None,
         certificates: Certificates,
         owners: list[dict[str, Any]],
     ) -> Certificates | None:
         """Write the Secret; returns what it has, or None if another writer was faster."""
-        if found is None:
+        if secret is None:
             metadata: dict[str, Any] = {"name": self._secret}
         else:
-            version = found["metadata"].get("resourceVersion", "")
+            version = secret["metadata"].get("resourceVersion", "")
             metadata = {"name": self._secret, "resourceVersion": version}
         metadata["ownerReferences"] = owners
         content = {
@@ -165,7 +165,7 @@ class CertificateKeeper:
             "data": certificates.data,
         }
         try:
-            if found is None:
+            if secret is None:
                 await writer.create(self._secrets, content)
             else:
                 await writer.replace(path, content)
@@ -177,24 +177,26 @@ class CertificateKeeper:
 
     async def _trusted(self, writer: Writer) -> str:
         """Return the authorities that the configuration has, empty if none."""
-        found = await writer.get(self._configuration) or {}
-        bundles = [hook["clientConfig"].get("caBundle") for hook in found.get("webhooks") or []]
+        configuration = await writer.get(self._configuration) or {}
+        bundles = [
+            hook["clientConfig"].get("caBundle") for hook in configuration.get("webhooks") or []
+        ]
         return next(filter(None, bundles), "")
 
     async def _publish(self, writer: Writer, certificates: Certificates) -> bool:
         """Write the authorities into the configuration; returns whether it exists."""
-        found = await writer.get(self._configuration)
-        if found is None:
+        configuration = await writer.get(self._configuration)
+        if configuration is None:
             self._published = None
             return False
         bundle = certificates.bundle
-        webhooks = found.get("webhooks") or []
+        webhooks = configuration.get("webhooks") or []
         if any(hook["clientConfig"].get("caBundle") != bundle for hook in webhooks):
             changed = [
                 {**hook, "clientConfig": {**hook["clientConfig"], "caBundle": bundle}}
                 for hook in webhooks
             ]
-            version = found["metadata"].get("resourceVersion", "")
+            version = configuration["metadata"].get("resourceVersion", "")
             await writer.merge(
                 self._configuration,
                 {"metadata": {"resourceVersion": version}, "webhooks": changed},

@@ -123,11 +123,11 @@ class _Rewriter:
     def __call__(self, value: Any) -> Sequence[Any]:  # noqa: ANN401  JSON
         if isinstance(value, dict):
             for converter in self.converters:
-                found = converter.convert(value)
-                if found is not None:
-                    self.objects += found[0]
-                    self.notes += found[1]
-                    return found[0]
+                converted = converter.convert(value)
+                if converted is not None:
+                    self.objects += converted[0]
+                    self.notes += converted[1]
+                    return converted[0]
         return (value,)
 
     @property

@@ -265,7 +265,7 @@ def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
     target = None if args.target is None else parse_target(args.target, kinds)
     compiled = _compiled(args, dialects)
     groups = compiled.explainer().explain(target, _chosen(args, compiled))
-    return [explain_item(args.node, found) for group in groups for found in group]
+    return [explain_item(args.node, item) for group in groups for item in group]
 
 
 def _offline_received(args: argparse.Namespace) -> list[ReceivedExplainItem]:

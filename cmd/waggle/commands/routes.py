@@ -111,7 +111,7 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
     ahead = _read_ahead(answer)
     items = ahead.in_order(of_peers=selection.table != "available")
     first = next(items, None)
-    found = chain(() if first is None else (first,), items)
+    all_items = chain(() if first is None else (first,), items)
     is_missing = selection.prefix is not None and first is None
     if args.output not in ("table", "wide"):
 
@@ -121,13 +121,13 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
             text = _no_routes(selection, args, is_kept=True)
             return {**answer.rest, "errors": [{"code": "NotFound", "message": text}]}
 
-        output.dump_list(answer.head, found, rest, args.output)
+        output.dump_list(answer.head, all_items, rest, args.output)
     elif first is not None:
         columns = route_columns.COLUMNS[selection.table]
         if selection.table == "available" and ahead.may_be_of_several_instances:
             # No other column shows it: routes that the agent originates have no peer.
             columns = [c._replace(wide=c.wide and c != route_columns.INSTANCE) for c in columns]
-        output.table(columns, found, args)
+        output.table(columns, all_items, args)
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
     errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
     missing = [error for error in errors if error.get("code") == "NotFound"]
@@ -191,14 +191,14 @@ class ReadAhead(NamedTuple):
 
 
 def _read_ahead(items: Iterable[dict[str, Any]]) -> ReadAhead:
-    found = iter(items)
+    remaining = iter(items)
     known: list[dict[str, Any]] = []
     try:
-        known.extend(islice(found, SORTED_ROUTES))
-        following = next(found, None)
+        known.extend(islice(remaining, SORTED_ROUTES))
+        following = next(remaining, None)
     except ask_agent.AgentError as error:
         return ReadAhead(known, _broken(error), is_complete=True)
-    rest = iter(()) if following is None else chain((following,), found)
+    rest = iter(()) if following is None else chain((following,), remaining)
     return ReadAhead(known, rest, is_complete=following is None)
 
 
@@ -252,7 +252,7 @@ class Selection(NamedTuple):
 
 def _selection(words: Iterable[str], table: str) -> Selection:
     """Read the positional arguments, each of which may be absent. Raises ValueError."""
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for word in words:
         if word in TABLES:
             key, value = "table", word
@@ -267,13 +267,13 @@ def _selection(words: Iterable[str], table: str) -> Selection:
                 f"{word} is neither a table ({', '.join(TABLES)}), a family "
                 f"({', '.join(FAMILIES)}), a prefix nor an address{hint}"
             )
-        if key in found:
-            raise ValueError(f"more than one {key}: {found[key]} and {value}")
-        found[key] = value
-    prefix, family = found.get("prefix"), found.get("family")
+        if key in parameters:
+            raise ValueError(f"more than one {key}: {parameters[key]} and {value}")
+        parameters[key] = value
+    prefix, family = parameters.get("prefix"), parameters.get("family")
     if prefix is not None and family not in (None, _family(prefix)):
         raise ValueError(f"{prefix} is not of the family {family}")
-    return Selection(**{"table": table} | found)
+    return Selection(**{"table": table} | parameters)
 
 
 def _family(text: str) -> str | None:
@@ -291,8 +291,8 @@ def _no_routes(selection: Selection, args: argparse.Namespace, *, is_kept: bool)
     where = f" of peer {args.peer}" if args.peer else ""
     if selection.prefix is not None:
         relation = "for" if "/" in selection.prefix else "that contains"
-        found = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
-        return found if is_kept else f"{found} is kept"
+        sentence = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
+        return sentence if is_kept else f"{sentence} is kept"
     if not is_kept:
         return f"no {selection.table} {family}route{where} is kept"
     sessions = args.prog.replace("routes", "peers")

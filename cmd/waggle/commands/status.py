@@ -72,35 +72,35 @@ def run(args: argparse.Namespace) -> int:
 def lines(item: dict[str, Any], now: datetime) -> list[str]:
     """Return the state of an agent as lines of text."""
     waiting = "; ".join(item.get("waiting", []))
-    found = [
+    shown = [
         f"node       {item['node']}",
         f"ready      {'yes' if item['ready'] else f'no: waits for {waiting}'}",
         f"health     {item['health']}",
     ]
-    found += [
+    shown += [
         f"{ENTRY}{part['path']}: {part['message']} "
         f"(for {output.age(output.read_time(part['sinceTime']), now)})"
         for part in _causes(item.get("degraded", []))
     ]
-    found.append(f"status     {item['reporting']}")
+    shown.append(f"status     {item['reporting']}")
     problems = item.get("problems", [])
     of_tenants = [problem for problem in problems if problem.get("ofTenant")]
-    found += [f"problem    {problem_text(p)}" for p in problems if not p.get("ofTenant")]
+    shown += [f"problem    {problem_text(p)}" for p in problems if not p.get("ofTenant")]
     if of_tenants:
-        found.append("services   problems that users of namespaces cause and solve")
-        found += [f"{ENTRY}{problem_text(p)}" for p in of_tenants[:MAX_OF_TENANTS]]
+        shown.append("services   problems that users of namespaces cause and solve")
+        shown += [f"{ENTRY}{problem_text(p)}" for p in of_tenants[:MAX_OF_TENANTS]]
         hidden = len(of_tenants) - MAX_OF_TENANTS
         if hidden > 0:
-            found.append(f"{ENTRY}and {hidden} more (-o json)")
-    found += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
-    found += [f"addresses  {text}" for text in item.get("unrestricted", [])]
+            shown.append(f"{ENTRY}and {hidden} more (-o json)")
+    shown += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
+    shown += [f"addresses  {text}" for text in item.get("unrestricted", [])]
     instance = None
     for peer in sorted(item.get("peers", []), key=output.peer_order):
         if peer["instance"] != instance:
             instance = peer["instance"]
-            found.append(f"instance   {instance}, AS {peer.get('localASN', '-')}")
-        found.append(f"{ENTRY}{_peer(peer, now)}")
-    return found
+            shown.append(f"instance   {instance}, AS {peer.get('localASN', '-')}")
+        shown.append(f"{ENTRY}{_peer(peer, now)}")
+    return shown
 
 
 def _causes(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

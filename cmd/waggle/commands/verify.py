@@ -55,12 +55,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Request a verification and print the drift; returns the exit status."""
-    found = ask_agent.act(args, "DriftList", "/v1/verify")
-    if found is None:
+    drift = ask_agent.act(args, "DriftList", "/v1/verify")
+    if drift is None:
         return output.EXIT_ERROR
-    items = found["items"]
+    items = drift["items"]
     if args.output not in ("table", "wide"):
-        output.dump(found, args.output)
+        output.dump(drift, args.output)
     elif items:
         output.table(COLUMNS, items, args)
     else:

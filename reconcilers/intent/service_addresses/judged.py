@@ -27,12 +27,12 @@ class JudgedAddresses:
         self, object_: tuple[str, Key], namespace: str, nlri: Iterable[bytes], *, added: bool
     ) -> None:
         """Note the addresses of an object; ``added``: those that are known remain."""
-        found = dict.fromkeys(nlri)
+        judged = dict.fromkeys(nlri)
         before = self._of_object.get(object_) if added else None
         if before is not None:
-            found = dict.fromkeys((*before.nlri, *found))
-        if found:
-            self._of_object[object_] = _Addresses(namespace, tuple(found))
+            judged = dict.fromkeys((*before.nlri, *judged))
+        if judged:
+            self._of_object[object_] = _Addresses(namespace, tuple(judged))
         else:
             self._of_object.pop(object_, None)
 

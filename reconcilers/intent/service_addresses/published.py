@@ -25,17 +25,17 @@ def encode(addresses: ClusterAddresses) -> Slices[dict[str, str]]:
     """Return the data of the object, in slices."""
     data = {}
     for name in PARTS:
-        found = yield from AddressSet.gather(getattr(addresses, name))
-        data[name] = "".join(f"{text}\n" for text in found.texts())
+        ranges = yield from AddressSet.gather(getattr(addresses, name))
+        data[name] = "".join(f"{text}\n" for text in ranges.texts())
     return data
 
 
 def decode(data: Mapping[str, str]) -> Slices[dict[str, AddressSet]]:
     """Return the addresses of the data of the object by part, in slices."""
-    found = {}
+    addresses = {}
     for name in PARTS:
-        found[name] = yield from AddressSet.gather(data.get(name, "").split())
-    return found
+        addresses[name] = yield from AddressSet.gather(data.get(name, "").split())
+    return addresses
 
 
 def with_stored(addresses: ClusterAddresses, data: Mapping[str, str]) -> ClusterAddresses:

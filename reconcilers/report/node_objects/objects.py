@@ -169,19 +169,19 @@ class NodeObjects(GivenObjects[NodeObject]):
 
     async def actual_objects(self) -> Collection[ObjectKey]:
         """List the objects of the node; none if the API server does not have the kind."""
-        found: dict[ObjectKey, list[Stored]] = {}
+        listed: dict[ObjectKey, list[Stored]] = {}
         self.missing = False
         try:
             async for page in self._client.pages(self.place.path, [self.place.selector]):
                 for content in page:
                     row = stored(content)
-                    found.setdefault(labels_of(self.place.kind, row.labels), []).append(row)
+                    listed.setdefault(labels_of(self.place.kind, row.labels), []).append(row)
         except KubernetesError as error:
             if not isinstance(error, StatusError) or error.status != 404:
                 raise reconcile_error(error, self._kind) from None
-            found, self.missing = {}, True
-        self._stored = found
-        return found.keys()
+            listed, self.missing = {}, True
+        self._stored = listed
+        return listed.keys()
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
         """See `Reconciler`."""
@@ -200,15 +200,19 @@ class NodeObjects(GivenObjects[NodeObject]):
             self._forget(key)
             return None
         ours = kept(present)
-        found: dict[Part, Any] = {LABELS: ours.labels, OWNERS: ours.owners, STATUS: ours.status}
+        stored_parts: dict[Part, Any] = {
+            LABELS: ours.labels,
+            OWNERS: ours.owners,
+            STATUS: ours.status,
+        }
         if key in self.given:
             wanted = self._parts(key)
-            found[LABELS] = {name: ours.labels.get(name) for name in wanted[LABELS]}
+            stored_parts[LABELS] = {name: ours.labels.get(name) for name in wanted[LABELS]}
             if self._accepted.get(key) == Accepted(wanted[STATUS], ours.status):
-                found[STATUS] = wanted[STATUS]
-            if wanted == found:
+                stored_parts[STATUS] = wanted[STATUS]
+            if wanted == stored_parts:
                 self._note(key, self._last_write(key))
-        return found | {
+        return stored_parts | {
             Duplicate(duplicate.name, duplicate.uid): duplicate
             for duplicate in present
             if duplicate is not ours

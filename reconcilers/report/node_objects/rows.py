@@ -186,8 +186,8 @@ class NodeObjectRows:
 
     def _follow_route(self, row: Route, *, deleted: bool) -> None:
         key = (row.route_set, row.family, row.nlri)
-        found = dict.fromkeys(c.origin.object for c in row.contributions)
-        refs = tuple(ref for ref in found if ref.kind in self._origin_kinds)
+        origins = dict.fromkeys(c.origin.object for c in row.contributions)
+        refs = tuple(ref for ref in origins if ref.kind in self._origin_kinds)
         self._pending.update(refs, self._origins.pop(key, ()))
         prefix = (row.family, row.nlri)
         route_sets = self._route_sets.pop(prefix, set()) - {row.route_set}

@@ -178,11 +178,11 @@ class OutboundUpdates:
         if old.has_routes_of(established) or new.has_routes_of(established):
             return new.export_difference(old, established)
         groups, revisions = (old, new), (old.revisions, new.revisions)
-        found = self._differences.get(groups)
-        if found is None or found[0] != revisions:
+        known = self._differences.get(groups)
+        if known is None or known[0] != revisions:
             batch = new.export_difference(old, established)
-            found = self._differences[groups] = (revisions, batch)
-        return found[1]
+            known = self._differences[groups] = (revisions, batch)
+        return known[1]
 
     def answer_route_refresh(self, established: EstablishedPeer, family: Family) -> None:
         """Advertise a family again, with the next `send_pending` (RFC 2918, RFC 7313).

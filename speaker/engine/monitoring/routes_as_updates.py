@@ -64,10 +64,10 @@ def withdrawn(family: Family, keys: Sequence[bytes]) -> list[bytes]:
 
 def cut(octets: bytes) -> list[bytes]:
     """Split octets that this speaker encoded into messages."""
-    found = []
+    parts = []
     position = 0
     while position < len(octets):
         end = position + int.from_bytes(octets[position + 16 : position + 18], "big")
-        found.append(octets[position:end])
+        parts.append(octets[position:end])
         position = end
-    return found
+    return parts

@@ -59,9 +59,9 @@ class PendingKeys:
         if only is None or skip or only.size(family) * LOOKUP_FACTOR > len(table):
             self._walks.append(_Walk(family, iter(list(table)), only, skip))
             return
-        found = dict.fromkeys(nlri for nlri in only.members(family) if nlri in table)
-        if found:
-            self._walks.append(_Walk(family, iter(found), None, skip))
+        keys = dict.fromkeys(nlri for nlri in only.members(family) if nlri in table)
+        if keys:
+            self._walks.append(_Walk(family, iter(keys), None, skip))
 
     def add_keys(self, family: Family, keys: Sequence[bytes]) -> None:
         """Add keys of a family."""

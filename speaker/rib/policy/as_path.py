@@ -33,9 +33,9 @@ class AsPathPattern:
             if word == "?":
                 self._words.append(_ONE)
                 continue
-            found = _RANGE.fullmatch(word)
-            low = int(found[1]) if found else -1
-            high = int(found[2] or found[1]) if found else -1
+            match = _RANGE.fullmatch(word)
+            low = int(match[1]) if match else -1
+            high = int(match[2] or match[1]) if match else -1
             if not 0 <= low <= high <= 0xFFFFFFFF:
                 raise ValueError(f"AS path {text!r}: {word!r} is not an AS number, a range, ? or *")
             self._words.append((low, high))

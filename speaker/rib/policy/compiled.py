@@ -146,11 +146,11 @@ class CompiledPolicy:
 
     def matching_lists(self, family: Family, nlri: bytes) -> int:
         """Return the prefix lists that contain a prefix in wire form: a mask, one bit per list."""
-        found = 0
+        lists = 0
         for number, compiled in enumerate(self._lists):
             if compiled.covers(family, nlri):
-                found |= 1 << number
-        return found
+                lists |= 1 << number
+        return lists
 
     def group_by_matching_lists(
         self, family: Family, nlri: Sequence[bytes], skip: int = 0
@@ -160,9 +160,9 @@ class CompiledPolicy:
         for number, compiled in enumerate(self._lists):
             halves: list[tuple[int, Sequence[bytes]]] = []
             for mask, part in groups:
-                found, others = compiled.split(family, part, skip)
-                if found:
-                    halves.append((mask | 1 << number, found))
+                matching, others = compiled.split(family, part, skip)
+                if matching:
+                    halves.append((mask | 1 << number, matching))
                 if others:
                     halves.append((mask, others))
             groups = halves

@@ -72,7 +72,7 @@ class PrefixList:
         if not tables:
             return [], keys
         number_of = int.from_bytes
-        found: list[bytes] = []
+        matching: list[bytes] = []
         others: list[bytes] = []
         start = skip + 1
         for key in keys:
@@ -85,12 +85,12 @@ class PrefixList:
                     break
                 for low, high, _ in table.get(value >> (bits - length), ()):
                     if low <= actual <= high:
-                        into = found
+                        into = matching
                         break
-                if into is found:
+                if into is matching:
                     break
             into.append(key)
-        return found, others
+        return matching, others
 
     def first_match(self, family: Family, nlri: bytes) -> PrefixRule | None:
         """Return the first rule that covers a prefix in wire form, or None."""

@@ -59,13 +59,13 @@ def open_socket(interface: str) -> socket.socket:
 class Interface:
     """Watches one interface; `start` once, `close` once."""
 
-    def __init__(self, name: str, found: Callable[[str, str | None], None]) -> None:
+    def __init__(self, name: str, on_neighbor: Callable[[str, str | None], None]) -> None:
         """``found`` is called with the interface and the neighbour's address, None when it is lost."""
         self.name = name
         self.error: str | None = None
         """Why nothing can be received at the moment."""
         self.neighbor: str | None = None
-        self._found = found
+        self._found = on_neighbor
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

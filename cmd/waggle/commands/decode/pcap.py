@@ -71,10 +71,10 @@ def _packets_of_blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
     while position + 12 <= len(data):
         kind = int.from_bytes(data[position : position + 4], "big")
         if kind == _SECTION:
-            found = _BYTE_ORDER_MAGIC.get(data[position + 8 : position + 12])
-            if found is None:
+            byte_order = _BYTE_ORDER_MAGIC.get(data[position + 8 : position + 12])
+            if byte_order is None:
                 raise NotACapture("a section of the pcapng file has no byte order")
-            order, links = found, []
+            order, links = byte_order, []
         kind, size = struct.unpack_from(f"{order}II", data, position)
         body = data[position + 8 : position + size - 4]
         if size < 12 or size % 4 or position + size > len(data):
@@ -143,9 +143,9 @@ def messages(path: Path) -> Iterator[tuple[bytes, Negotiated | None]]:
             pieces = flows.setdefault(segment.flow, {})
             if len(segment.data) > len(pieces.get(segment.sequence, b"")):
                 pieces[segment.sequence] = segment.data
-    found = {flow: list(_cut(_assemble(pieces))) for flow, pieces in flows.items()}
-    opens = {flow: _open_of(sent) for flow, sent in found.items()}
-    for flow, sent in found.items():
+    by_flow = {flow: list(_cut(_assemble(pieces))) for flow, pieces in flows.items()}
+    opens = {flow: _open_of(sent) for flow, sent in by_flow.items()}
+    for flow, sent in by_flow.items():
         source, port, target, target_port = flow
         session = _session(opens.get((target, target_port, source, port)), opens[flow])
         for message in sent:

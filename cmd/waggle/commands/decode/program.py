@@ -131,8 +131,8 @@ def main(args: argparse.Namespace) -> int:
             )
         else:
             texts = args.hex or sys.stdin.read().splitlines()
-            found = (part for text in texts for part in _cut(_octets(text)))
-            _print(decode_message(octets, session) for octets in found)
+            parts = (part for text in texts for part in _cut(_octets(text)))
+            _print(decode_message(octets, session) for octets in parts)
     except (ValueError, OSError, NotACapture) as error:
         where = f"{args.pcap}: " if isinstance(error, NotACapture) else ""
         complain("waggle decode", f"{where}{_why(error)}; see waggle decode --help")

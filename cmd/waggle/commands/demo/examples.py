@@ -25,8 +25,8 @@ class Examples(NamedTuple):
         services = self.manifests / SERVICES
         if services.is_file():
             return services
-        found = scan([str(self.manifests)]).files
-        return Path(min(found, default=str(self.manifests)))
+        files = scan([str(self.manifests)]).files
+        return Path(min(files, default=str(self.manifests)))
 
 
 def installed() -> Path:

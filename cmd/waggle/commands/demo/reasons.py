@@ -16,13 +16,13 @@ def reasons(
     status: Mapping[str, Any], peers: Mapping[str, Any], manifests: Path, node: str
 ) -> tuple[str, ...]:
     """Return one sentence a reason, from the answers of ``/v1/status`` and ``/v1/peers``."""
-    found: list[str] = []
+    lines: list[str] = []
     for text in _texts(status["items"][0], peers):
-        if not any(text in other or other in text for other in found):
-            found.append(text)
-    if not found and not peers["items"]:
-        found.append(f"{manifests}: no object configures a peer of the node {node}")
-    return tuple(found)
+        if not any(text in other or other in text for other in lines):
+            lines.append(text)
+    if not lines and not peers["items"]:
+        lines.append(f"{manifests}: no object configures a peer of the node {node}")
+    return tuple(lines)
 
 
 def _texts(status: Mapping[str, Any], peers: Mapping[str, Any]) -> Iterator[str]:

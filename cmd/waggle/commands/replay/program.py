@@ -30,8 +30,8 @@ def main(args: argparse.Namespace) -> int:
     try:
         with args.file.open("rb") as file:
             player = Player(file)
-            found = _actions(player, args.until)
-            items = list(found) if args.show == "actions" else _drain(found)
+            actions = _actions(player, args.until)
+            items = list(actions) if args.show == "actions" else _drain(actions)
     except (OSError, BadRecording) as error:
         text = error.strerror if isinstance(error, OSError) else str(error)
         output.complain("waggle replay", f"{args.file}: {text}")
@@ -51,8 +51,8 @@ def main(args: argparse.Namespace) -> int:
     return output.EXIT_NOT_FOUND if args.peer is not None and not items else output.EXIT_OK
 
 
-def _drain(found: Iterator[Json]) -> list[Json]:
-    for _ in found:
+def _drain(actions: Iterator[Json]) -> list[Json]:
+    for _ in actions:
         pass
     return []
 
@@ -85,12 +85,12 @@ def _routes(engine: Engine, table: str) -> Iterator[Json]:
         for family in (IPV4_UNICAST, IPV6_UNICAST):
             match table:
                 case "available":
-                    found = engine.routes_available(instance.name, family)
+                    routes = engine.routes_available(instance.name, family)
                 case "received":
-                    found = engine.routes_received(instance.name, None, family)
+                    routes = engine.routes_received(instance.name, None, family)
                 case _:
-                    found = engine.routes_advertised(instance.name, None, family)
-            for view in found:
+                    routes = engine.routes_advertised(instance.name, None, family)
+            for view in routes:
                 yield msgspec.to_builtins(route_item("", instance.name, view))
 
 
@@ -116,32 +116,32 @@ def _when(step: Step) -> Json:
 
 def _action(step: Step, action: Action, engine: Engine, connections: dict[int, str]) -> Json:
     """Return an action; ``connections`` keeps the peer of each, for actions after its end."""
-    found = {**_when(step), "action": type(action).__name__}
+    record = {**_when(step), "action": type(action).__name__}
     if isinstance(action, ReportEvent):
         event = action.event
-        found["peer"] = getattr(event, "peer", None)
-        found["detail"] = f"{type(event).__name__}: {_event_text(msgspec.to_builtins(event))}"
-        return found
+        record["peer"] = getattr(event, "peer", None)
+        record["detail"] = f"{type(event).__name__}: {_event_text(msgspec.to_builtins(event))}"
+        return record
     if isinstance(action, Connect):
         connections[action.connection] = action.peer
     described = engine.describe_connection(action.connection)
     if described is not None:
         connections[action.connection] = described[1]
-    found["peer"] = connections.get(action.connection)
-    found["connection"] = action.connection
+    record["peer"] = connections.get(action.connection)
+    record["connection"] = action.connection
     match action:
         case Write(parts=parts):
             octets = b"".join(parts)
-            found["hex"] = octets.hex()
-            found["detail"] = ", ".join(_messages(octets))
+            record["hex"] = octets.hex()
+            record["detail"] = ", ".join(_messages(octets))
         case Connect(address=address, port=port, password=password):
             protected = "" if password is None else ", with a password"
-            found["detail"] = f"to {address} port {port}{protected}"
+            record["detail"] = f"to {address} port {port}{protected}"
         case SetTtl(ttl=ttl, min_ttl=min_ttl):
-            found["detail"] = f"TTL {ttl}, at least {min_ttl}"
+            record["detail"] = f"TTL {ttl}, at least {min_ttl}"
         case Close(abort=abort):
-            found["detail"] = "immediately" if abort else "after pending writes"
-    return found
+            record["detail"] = "immediately" if abort else "after pending writes"
+    return record
 
 
 def _event_text(event: Json) -> str:

@@ -37,14 +37,14 @@ class Bmp(Value, frozen=True):
 
         ``description`` is that of the system, where the file has none.
         """
-        found: dict[str, BmpCollector] = {}
+        collectors: dict[str, BmpCollector] = {}
         for place, entry in enumerate(self.collectors):
             name = entry.name or f"{entry.address} port {entry.port}"
-            if name in found:
+            if name in collectors:
                 raise ConfigError(f"bmp.collectors[{place}]: duplicate name {name}")
             monitor = self.monitor if entry.monitor is None else entry.monitor
             try:
-                found[name] = BmpCollector(
+                collectors[name] = BmpCollector(
                     name=name,
                     address=entry.address,
                     port=entry.port,
@@ -59,4 +59,4 @@ class Bmp(Value, frozen=True):
                 )
             except InvalidConfig as error:
                 raise ConfigError(f"bmp.collectors[{place}]: {error}") from None
-        return list(found.values())
+        return list(collectors.values())

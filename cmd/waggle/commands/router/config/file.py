@@ -120,20 +120,20 @@ class Config(Value, frozen=True):
                 )
 
     def _policies(self) -> dict[str, Policy]:
-        found = {}
+        policies = {}
         for name, policy in self.policies.items():
             if name in EXPORTS:
                 raise ConfigError(f"policies.{name}: {name} is a reserved word")
             try:
-                found[name] = policy.policy(name, self.prefix_lists)
+                policies[name] = policy.policy(name, self.prefix_lists)
                 # Compiled here as well, so that an invalid policy is an error of the file.
-                compile_export(name, found[name])
+                compile_export(name, policies[name])
             except InvalidTerm as error:
                 place = f"policies.{name}.terms[{error.number}].{key_of(error.place)}"
                 raise ConfigError(f"{place}: {error.fault}") from None
             except ValueError as error:
                 raise ConfigError(str(error)) from None
-        return found
+        return policies
 
     def check_prefix_lists(self) -> None:
         """Check the prefix lists, used ones and others. Raises `ConfigError` naming the prefix."""
@@ -145,13 +145,13 @@ class Config(Value, frozen=True):
 
     def originated(self) -> list[tuple[Family, bytes]]:
         """Return the originated prefixes. Raises `ConfigError` naming the invalid one."""
-        found = []
+        prefixes = []
         for place, text in enumerate(self.originate):
             try:
-                found.append(route_to_wire(text))
+                prefixes.append(route_to_wire(text))
             except ValueError as error:
                 raise ConfigError(f"originate[{place}]: {error}") from None
-        return found
+        return prefixes
 
 
 def _end(peer: PeerConfig | DynamicPeerConfig) -> tuple[str | None, ...]:

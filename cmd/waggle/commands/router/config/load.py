@@ -31,7 +31,7 @@ def load(path: Path) -> Config:
     if len(documents) > 1:
         raise ConfigError(f"{path}: line {documents[1].line}: a second document; the file has one")
     data = documents[0].value if documents else None
-    found = [f"{path}: {problem}" for problem in problems(data)]
-    if found:
-        raise ConfigError(*found)
+    sentences = [f"{path}: {problem}" for problem in problems(data)]
+    if sentences:
+        raise ConfigError(*sentences)
     return msgspec.convert(data, Config)

@@ -41,32 +41,32 @@ _NAMED: Final[tuple[tuple[str, Any], ...]] = (
 
 def problems(data: Any) -> Iterator[str]:  # noqa: ANN401  YAML
     """Yield a sentence for each problem of a decoded file, with its key."""
-    found: list[str] = []
-    readable = _readable(data, found)
-    yield from found
-    if readable is not None and len(found) < MAX_PROBLEMS:
-        yield from _of_settings(readable, found)
+    sentences: list[str] = []
+    readable = _readable(data, sentences)
+    yield from sentences
+    if readable is not None and len(sentences) < MAX_PROBLEMS:
+        yield from _of_settings(readable, sentences)
 
 
-def _readable(data: Any, found: list[str]) -> Config | None:  # noqa: ANN401
+def _readable(data: Any, sentences: list[str]) -> Config | None:  # noqa: ANN401
     """Add the errors of keys, types and limits; returns the file without them if it can be read."""
     if isinstance(data, dict):
         for key, kind in _NAMED:
             entries = data.get(key)
             if isinstance(entries, dict):
                 cleaned = {
-                    name: _without_errors(entry, kind, f"{key}.{name}", found)
+                    name: _without_errors(entry, kind, f"{key}.{name}", sentences)
                     for name, entry in entries.items()
                 }
                 data = {**data, key: {n: e for n, e in cleaned.items() if e is not None}}
-    data = _without_errors(data, Config, "", found)
+    data = _without_errors(data, Config, "", sentences)
     return None if data is None else msgspec.convert(data, Config)
 
 
-def _without_errors(value: Any, kind: Any, entry: str, found: list[str]) -> Any:  # noqa: ANN401
+def _without_errors(value: Any, kind: Any, entry: str, sentences: list[str]) -> Any:  # noqa: ANN401
     """Return a value that can be converted; None if there is none. Its errors are added."""
     seen: set[str] = set()
-    while len(found) < MAX_PROBLEMS:
+    while len(sentences) < MAX_PROBLEMS:
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
@@ -80,7 +80,7 @@ def _without_errors(value: Any, kind: Any, entry: str, found: list[str]) -> Any:
                 return None
             if wrong not in seen:
                 where = f"{entry}.{path}" if entry and path[:1] not in ("", "[") else entry + path
-                found.append(_sentence(message, where, kind, path))
+                sentences.append(_sentence(message, where, kind, path))
             seen.add(wrong)
             value = _without(value, _PART.findall(wrong), missing="missing" in message)
             if value is None:
@@ -113,16 +113,16 @@ def _sentence(message: str, where: str, kind: Any, path: str) -> str:  # noqa: A
 
 def _shape_at(shape: shapes.Type, parts: Sequence[str]) -> shapes.Type | None:
     """Return the shape of a value within another one."""
-    for found in _plain(shape):
+    for part in _plain(shape):
         if not parts:
-            if isinstance(found, shapes.StructType | shapes.LiteralType):
-                return found
+            if isinstance(part, shapes.StructType | shapes.LiteralType):
+                return part
             continue
         inner: shapes.Type | None = None
-        if isinstance(found, shapes.StructType):
-            inner = next((f.type for f in found.fields if f.encode_name == parts[0]), None)
-        elif isinstance(found, shapes.ListType | shapes.VarTupleType):
-            inner = found.item_type
+        if isinstance(part, shapes.StructType):
+            inner = next((f.type for f in part.fields if f.encode_name == parts[0]), None)
+        elif isinstance(part, shapes.ListType | shapes.VarTupleType):
+            inner = part.item_type
         result = None if inner is None else _shape_at(inner, parts[1:])
         if result is not None:
             return result
@@ -215,11 +215,11 @@ def _originated(config: Config) -> Iterator[str]:
 
 def _of_peers(config: Config) -> Iterator[str]:
     policies: dict[str, Policy] = {}
-    found = list(_of_policies(config, policies))
+    sentences = list(_of_policies(config, policies))
     for place, neighbor in enumerate(config.neighbors):
-        found += (f"neighbors[{place}]: {text}" for text in _of_neighbor(neighbor, policies))
-    yield from found
-    if not found:
+        sentences += (f"neighbors[{place}]: {text}" for text in _of_neighbor(neighbor, policies))
+    yield from sentences
+    if not sentences:
         yield from _raised(config.peers)
 
 
