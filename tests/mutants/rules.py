@@ -109,7 +109,7 @@ MUTANTS: Final = (
         "seconds * self.rng.uniform(0.75, 1.0)",
         "seconds",
     ),
-    Mutant("4360", "speaker/rib/export.py", "if not one[0] & _NOT_TRANSITIVE)", ")"),
+    Mutant("4360", "speaker/rib/export.py", "if not value[0] & _NOT_TRANSITIVE)", ")"),
     Mutant(
         "4456",
         "speaker/rib/path.py",
@@ -143,8 +143,8 @@ MUTANTS: Final = (
     Mutant(
         "4760",
         "speaker/negotiated.py",
-        "return found or frozenset({IPV4_UNICAST})",
-        "return found",
+        "return families or frozenset({IPV4_UNICAST})",
+        "return families",
     ),
     Mutant(
         "5065",
