@@ -30,7 +30,6 @@ from cells.hive import Cell
 from deploy import rbac
 from reconcilers.dialect import Dialect
 from resources.crds.generate import custom_resource_definition, defined
-from resources.kind import Kinds
 from resources.option_spelling import Setting, describe
 from waggle.commands import crds
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
@@ -201,7 +200,7 @@ def files(helm: str | None) -> dict[Path, str]:
 
 def definitions(dialect: type[Dialect]) -> str:
     """Return the CustomResourceDefinitions of a dialect, in the format of `waggle crds`."""
-    kinds = defined(Kinds(dialect.kinds, dialect.cluster_kinds, dialect.defined_kinds))
+    kinds = defined(dialect.all_kinds())
     return crds.as_yaml([custom_resource_definition(kind) for kind in kinds])
 
 

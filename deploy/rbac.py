@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cells.dialects.cell import DialectCell
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Companion, Dialect, DialectSecrets, OptionalKinds, RbacRule, Rival
 from reconcilers.dialect.node_object import NODE as NODE_NAME
 from resources.core.kinds import NODE, SECRET
 from resources.host.kinds import NODE_NETWORK
@@ -28,7 +28,8 @@ APART = (NODE, SECRET, NODE_NETWORK)
 manifests only."""
 
 
-READ_VERBS = frozenset({"get", "list", "watch"})
+READ = ("list", "watch")
+READ_VERBS = frozenset({"get", *READ})
 OBJECT_VERBS = ("list", "create", "patch", "delete")
 """Of an agent, on the objects that it writes about its node."""
 
@@ -75,9 +76,7 @@ def template(cells: Sequence[DialectCell]) -> str:
 
 def agent_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent: the kinds that it reads, and the rules that its dialect declares."""
-    dialect = cell.dialect
-    kinds = [kind for kind in dialect.kinds if kind not in dialect.optional_kinds]
-    yield from _rules(kinds, ("list", "watch"))
+    yield from _read(cell, operator=False)
     yield from _declared(cell, operator=False)
 
 
@@ -115,7 +114,7 @@ def written(cell: DialectCell) -> Iterator[str]:
     """
     dialect = cell.dialect
     resources = [(kind, f"{kind.plural}/status", "", NODE_NAME) for kind in dialect.reported_kinds]
-    for rule in dialect.rbac:
+    for rule in dialect.each(RbacRule):
         if not rule.operator and not READ_VERBS.issuperset(rule.verbs):
             resources += [(kind, kind.plural, "", NODE_NAME) for kind in rule.kinds]
     for one in dialect.node_object_kinds:
@@ -135,24 +134,24 @@ def written(cell: DialectCell) -> Iterator[str]:
 def operator_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of the operator: the kinds that it reads, generates and reports on, rivals."""
     dialect = cell.dialect
-    yield from _rules(dialect.cluster_kinds, ("list", "watch"))
+    yield from _read(cell, operator=True)
     yield from _rules(dialect.generated_kinds, ("get", "create", "patch", "delete"))
     # The present conditions of an object are read before the first write.
     yield from _rules(dialect.condition_kinds, ("get",))
     yield from _rules(dialect.condition_kinds, ("patch",), "/status")
     # Objects of nodes that no longer exist.
     yield from _rules(_node_object_kinds(cell, namespaced=False), ("list", "delete"))
-    if dialect.rivals:
+    if dialect.each(Rival):
         yield _rule("apps", ["daemonsets"], ("list",))
-    if dialect.companions:
+    if dialect.each(Companion):
         yield _rule("apps", ["deployments"], ("list",))
     yield from _declared(cell, operator=True)
 
 
 def config_maps(cell: DialectCell) -> Iterator[str]:
     """Yield the ConfigMaps that show whether a rival speaks BGP, as a list."""
-    named = {rival.config_map for rival in cell.dialect.rivals if rival.config_map is not None}
-    for config_map in sorted(named):
+    named = {rival.config_map for rival in cell.dialect.each(Rival)}
+    for config_map in sorted(filter(None, named)):
         namespace, _, name = config_map.partition("/")
         yield f"- {{namespace: {namespace}, name: {name}}}\n"
 
@@ -185,8 +184,7 @@ def namespaces(cell: DialectCell) -> Iterator[str]:
     """Yield the namespaces of a dialect's own objects and Secrets, as a list."""
     dialect = cell.dialect
     options = {one.option for one in dialect.node_object_kinds} - {None}
-    if dialect.secrets_namespace_option is not None:
-        options.add(dialect.secrets_namespace_option)
+    options |= {one.option for one in dialect.each(DialectSecrets) if not one.names}
     for option in sorted(filter(None, options)):
         yield f"- {_namespace(cell, option)}\n"
 
@@ -196,24 +194,22 @@ def secrets(cell: DialectCell) -> Iterator[str]:
 
     Agents read them; the operator reads none of them.
     """
-    dialect = cell.dialect
-    wanted = [(secret.option, secret.name) for secret in dialect.named_secrets]
-    if dialect.secrets_namespace_option is not None:
-        wanted.append((dialect.secrets_namespace_option, ""))
-    for option, name in wanted:
-        namespace = _namespace(cell, option)
-        yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}"}}\n'
+    for own in cell.dialect.each(DialectSecrets):
+        if own.option is not None:
+            namespace = _namespace(cell, own.option)
+            for name in own.names or ("",):
+                yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}"}}\n'
 
 
 def _names_secrets(cell: DialectCell) -> bool:
     """Return whether an administrator names the Secrets of a dialect (`secrets.ofDialects`)."""
-    return cell.dialect.secrets_namespace_option is not None
+    return any(one.option and not one.names for one in cell.dialect.each(DialectSecrets))
 
 
 def secrets_namespace(cell: DialectCell) -> Iterator[str]:
     """Yield a word if the dialect refers to Secrets of the programs' namespace for Secrets."""
     dialect = cell.dialect
-    has_own = dialect.named_secrets or dialect.secrets_namespace_option is not None
+    has_own = any(one.option is not None for one in dialect.each(DialectSecrets))
     if SECRET in dialect.kinds and not has_own:
         yield f"{cell.name}\n"
 
@@ -241,11 +237,25 @@ def _node_object_kinds(cell: DialectCell, *, namespaced: bool) -> list[Kind[Any]
     return [kind for kind in kinds if kind.namespaced is namespaced]
 
 
+def _read(cell: DialectCell, *, operator: bool) -> Iterator[str]:
+    """Yield the rules of the kinds that a program reads with any options."""
+    dialect = cell.dialect
+    optional = {
+        kind
+        for one in dialect.each(OptionalKinds)
+        if one.operator is operator
+        for kind in one.kinds
+    }
+    kinds = dialect.cluster_kinds if operator else dialect.kinds
+    yield from _rules([kind for kind in kinds if kind not in optional], READ)
+
+
 def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
-    for rule in cell.dialect.rbac:
-        if rule.operator != operator:
+    for rule in cell.dialect.extensions:
+        if not isinstance(rule, RbacRule | OptionalKinds) or rule.operator != operator:
             continue
-        found = "".join(_rules(rule.kinds, rule.verbs, apart=()))
+        verbs = rule.verbs if isinstance(rule, RbacRule) else READ
+        found = "".join(_rules(rule.kinds, verbs, apart=()))
         if rule.option is not None:
             given = f"(.{cell.name}).{rule.option}"
             if rule.value is not None:

@@ -31,7 +31,7 @@ class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an agent and of ``waggle render``."""
     operator_options: type[Options] = Options
     paths_while_off: tuple[tuple[str, str], ...] = ()
-    """Paths of its `reconcilers.dialect.PlainPath`s, and the text of their answer while it is off: with
+    """Paths of its `reconcilers.dialect.ApiPath`s, and the text of their answer while it is off: with
     status 503."""
     feeds: str | None = None
     """The dialect that this one feeds, and switches on."""

@@ -1,35 +1,32 @@
 """The wiring of the cells of API dialects: imports a dialect, in a program in which it is on.
 
 The cell contributes the dialect's kinds, so that tables and sources have them, and the dialect; in an
-agent its paths of the local API and its metrics as well.
+agent its paths of the local API as well.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import structlog
-from prometheus_client.core import GaugeMetricFamily
 
-from cells.api.resource import (
-    ApiPlain,
-    ApiResource,
-    BadRequestError,
-    NotFoundError,
-    PlainError,
-    Query,
-)
-from cells.hive import CompositionError, Health, SettingError, Wiring, provide
+from cells.api.resource import ApiPlain, PlainError, Query
+from cells.hive import CompositionError, Health, SettingError, Wiring
 from cells.hive.cell import Constructor, Provider
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.observability.logging import Logs
-from cells.observability.metrics import MetricsCollector
-from reconcilers.dialect import ApiPath, Dialect, PlainPath, RefusedError, ViewContext
+from reconcilers.dialect import (
+    ApiPath,
+    Dialect,
+    LogLevelObject,
+    OptionalKinds,
+    RefusedError,
+    ViewContext,
+)
 from reconcilers.dialect_entry import DialectEntry
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
@@ -57,9 +54,7 @@ class DialectKinds(msgspec.Struct, frozen=True):
 @functools.cache
 def agent_wiring(entry: DialectEntry) -> Wiring:
     """Import a dialect and return its constructors in an agent. Raises `CompositionError`."""
-    metrics = provide(DialectMetrics, as_=MetricsCollector)
-    views = (api_resources, plain_resources, metrics)
-    return _wiring(entry, views)
+    return _wiring(entry, (local_api_paths,))
 
 
 @functools.cache
@@ -81,7 +76,7 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
             wrong = f"{field} is {declared!r} in its entry, and {own!r} in {dialect.__qualname__}"
             raise CompositionError(f"dialect {entry.name}: {wrong}")
     make = _constructor(dialect)
-    follow = (LogLevel,) if dialect.log_level_kind is not None else ()
+    follow = (LogLevel,) if dialect.each(LogLevelObject) else ()
     return Wiring(private=(make,), invokes=follow, contributes=(_kinds(dialect), make, *views))
 
 
@@ -90,8 +85,13 @@ def _kinds(dialect: type[Dialect]) -> Constructor:
         return DialectKinds(
             dialect.kinds,
             dialect.cluster_kinds,
-            dialect.read_by_agent(options),
-            dialect.read_of_all_nodes(options),
+            dialect.read(options, operator=False),
+            tuple(
+                kind
+                for optional in dialect.each(OptionalKinds)
+                if not optional.operator and optional.when(options)
+                for kind in optional.of_all_nodes
+            ),
         )
 
     return kinds
@@ -117,9 +117,10 @@ class LogLevel:
         self._database = database
         self._health = health.scope("log-level")
         self._level: str | None = None
-        if logs is not None and dialect.log_level_kind is not None:
+        if logs is not None:
             self._logs = logs
-            self._table = dialect.tables.of(dialect.log_level_kind)
+            (self._object,) = dialect.each(LogLevelObject)
+            self._table = dialect.tables.of(self._object.kind)
             jobs.add("log-level", self._run)
 
     async def _run(self) -> None:
@@ -127,7 +128,7 @@ class LogLevel:
 
     async def _set(self, _: float | None) -> None:
         try:
-            level = self._dialect.log_level(self._database.snapshot())
+            level = self._object.level(self._dialect, self._database.snapshot())
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             text = f"{type(error).__name__}: {error}"
             self._health.degraded(f"the level cannot be found, and stays as it is: {text}")
@@ -149,72 +150,25 @@ class LogLevel:
             self._logs.override(self._dialect.name, None)
 
 
-def api_resources(dialect: Dialect, database: Database) -> tuple[ApiResource, ...]:
-    """Return the dialect's paths of the local API."""
-    return tuple(
-        ApiResource(
-            path=path.path,
-            kind=path.kind,
-            parameters=path.parameters,
-            read=functools.partial(_read, path, database),
-        )
-        for path in dialect.api_paths
-    )
-
-
-def _read(path: ApiPath, database: Database, query: Query) -> Sequence[Any]:
-    try:
-        return path.read(database.snapshot(), query)
-    except LookupError as error:
-        raise NotFoundError(str(error)) from None
-    except ValueError as error:
-        raise BadRequestError(str(error)) from None
-
-
-def plain_resources(
+def local_api_paths(
     dialect: Dialect,
+    tables: Tables,
     database: Database,
     intent: IntentTables | None = None,
     speaker: SpeakerPort | None = None,
 ) -> tuple[ApiPlain, ...]:
-    """Return the dialect's paths with answers of another program's form; none without a speaker."""
+    """Return the dialect's paths of the local API; none without a speaker."""
     if intent is None or speaker is None:
         return ()
 
-    def read(path: PlainPath, query: Query) -> Any:  # noqa: ANN401  JSON
-        context = ViewContext(database.snapshot(), intent, dialect.name, speaker.peers())
+    def read(path: ApiPath, query: Query) -> Any:  # noqa: ANN401  JSON
+        context = ViewContext(tables, database.snapshot(), intent, dialect.name, speaker.peers())
         try:
             return path.read(context, query)
         except RefusedError as error:
             raise PlainError(error.status, str(error)) from None
 
     return tuple(
-        ApiPlain(path=path.path, read=functools.partial(read, path)) for path in dialect.plain_paths
+        ApiPlain(path=path.path, read=functools.partial(read, path))
+        for path in dialect.each(ApiPath)
     )
-
-
-class DialectMetrics:
-    """The metrics of a dialect; one that fails has none, and the other metrics remain."""
-
-    def __init__(self, dialect: Dialect, database: Database, health: Health) -> None:
-        self._dialect = dialect
-        self._database = database
-        self._health = health
-        self._failed = False
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the metrics."""
-        try:
-            gauges = list(self._dialect.metrics(self._database.snapshot()))
-        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            text = f"cannot be computed: {type(error).__name__}: {error}"
-            self._health.scope("metrics").degraded(text)
-            self._failed = True
-            return
-        if self._failed:
-            self._health.scope("metrics").ok("computed at each scrape")
-        for gauge in gauges:
-            family = GaugeMetricFamily(gauge.name, gauge.help, labels=gauge.labels)
-            for labels, value in gauge.values.items():
-                family.add_metric(labels, value)
-            yield family

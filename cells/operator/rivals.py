@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from cells.hive import Group, Health
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, Rival
 from reconcilers.operator.rivals import RunningRival, running_rivals
 from resources.kubernetes import Writer
 
@@ -23,7 +23,7 @@ class RivalSearch:
     name = "rivals"
 
     def __init__(self, dialects: Group[Dialect], health: Health) -> None:
-        self._dialects = [dialect for dialect in dialects if dialect.rivals]
+        self._dialects = [dialect for dialect in dialects if dialect.each(Rival)]
         self._health = health.scope(self.name)
         """With a scope for each dialect that has a rival."""
         self._known: dict[str, str] = {}

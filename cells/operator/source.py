@@ -14,13 +14,16 @@ from resources.kubernetes import Reading, of_cluster
 
 def read_of_cluster(dialects: Group[Dialect]) -> Reading:
     """Return what an operator reads: the kinds of the operators' parts of enabled dialects."""
-    kinds = Kinds((NODE, SERVICE_CIDR), *(dialect.read_by_operator() for dialect in dialects))
+    kinds = Kinds(
+        (NODE, SERVICE_CIDR),
+        *(dialect.read(dialect.options, operator=True) for dialect in dialects),
+    )
     return of_cluster(kinds)
 
 
 def secret_readers(dialects: Group[Dialect]) -> SecretReaders:
     """Return the dialects whose operator's part needs to know whether Secrets exist."""
-    return SecretReaders(dialect for dialect in dialects if SECRET in dialect.read_by_operator())
+    return SecretReaders(dialect for dialect in dialects if SECRET in dialect.cluster_kinds)
 
 
 WIRING = Wiring(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from cells.hive import Group, Health
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Companion, Dialect
 from reconcilers.operator.tested_versions import Untested, untested_versions
 from resources.kubernetes import Writer
 
@@ -23,7 +23,7 @@ class CompanionCheck:
     name = "companions"
 
     def __init__(self, dialects: Group[Dialect], health: Health) -> None:
-        self._dialects = [dialect for dialect in dialects if dialect.companions]
+        self._dialects = [dialect for dialect in dialects if dialect.each(Companion)]
         self._health = health.scope(self.name)
         self._known: frozenset[Untested] = frozenset()
 

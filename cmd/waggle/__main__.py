@@ -128,12 +128,13 @@ def _command(name: str, subparsers: Subparsers, dialects: Dialects) -> Run:
 
 
 def _of_dialects(subparsers: Subparsers, dialects: Dialects) -> dict[str, Run]:
+    from reconcilers.dialect import Command
     from waggle import dialect_command
 
     return {
         command.name: dialect_command.add_parser(subparsers, command)
         for dialect in dialects.load()
-        for command in dialect.commands
+        for command in dialect.each(Command)
     }
 
 

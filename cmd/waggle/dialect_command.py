@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from cells.api.client import AgentError, get, get_plain
+from cells.api.client import AgentError, get_plain
 from reconcilers.dialect import Answer, Command
 from waggle import ask_agent, output
 
@@ -32,27 +31,15 @@ def add_parser(
     ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:
+        socket = args.socket or ask_agent.default_socket()
+
+        def ask(path: str, query: Mapping[str, str]) -> Answer:
+            return Answer(*get_plain(socket, path, dict(query)))
+
         try:
-            return command.run(args, _Ask(args.socket or ask_agent.default_socket()))
+            return command.run(args, ask)
         except AgentError as error:
             output.complain(f"waggle {command.name}", str(error))
-            return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
+            return output.EXIT_ERROR
 
     return run
-
-
-class _Ask:
-    """`reconcilers.dialect.Ask` of the agent at a socket."""
-
-    def __init__(self, socket: Path) -> None:
-        self._socket = socket
-
-    def __call__(self, path: str, query: Mapping[str, str], /) -> list[dict[str, Any]]:
-        answer = get(self._socket, path, dict(query))
-        for error in answer["errors"]:
-            raise AgentError(error["code"], error["message"])
-        items: list[dict[str, Any]] = answer["items"]
-        return items
-
-    def plain(self, path: str, query: Mapping[str, str], /) -> Answer:
-        return Answer(*get_plain(self._socket, path, dict(query)))

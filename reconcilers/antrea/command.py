@@ -90,7 +90,7 @@ def run(args: argparse.Namespace, ask: Ask) -> int:
         query[TYPE] = args.type
     if (query and name == "policy") or (TYPE in query and name == "peers"):
         return _complain(f"{', '.join(f'--{flag}' for flag in query)}: not of {name}", EXIT_USAGE)
-    answer = ask.plain(view.path, query)
+    answer = ask(view.path, query)
     if answer.status != 200:
         message = answer.body.strip().splitlines()[0] if answer.body.strip() else ""
         status = EXIT_NOT_FOUND if answer.status == 404 else EXIT_ERROR

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from reconcilers.antrea import candidates, compile_node, views
+from reconcilers.antrea import candidates, compile_node
 from reconcilers.antrea.candidates import Candidate
 from reconcilers.antrea.command import COMMAND
-from reconcilers.antrea.convert import CONVERTERS, DRAFT_CONVERTERS
+from reconcilers.antrea.convert import TO_BGP_POLICY, TO_CILIUM
 from reconcilers.antrea.effective import choose
 from reconcilers.antrea.explain import explain
 from reconcilers.antrea.node_facts import NodeFacts, node_facts, router_id
@@ -16,18 +16,15 @@ from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
 from reconcilers.antrea.passwords import SECRET
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.antrea.route_sources import EgressSource, PodCidrSource, ServiceSource
+from reconcilers.antrea.views import PATHS
 from reconcilers.dialect import (
     ClusterAddresses,
     ClusterContext,
     ClusterIntent,
-    Command,
-    Converter,
     Dialect,
-    DraftConverter,
-    NamedSecret,
+    DialectSecrets,
     NodeContext,
     NodeIntent,
-    PlainPath,
     RbacRule,
     Rival,
     RouteSource,
@@ -42,6 +39,14 @@ from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Snapshot, Table
+
+
+def _secrets(
+    dialect: AntreaDialect, snapshot: Snapshot, _secrets_namespace: str
+) -> Iterator[ObjectKey]:
+    """Yield the one Secret with passwords, while there is a policy."""
+    if dialect.tables.of(BGP_POLICY).count(snapshot):
+        yield compile_node.secret_key(dialect.of_node.namespace)
 
 
 class AntreaDialect(Dialect):
@@ -60,7 +65,9 @@ class AntreaDialect(Dialect):
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, BGP_POLICY)
     options_type: ClassVar = AntreaOptions
     operator_options_type: ClassVar = AntreaOperatorOptions
-    rivals: ClassVar = (
+    extensions: ClassVar = (
+        RbacRule((NODE,), ("get", "patch"), operator=True),
+        DialectSecrets(_secrets, option="namespace", names=(SECRET,)),
         Rival(
             "Antrea's own BGP",
             "app=antrea,component=antrea-agent",
@@ -68,26 +75,24 @@ class AntreaDialect(Dialect):
             config_entry=("antrea-agent.conf", "true"),
             config_paths=("featureGates.BGPPolicy", "featureGates.AllAlpha"),
         ),
+        COMMAND,
+        *PATHS,
+        TO_BGP_POLICY,
+        TO_CILIUM,
     )
     explained_kinds: ClassVar[Mapping[str, str]] = {"egress": EGRESS.name, "egresses": EGRESS.name}
-    named_secrets: ClassVar = (NamedSecret(SECRET),)
     selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})
-    rbac: ClassVar = (RbacRule((NODE,), ("get", "patch"), operator=True),)
-
-    converters: ClassVar[tuple[Converter, ...]] = CONVERTERS
-    draft_converters: ClassVar[tuple[DraftConverter, ...]] = DRAFT_CONVERTERS
-    commands: ClassVar[tuple[Command, ...]] = (COMMAND,)
 
     options: AntreaOperatorOptions
 
     def __init__(self, tables: Tables, options: AntreaOperatorOptions) -> None:
         super().__init__(tables, options)
-        self._of_node = options if isinstance(options, AntreaOptions) else AntreaOptions()
+        self.of_node = options if isinstance(options, AntreaOptions) else AntreaOptions()
         sources: list[RouteSource] = [
-            ServiceSource(tables, ready_only=self._of_node.ready_endpoints),
+            ServiceSource(tables, ready_only=self.of_node.ready_endpoints),
             PodCidrSource(tables),
         ]
-        if self._of_node.egress:
+        if self.of_node.egress:
             sources.append(EgressSource(tables))
         self.sources = tuple(sources)
 
@@ -95,11 +100,6 @@ class AntreaDialect(Dialect):
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """Policies and Secrets; the node is followed for every dialect."""
         return (self.tables.of(BGP_POLICY), self.tables.secrets)
-
-    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
-        """Yield the one Secret with passwords, while there is a policy."""
-        if self.tables.of(BGP_POLICY).count(snapshot):
-            yield compile_node.secret_key(self._of_node.namespace)
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
         """Return the peers of all BGPPolicies."""
@@ -116,7 +116,7 @@ class AntreaDialect(Dialect):
                 context.node,
                 tables.nodes.get(snapshot, ("", context.node)),
                 tuple(tables.of(BGP_POLICY).all(snapshot)),
-                tables.secrets.get(snapshot, compile_node.secret_key(self._of_node.namespace)),
+                tables.secrets.get(snapshot, compile_node.secret_key(self.of_node.namespace)),
                 self.options.next_fields,
             )
         )
@@ -140,10 +140,10 @@ class AntreaDialect(Dialect):
     def _candidates(
         self, snapshot: Snapshot, node: str, facts: NodeFacts, target: Target | None
     ) -> Iterator[Candidate]:
-        t, ready = self.tables, self._of_node.ready_endpoints
+        t, ready = self.tables, self.of_node.ready_endpoints
         yield from candidates.of_node(ObjectRef(NODE.name, "", node), facts)
         for egress in t.of(EGRESS).all(snapshot):
-            yield from candidates.of_egress(egress, node, enabled=self._of_node.egress)
+            yield from candidates.of_egress(egress, node, enabled=self.of_node.egress)
         for service in t.services.all(snapshot):
             ref = ObjectRef(SERVICE.name, *service.key)
             if target is None or target.prefix is not None or target.names(ref):
@@ -153,11 +153,6 @@ class AntreaDialect(Dialect):
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a candidate at a peer."""
         return explain(candidate, peer, rules)
-
-    @property
-    def plain_paths(self) -> tuple[PlainPath, ...]:
-        """The views of Antrea's agent."""
-        return views.paths(self.tables.of(BGP_POLICY))
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Annotate the nodes that have an effective policy and no router ID.

@@ -6,7 +6,6 @@ two owners is two items here; Antrea shows one of them.
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -14,13 +13,12 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.antrea.route_sets import ROUTE_TYPES, route_sets
-from reconcilers.dialect import PlainPath, RefusedError, ViewContext
+from reconcilers.dialect import ApiPath, RefusedError, ViewContext
 from reconcilers.model import Instance, ObjectRef, Peer, Route
 from reconcilers.tables import KEY
 from resources.antrea import BGPPolicy
 from resources.antrea.kinds import BGP_POLICY
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
-from statedb import Table
 
 POLICY, PEERS, ROUTES = "/bgppolicy", "/bgppeers", "/bgproutes"
 IPV4_ONLY, IPV6_ONLY, TYPE = "ipv4-only", "ipv6-only", "type"
@@ -55,15 +53,6 @@ class RouteView(msgspec.Struct, frozen=True, omit_defaults=True):
     route: str = ""
     type: str = ""
     object_ref: str = msgspec.field(default="", name="k8sObjRef")
-
-
-def paths(policies: Table[BGPPolicy]) -> tuple[PlainPath, ...]:
-    """Return the paths."""
-    return (
-        PlainPath(POLICY, policy),
-        PlainPath(PEERS, peers),
-        PlainPath(ROUTES, functools.partial(routes, policies)),
-    )
 
 
 def policy(context: ViewContext, query: Mapping[str, str]) -> PolicyView:
@@ -101,15 +90,13 @@ def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | No
     ] or None
 
 
-def routes(
-    policies: Table[BGPPolicy], context: ViewContext, query: Mapping[str, str]
-) -> Iterator[list[RouteView]]:
+def routes(context: ViewContext, query: Mapping[str, str]) -> Iterator[list[RouteView]]:
     """Return the routes in groups: IPv4 first, by type, length and address. Raises `RefusedError`."""
     families = _families(query)
     name = _name(_instance(context))
     wanted = query.get(TYPE)
     types = [name for name in sorted(ROUTE_TYPES) if wanted in (None, "", name)]
-    row = policies.get(context.snapshot, ("", name))
+    row = context.tables.of(BGP_POLICY).get(context.snapshot, ("", name))
     sets = {family: _route_sets(context, family, row) for family in sorted(families)}
     return _routes(context, sets, types)
 
@@ -188,3 +175,6 @@ def _endpoint(peer: Peer) -> str:
 def _peer_order(peer: Peer) -> tuple[Any, ...]:
     address = ipaddress.ip_address(peer.address or "::")
     return (address.version, int(address), peer.peer_port)
+
+
+PATHS: Final = (ApiPath(POLICY, policy), ApiPath(PEERS, peers), ApiPath(ROUTES, routes))

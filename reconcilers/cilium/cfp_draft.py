@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from reconcilers.cilium.v1.names import instance_name
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.dialect import Notes
+from reconcilers.model import ObjectRef
 
 Json = dict[str, Any]
 
@@ -26,34 +27,34 @@ TIMERS: Final = {
 }
 
 
-def convert_draft(value: Mapping[str, Any]) -> tuple[list[Json], list[Problem]] | None:
-    """Return an object of the draft as one of v2, with notes; None for any other object."""
+def convert_draft(value: Mapping[str, Any], notes: Notes) -> list[Json] | None:
+    """Return an object of the draft as one of v2; None for any other object."""
     kind, spec = value.get("kind"), value.get("spec")
     if value.get("apiVersion") not in GROUP_VERSIONS or not isinstance(spec, Mapping):
         return None
     if not isinstance(kind, str) or kind not in _KINDS or not _IS_DRAFT[kind](value, spec):
         return None
-    draft = _Draft(value)
+    draft = _Draft(value, notes)
     wanted = _KINDS[kind](draft, dict(spec))
     converted = {"apiVersion": V2, "kind": kind, "metadata": draft.metadata(), "spec": wanted}
     if "status" in value:
         draft.note("status", "is left out: the agent of the node writes it")
-    return [converted], draft.notes
+    return [converted]
 
 
 class _Draft:
-    """One object of the draft, and the notes about it."""
+    """One object of the draft."""
 
-    def __init__(self, value: Mapping[str, Any]) -> None:
+    def __init__(self, value: Mapping[str, Any], notes: Notes) -> None:
         self._metadata = value.get("metadata")
         name = self._metadata.get("name") if isinstance(self._metadata, Mapping) else None
         self.ref = ObjectRef(str(value["kind"]), "", str(name or ""))
         self.node: str | None = None
         """The node of an override."""
-        self.notes: list[Problem] = []
+        self._notes = notes
 
     def note(self, field: str, message: str) -> None:
-        self.notes.append(Problem((self.ref,), field, message, category="unsupported"))
+        self._notes.add(self.ref, field, message)
 
     def metadata(self) -> Any:  # noqa: ANN401  JSON
         """Return the metadata with a name that Kubernetes accepts."""

@@ -1,4 +1,4 @@
-"""The conversions of ``waggle convert`` for Cilium's objects."""
+"""The conversions to Cilium's objects of v2."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, Final
 from reconcilers.cilium.cfp_draft import convert_draft
 from reconcilers.cilium.node_facts import merged_nodes
 from reconcilers.cilium.v1.translate import ClusterView, as_object, translate
-from reconcilers.dialect import Converter, DraftConverter
-from reconcilers.model import Problem
+from reconcilers.dialect import Conversion, Notes
 from resources.cilium.kinds import CILIUM_NODE, LOAD_BALANCER_IP_POOL, PEERING_POLICY
 from resources.core.kinds import NODE
 
 
-def _translate(rows: Mapping[str, Sequence[Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
+def _translate(rows: Mapping[str, Sequence[Any]], notes: Notes) -> list[dict[str, Any]]:
     nodes = merged_nodes(rows[NODE.name], rows[CILIUM_NODE.name])
     view = ClusterView(tuple(nodes.values()), tuple(rows[LOAD_BALANCER_IP_POOL.name]))
     translated = translate(rows[PEERING_POLICY.name], view)
-    return [as_object(row) for row in translated.objects], translated.notes
+    notes.problems += translated.notes
+    return [as_object(row) for row in translated.objects]
 
 
-PEERING_POLICIES: Final = Converter((PEERING_POLICY,), _translate)
-"""From v1's policies to the equivalent objects of v2."""
-CFP_DRAFT: Final = DraftConverter(("draft of CFP-28175",), convert_draft)
-"""From the draft of v2 to v2."""
+TO_V2: Final = Conversion(
+    kinds=(PEERING_POLICY,), rows=_translate, drafts="draft of CFP-28175", draft=convert_draft
+)
+"""From v1's policies, and from the draft of v2."""

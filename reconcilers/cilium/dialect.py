@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from reconcilers.cilium import host_needs, pod_ip_pools, report
 from reconcilers.cilium.cluster_addresses import cluster_addresses
 from reconcilers.cilium.compile_node import NodeConfiguration
-from reconcilers.cilium.convert import CFP_DRAFT, PEERING_POLICIES
+from reconcilers.cilium.convert import TO_V2
 from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.route_sets import RouteSet
@@ -24,12 +24,12 @@ from reconcilers.dialect import (
     ClusterAddresses,
     ClusterContext,
     ClusterIntent,
-    Converter,
     Dialect,
-    DraftConverter,
+    DialectSecrets,
     NodeContext,
     NodeIntent,
     ObjectStatus,
+    OptionalKinds,
     RbacRule,
     ReportContext,
     Rival,
@@ -61,6 +61,16 @@ _TRANSLATE: Final = "translatePeeringPolicies"
 """The key of the operator's option that does so."""
 
 
+def _secrets(dialect: Dialect, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:
+    """Yield the Secrets that PeerConfigs and v1's policies name, of the configured namespace."""
+    for config in dialect.tables.of(cilium.PEER_CONFIG).all(snapshot):
+        yield secrets_namespace, config.spec.auth_secret_ref or ""
+    for policy in dialect.tables.of(cilium.PEERING_POLICY).all(snapshot):
+        for router in policy.spec.virtual_routers:
+            for neighbor in router.neighbors:
+                yield secrets_namespace, neighbor.auth_secret_ref or ""
+
+
 class CiliumDialect(Dialect):
     """Cilium's BGP APIs."""
 
@@ -81,30 +91,17 @@ class CiliumDialect(Dialect):
         cilium.PEER_CONFIG,
         cilium.NODE_CONFIG,
         cilium.NODE_CONFIG_OVERRIDE,
+        *_TRANSLATED,
     )
     options_type: ClassVar = CiliumOptions
     operator_options_type: ClassVar = CiliumOperatorOptions
     managed_conditions: ClassVar = frozenset(
         {CONFLICTING_CLUSTER_CONFIG, MISSING_PEER_CONFIGS, NO_MATCHING_NODE, MISSING_AUTH_SECRET}
     )
-    rivals: ClassVar = (
-        Rival(
-            "Cilium's BGP control plane",
-            "k8s-app=cilium",
-            config_map="kube-system/cilium-config",
-            config_entry=("enable-bgp-control-plane", "true"),
+    extensions: ClassVar = (
+        OptionalKinds(
+            _TRANSLATED, when=lambda given: given.translates, option=_TRANSLATE, operator=True
         ),
-    )
-    explained_kinds: ClassVar[Mapping[str, str]] = {
-        "ciliumpodippool": pod_ip_pools.ADVERTISEMENT_TYPE,
-        "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
-    }
-    selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
-    reported_kinds: ClassVar = (cilium.NODE_CONFIG,)
-    condition_kinds: ClassVar = (cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG)
-    generated_kinds: ClassVar = (cilium.NODE_CONFIG,)
-    rbac: ClassVar = (
-        RbacRule(_TRANSLATED, ("list", "watch"), operator=True, option=_TRANSLATE),
         RbacRule(
             (
                 cilium.ADVERTISEMENT,
@@ -116,9 +113,23 @@ class CiliumDialect(Dialect):
             operator=True,
             option=_TRANSLATE,
         ),
+        DialectSecrets(_secrets),
+        Rival(
+            "Cilium's BGP control plane",
+            "k8s-app=cilium",
+            config_map="kube-system/cilium-config",
+            config_entry=("enable-bgp-control-plane", "true"),
+        ),
+        TO_V2,
     )
-    converters: ClassVar[tuple[Converter, ...]] = (PEERING_POLICIES,)
-    draft_converters: ClassVar[tuple[DraftConverter, ...]] = (CFP_DRAFT,)
+    explained_kinds: ClassVar[Mapping[str, str]] = {
+        "ciliumpodippool": pod_ip_pools.ADVERTISEMENT_TYPE,
+        "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
+    }
+    selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
+    reported_kinds: ClassVar = (cilium.NODE_CONFIG,)
+    condition_kinds: ClassVar = (cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG)
+    generated_kinds: ClassVar = (cilium.NODE_CONFIG,)
 
     options: CiliumOptions | CiliumOperatorOptions
 
@@ -152,15 +163,6 @@ class CiliumDialect(Dialect):
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:
         """True if an advertisement, a peer or a router ID refers to the node's interfaces."""
         return host_needs.is_host_needed(self.tables, snapshot, node)
-
-    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:
-        """Yield the Secrets that PeerConfigs and v1's policies name, of the configured namespace."""
-        for config in self.tables.of(cilium.PEER_CONFIG).all(snapshot):
-            yield secrets_namespace, config.spec.auth_secret_ref or ""
-        for policy in self.tables.of(cilium.PEERING_POLICY).all(snapshot):
-            for router in policy.spec.virtual_routers:
-                for neighbor in router.neighbors:
-                    yield secrets_namespace, neighbor.auth_secret_ref or ""
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's NodeConfig, or the v1 policy that selects the node."""
@@ -216,11 +218,6 @@ class CiliumDialect(Dialect):
         from reconcilers.cilium.explain import explain
 
         return explain(candidate, peer, rules)
-
-    def read_by_operator(self) -> tuple[Kind[Any], ...]:
-        """The kinds of v2; those of v1 as well where its policies are translated."""
-        more = _TRANSLATED if self.options.translates else ()
-        return (*self.cluster_kinds, *more)
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Generate NodeConfigs and report conditions."""

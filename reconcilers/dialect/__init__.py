@@ -22,18 +22,8 @@ from reconcilers.dialect.compilation import (
     NodeIntent,
     RouteSetRules,
 )
-from reconcilers.dialect.extensions import (
-    Answer,
-    ApiPath,
-    Ask,
-    Command,
-    Converter,
-    DraftConverter,
-    Gauge,
-    PlainPath,
-    RefusedError,
-    ViewContext,
-)
+from reconcilers.dialect.conversion import Conversion, Notes
+from reconcilers.dialect.extension import Extension
 from reconcilers.dialect.feed import (
     Beside,
     Feed,
@@ -45,7 +35,14 @@ from reconcilers.dialect.feed import (
     Translation,
 )
 from reconcilers.dialect.feeding import FeederError, Feeding, prepare
-from reconcilers.dialect.installation import Companion, NamedSecret, RbacRule, Rival
+from reconcilers.dialect.installation import (
+    Companion,
+    DialectSecrets,
+    OptionalKinds,
+    RbacRule,
+    Rival,
+)
+from reconcilers.dialect.log_level import LogLevel, LogLevelObject
 from reconcilers.dialect.node_object import (
     NodeObject,
     NodeObjectContext,
@@ -53,7 +50,7 @@ from reconcilers.dialect.node_object import (
     NodeObjectKind,
 )
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
-from reconcilers.dialect.protocol import Dialect, LogLevel
+from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import (
     EVERYTHING,
     Address,
@@ -70,6 +67,14 @@ from reconcilers.dialect.route_source import (
 )
 from reconcilers.dialect.service_source import ServiceSource
 from reconcilers.dialect.unread import EVERYTHING_READ, Unread
+from reconcilers.dialect.views import (
+    Answer,
+    ApiPath,
+    Ask,
+    Command,
+    RefusedError,
+    ViewContext,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -86,29 +91,30 @@ __all__ = [
     "Command",
     "Companion",
     "Contributed",
-    "Converter",
+    "Conversion",
     "Delete",
     "Dialect",
-    "DraftConverter",
+    "DialectSecrets",
     "Everything",
+    "Extension",
     "Feed",
     "FeederError",
     "Feeding",
-    "Gauge",
     "JoinConflictError",
     "KindSource",
     "LogLevel",
-    "NamedSecret",
+    "LogLevelObject",
     "NodeContext",
     "NodeIntent",
     "NodeObject",
     "NodeObjectContext",
     "NodeObjectKey",
     "NodeObjectKind",
+    "Notes",
     "ObjectStatus",
     "Objects",
+    "OptionalKinds",
     "Outcome",
-    "PlainPath",
     "RbacRule",
     "Reasons",
     "RefusedError",

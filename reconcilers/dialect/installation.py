@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
-
+from reconcilers.dialect.extension import Extension
 from resources.kind import Kind
+from resources.meta import ObjectKey
+from statedb import Snapshot
 
 
-class RbacRule(msgspec.Struct, frozen=True):
+class RbacRule(Extension, frozen=True):
     """A permission beyond those that follow from the dialect's kinds (RBAC PolicyRule)."""
 
     kinds: tuple[Kind[Any], ...]
@@ -22,15 +24,40 @@ class RbacRule(msgspec.Struct, frozen=True):
     """The word that the option has to contain; None for any value."""
 
 
-class NamedSecret(msgspec.Struct, frozen=True):
-    """A Secret of a fixed name, in a namespace that an option names: permitted by its name alone."""
+class OptionalKinds(Extension, frozen=True):
+    """Kinds that a program reads with one of its options only, and is permitted to read then."""
 
-    name: str
-    option: str = "namespace"
-    """The field of the agent's options that has the namespace."""
+    kinds: tuple[Kind[Any], ...]
+    """They are among `Dialect.kinds`, or `Dialect.cluster_kinds`."""
+    when: Callable[[Any], bool]
+    """Options to whether the kinds are read."""
+    option: str
+    """The key of the option, in the configuration file, for the permission."""
+    value: str | None = None
+    """The word that the option has to contain; None for any value."""
+    operator: bool = False
+    """True of the operator, False of agents."""
+    of_all_nodes: tuple[Kind[Any], ...] = ()
+    """Kinds of which agents then have the objects of other nodes, too (`NodeFilter.reduced`)."""
 
 
-class Companion(msgspec.Struct, frozen=True):
+class DialectSecrets(Extension, frozen=True):
+    """The Secrets that objects refer to: with the kind Secret in `Dialect.kinds`, no other is read.
+
+    With the kind in `Dialect.cluster_kinds` the operator reads the metadata of those in the programs'
+    namespace.
+    """
+
+    referenced: Callable[[Any, Snapshot, str], Iterable[ObjectKey]]
+    """Yields namespaces and names, given the dialect, a snapshot and the namespace of the programs,
+    which is empty where no Secret may be read from it."""
+    option: str | None = None
+    """The option with the namespace of the dialect's own Secrets; None for that of the programs."""
+    names: tuple[str, ...] = ()
+    """The names of all of them, which alone are permitted; without any an administrator names them."""
+
+
+class Companion(Extension, frozen=True):
     """Another program that the dialect relies on, and the versions of it that are tested."""
 
     name: str
@@ -45,7 +72,7 @@ class Companion(msgspec.Struct, frozen=True):
     """The kinds whose definitions are its: each has to be served in the version that is read."""
 
 
-class Rival(msgspec.Struct, frozen=True):
+class Rival(Extension, frozen=True):
     """Another implementation of a dialect that may still run beside this one.
 
     Two speakers with one configuration open two sessions to each router. An object that exists is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, TypeVar, final
 
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import (
@@ -14,29 +14,20 @@ from reconcilers.dialect.compilation import (
     NodeContext,
     NodeIntent,
 )
-from reconcilers.dialect.extensions import (
-    ApiPath,
-    Command,
-    Converter,
-    DraftConverter,
-    Gauge,
-    PlainPath,
-)
-from reconcilers.dialect.installation import Companion, NamedSecret, RbacRule, Rival
+from reconcilers.dialect.extension import Extension
+from reconcilers.dialect.installation import OptionalKinds
 from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, Problem, RouteExplanation
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
-from resources.kind import Kind
-from resources.meta import ObjectKey
+from resources.kind import Kind, Kinds
 from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
-LogLevel: TypeAlias = Literal["debug", "info", "warning", "error", "none"]
-"""The least level that is logged; none is nothing at all."""
+E = TypeVar("E", bound=Extension)
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
 """The name of a dialect: part of flags, variables and keys of the configuration file."""
@@ -55,30 +46,20 @@ class Dialect:
     title: ClassVar[str]
     """Human-readable: "Cilium BGP"."""
     kinds: ClassVar[tuple[Kind[Any], ...]]
-    """The kinds that an agent reads, those of Kubernetes itself included."""
-    optional_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
-    """Those of ``kinds`` that an agent of an API server reads with some options only; ``rbac`` has
-    their permissions."""
+    """The kinds that an agent reads, those of Kubernetes itself included (`OptionalKinds`)."""
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
-    """The kinds that the operator reads."""
+    """The kinds that the operator reads (`OptionalKinds`)."""
     options_type: ClassVar[type[Options]] = Options
     """The options of an agent and of ``waggle render``."""
-    defined_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
-    """Kinds that are not read, and whose definitions ``waggle crds`` prints as well."""
     operator_options_type: ClassVar[type[Options]] = Options
     feeds: ClassVar[str | None] = None
     """The dialect that reads the objects which this one generates; instances are then its own."""
     managed_conditions: ClassVar[frozenset[str]] = frozenset()
     """The types of conditions that the operator writes, and removes where they no longer hold."""
-    secrets_namespace_option: ClassVar[str | None] = None
-    """The option with the namespace of the dialect's own Secrets, for the roles of the chart."""
-    rivals: ClassVar[tuple[Rival, ...]] = ()
-    companions: ClassVar[tuple[Companion, ...]] = ()
-    """Programs that the dialect relies on: health names a version that is not tested."""
+    extensions: ClassVar[tuple[Extension, ...]] = ()
+    """What it adds to the programs."""
     reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose status an agent writes."""
-    log_level_kind: ClassVar[Kind[Any] | None] = None
-    """The kind whose objects set the log level of agents and operators."""
     node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = ()
     """The kinds whose objects an agent writes whole, for its own node. The chart's admission policy
     rejects writes to those of other nodes."""
@@ -90,10 +71,6 @@ class Dialect:
     """The kinds whose objects the operator writes and deletes."""
     reviewed_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose objects the operator's webhook reviews before the API server stores them."""
-    rbac: ClassVar[tuple[RbacRule, ...]] = ()
-    """Permissions that do not follow from the kinds."""
-    named_secrets: ClassVar[tuple[NamedSecret, ...]] = ()
-    """Secrets that an agent reads one by one."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()
@@ -113,17 +90,28 @@ class Dialect:
         self.sources: tuple[RouteSource, ...] = ()
         """The route sources; a subclass sets them, and does not change them later."""
 
+    @classmethod
+    @final
+    def each(cls, extension: type[E]) -> tuple[E, ...]:
+        """Return the extensions of a type."""
+        return tuple(one for one in cls.extensions if isinstance(one, extension))
+
+    @classmethod
+    @final
+    def read(cls, options: Options, *, operator: bool) -> tuple[Kind[Any], ...]:
+        """Return the kinds that an agent, or the operator, reads of an API server with its options."""
+        optional = [one for one in cls.each(OptionalKinds) if one.operator is operator]
+        unread = {kind for one in optional if not one.when(options) for kind in one.kinds}
+        kinds = cls.cluster_kinds if operator else cls.kinds
+        return tuple(kind for kind in kinds if kind not in unread)
+
+    @classmethod
+    @final
+    def all_kinds(cls) -> Kinds:
+        """Return the kinds that programs read, and those that an agent writes."""
+        return Kinds(cls.kinds, cls.cluster_kinds, (one.kind for one in cls.node_object_kinds))
+
     # The node
-
-    @classmethod
-    def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:  # noqa: ARG003
-        """The kinds that an agent of an API server reads with these options."""
-        return tuple(kind for kind in cls.kinds if kind not in cls.optional_kinds)
-
-    @classmethod
-    def read_of_all_nodes(cls, options: Options) -> tuple[Kind[Any], ...]:  # noqa: ARG003
-        """Those of which an agent has the objects of other nodes, too (`NodeFilter.reduced`)."""
-        return ()
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
@@ -133,17 +121,6 @@ class Dialect:
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
         """True if some object refers to interfaces or default routes of the node."""
         return False
-
-    def referenced_secrets(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        secrets_namespace: str,  # noqa: ARG002
-    ) -> Iterable[ObjectKey]:
-        """Yield namespace and name of the Secrets that objects refer to; no other Secret is read.
-
-        ``secrets_namespace`` is that of the programs, empty where no Secret may be read from it.
-        """
-        return ()
 
     def cluster_addresses(
         self,
@@ -259,11 +236,7 @@ class Dialect:
 
     def operated_tables(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make `operate` due."""
-        return tuple(self.tables.of(kind) for kind in self.read_by_operator())
-
-    def read_by_operator(self) -> tuple[Kind[Any], ...]:
-        """The kinds that the operator reads with these options."""
-        return self.cluster_kinds
+        return tuple(self.tables.of(kind) for kind in self.read(self.options, operator=True))
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:  # noqa: ARG002
         """Generate what the cluster has to have, and report on its objects."""
@@ -328,33 +301,3 @@ class Dialect:
     def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:  # noqa: ARG002
         """Return the object that Events about this node as a whole are regarding, if it exists."""
         return None
-
-    def log_level(self, snapshot: Snapshot) -> LogLevel | None:  # noqa: ARG002
-        """Return the log level that an object of `log_level_kind` sets, or None.
-
-        Called after changes of that kind.
-        """
-        return None
-
-    # Conversion and views
-
-    converters: ClassVar[tuple[Converter, ...]] = ()
-    """Conversions of ``waggle convert``."""
-    draft_converters: ClassVar[tuple[DraftConverter, ...]] = ()
-    """Conversions of ``waggle convert`` for objects that no kind reads."""
-    commands: ClassVar[tuple[Command, ...]] = ()
-    """Subcommands of ``waggle``."""
-
-    @property
-    def api_paths(self) -> tuple[ApiPath, ...]:
-        """Paths of the agent's local API."""
-        return ()
-
-    @property
-    def plain_paths(self) -> tuple[PlainPath, ...]:
-        """Paths of the agent's local API with answers of another program's form."""
-        return ()
-
-    def metrics(self, snapshot: Snapshot) -> Iterable[Gauge]:  # noqa: ARG002
-        """Return the metrics of an agent that the dialect adds."""
-        return ()

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from reconcilers.dialect import Conversion, Notes
 from reconcilers.frrk8s.options import Frrk8sOptions
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.model import ObjectRef
 
 Json = dict[str, Any]
 
@@ -20,29 +21,29 @@ KIND: Final = "FRRConfiguration"
 _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
 
 
-def convert_draft(value: Mapping[str, Any]) -> tuple[list[Json], list[Problem]] | None:
-    """Return an object of the proposal as one of v1beta1, with notes; None for any other object."""
+def convert_draft(value: Mapping[str, Any], notes: Notes) -> list[Json] | None:
+    """Return an object of the proposal as one of v1beta1; None for any other object."""
     if value.get("apiVersion") != DRAFT or value.get("kind") != KIND:
         return None
-    draft = _Draft(value)
+    draft = _Draft(value, notes)
     spec = value.get("spec")
     converted = {
         **{key: item for key, item in value.items() if key != "status"},
         "apiVersion": PRESENT,
         "spec": draft.spec(spec) if isinstance(spec, Mapping) else spec,
     }
-    return [converted], draft.notes
+    return [converted]
 
 
 class _Draft:
-    """One object, and the notes about it."""
+    """One object."""
 
-    def __init__(self, value: Mapping[str, Any]) -> None:
+    def __init__(self, value: Mapping[str, Any], notes: Notes) -> None:
         metadata = value.get("metadata")
         names = metadata if isinstance(metadata, Mapping) else {}
         namespace, name = (str(names.get(key) or "") for key in ("namespace", "name"))
         self._ref = ObjectRef(KIND, namespace or "default", name)
-        self.notes: list[Problem] = []
+        self._notes = notes
         wanted = Frrk8sOptions().namespace
         if self._ref.namespace != wanted:
             self._note(
@@ -51,7 +52,7 @@ class _Draft:
             )
 
     def _note(self, field: str, message: str) -> None:
-        self.notes.append(Problem((self._ref,), field, message))
+        self._notes.add(self._ref, field, message)
 
     def spec(self, given: Mapping[str, Any]) -> Json:
         found = dict(given)
@@ -118,3 +119,6 @@ def _allowed(given: Any, *, selectors: bool) -> Any:  # noqa: ANN401  JSON
             {"prefix": one} if selectors and isinstance(one, str) else one for one in prefixes
         ]
     return result
+
+
+TO_V1BETA1: Final = Conversion(drafts="draft of FRRConfiguration", draft=convert_draft)

@@ -12,16 +12,15 @@ from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
     Dialect,
-    DraftConverter,
+    DialectSecrets,
     JoinConflictError,
-    LogLevel,
     NodeContext,
     NodeIntent,
     NodeObject,
     NodeObjectContext,
     NodeObjectKind,
     Objects,
-    RbacRule,
+    OptionalKinds,
     Rival,
     RouteSource,
     Target,
@@ -37,11 +36,11 @@ from reconcilers.frrk8s.conditions import (
     conditions,
     other_namespace,
 )
-from reconcilers.frrk8s.convert import convert_draft
+from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.explain import Withheld, explained, withheld
 from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.last_good import LastGood, Remembered, good_state, restored
-from reconcilers.frrk8s.log_level import log_level, without_effect
+from reconcilers.frrk8s.log_level import LOG_LEVEL, without_effect
 from reconcilers.frrk8s.merge import MergedRouter, Merger
 from reconcilers.frrk8s.node_objects import (
     NODE_STATE,
@@ -78,11 +77,8 @@ from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s import condition_types
 from resources.frrk8s.frrconfiguration import FRRConfiguration
-from resources.frrk8s.frrk8sconfiguration import NAME as SETTINGS_NAME
 from resources.frrk8s.kinds import (
-    BGP_SESSION_STATE,
     FRR_CONFIGURATION,
-    FRR_NODE_STATE,
     FRRK8S_CONFIGURATION,
     KINDS,
 )
@@ -112,32 +108,50 @@ class State(NamedTuple):
     """In effect, with the rules of feeding dialects."""
 
 
+def _blocks_cluster(options: Options) -> bool:
+    return isinstance(options, Frrk8sOptions) and options.blocks_cluster
+
+
+def _secrets(
+    dialect: Frrk8sDialect, snapshot: Snapshot, _secrets_namespace: str
+) -> Iterator[ObjectKey]:
+    """Yield the Secrets that neighbours name, of the namespace of FRR-k8s."""
+    for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
+        if row.metadata.namespace != dialect.options.namespace:
+            continue
+        for router in row.spec.bgp.routers:
+            for neighbor in router.neighbors:
+                yield row.metadata.namespace, neighbor.password_secret.name
+
+
 class Frrk8sDialect(Dialect):
     """FRR-k8s's BGP API."""
 
     name: ClassVar = "frrk8s"
     title: ClassVar = "FRR-k8s"
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *KINDS, FRRK8S_CONFIGURATION)
-    optional_kinds: ClassVar[tuple[Kind[Any], ...]] = (SERVICE_CIDR,)
-    kinds: ClassVar[tuple[Kind[Any], ...]] = (*cluster_kinds, SECRET, *optional_kinds)
-    rbac: ClassVar = (
-        RbacRule(optional_kinds, ("list", "watch"), option="alwaysBlock", value=AUTO),
-    )
-    log_level_kind: ClassVar = FRRK8S_CONFIGURATION
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (*cluster_kinds, SECRET, SERVICE_CIDR)
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
-    rivals: ClassVar = (
+    extensions: ClassVar = (
+        OptionalKinds(
+            (SERVICE_CIDR,),
+            when=_blocks_cluster,
+            option="alwaysBlock",
+            value=AUTO,
+            of_all_nodes=(NODE,),
+        ),
+        DialectSecrets(_secrets, option="namespace"),
         Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),
         Rival("FRR-k8s", "app=frr-k8s"),
+        LOG_LEVEL,
+        TO_V1BETA1,
     )
-    draft_converters: ClassVar = (DraftConverter(("draft of FRRConfiguration",), convert_draft),)
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = (FRR_CONFIGURATION,)
     reviewed_kinds: ClassVar = (FRR_CONFIGURATION,)
-    secrets_namespace_option: ClassVar = "namespace"
     node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (NODE_STATE, SESSION_STATE)
-    defined_kinds: ClassVar = (FRR_NODE_STATE, BGP_SESSION_STATE)
 
     options: Frrk8sOptions | Frrk8sClusterOptions
 
@@ -160,26 +174,6 @@ class Frrk8sDialect(Dialect):
         t = self.tables
         found = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
         return (*found, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
-
-    @classmethod
-    def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:
-        """All of its kinds; ServiceCIDRs where these are blocked."""
-        found = super().read_by_agent(options)
-        return (*found, SERVICE_CIDR) if _blocks_cluster(options) else found
-
-    @classmethod
-    def read_of_all_nodes(cls, options: Options) -> tuple[Kind[Any], ...]:
-        """Nodes, where their pod CIDRs are blocked."""
-        return (NODE,) if _blocks_cluster(options) else ()
-
-    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
-        """Yield the Secrets that neighbours name, of the namespace of FRR-k8s."""
-        for row in self.tables.of(FRR_CONFIGURATION).all(snapshot):
-            if row.metadata.namespace != self.options.namespace:
-                continue
-            for router in row.spec.bgp.routers:
-                for neighbor in router.neighbors:
-                    yield row.metadata.namespace, neighbor.password_secret.name
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
         """Return both ends of the sessions of all FRRConfigurations in effect.
@@ -360,11 +354,6 @@ class Frrk8sDialect(Dialect):
 
     # Status
 
-    def log_level(self, snapshot: Snapshot) -> LogLevel | None:
-        """Return the log level of the FRRK8sConfiguration ``config``."""
-        key = (self.options.namespace, SETTINGS_NAME)
-        return log_level(self.tables.of(FRRK8S_CONFIGURATION).get(snapshot, key))
-
     def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
         """Yield the FRRNodeState, and the BGPSessionState of each session."""
         yield self._node_state.row(snapshot, context)
@@ -505,10 +494,6 @@ class Frrk8sDialect(Dialect):
         yield from candidates(state.routers)
         if state.effect is not None:
             yield from withheld(state.effect, state.routers, self.options.on_conflict)
-
-
-def _blocks_cluster(options: Options) -> bool:
-    return isinstance(options, Frrk8sOptions) and options.blocks_cluster
 
 
 def _is_interface(text: str) -> bool:

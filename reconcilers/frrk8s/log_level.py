@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from reconcilers.dialect import LogLevel
+from reconcilers.dialect import LogLevel, LogLevelObject
 from reconcilers.model import Problem, ref_to
 from resources.frrk8s.frrk8sconfiguration import NAME, FRRK8sConfiguration
 from resources.frrk8s.kinds import FRRK8S_CONFIGURATION
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.frrk8s.dialect import Frrk8sDialect
 
 LEVELS: Final[Mapping[str, LogLevel]] = MappingProxyType(
     {
@@ -24,9 +28,14 @@ LEVELS: Final[Mapping[str, LogLevel]] = MappingProxyType(
 """FRR-k8s's levels as ours."""
 
 
-def log_level(row: FRRK8sConfiguration | None) -> LogLevel | None:
-    """Return the level that the object which counts sets, or None."""
+def log_level(dialect: Frrk8sDialect, snapshot: Snapshot) -> LogLevel | None:
+    """Return the level that the FRRK8sConfiguration ``config`` sets, or None."""
+    table = dialect.tables.of(FRRK8S_CONFIGURATION)
+    row = table.get(snapshot, (dialect.options.namespace, NAME))
     return None if row is None or row.spec.log_level is None else LEVELS[row.spec.log_level]
+
+
+LOG_LEVEL: Final = LogLevelObject(FRRK8S_CONFIGURATION, log_level)
 
 
 def without_effect(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:

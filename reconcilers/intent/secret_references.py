@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from reconcilers.dialect import Dialect
+from reconcilers import dialect as api
 from resources.kind import Kind, Kinds
 from resources.meta import ObjectKey
 from resources.tables import Tables
@@ -18,7 +18,7 @@ class SecretReferences:
     def __init__(
         self,
         tables: Tables,
-        dialects: Iterable[Dialect],
+        dialects: Iterable[api.Dialect],
         kinds: Iterable[Kind[Any]],
         secrets_namespace: str,
         on_error: Callable[[str, Exception], None],
@@ -27,12 +27,18 @@ class SecretReferences:
 
         ``on_error`` takes the name of a dialect whose references cannot be found, and the error.
         """
-        self._dialects = list(dialects)
+        every = list(dialects)
+        self._references = [
+            (dialect, of_dialect)
+            for dialect in every
+            for of_dialect in dialect.each(api.DialectSecrets)
+        ]
         self._namespace = secrets_namespace
         self._on_error = on_error
         self._last: dict[str, frozenset[ObjectKey]] = {}
         """By dialect, as of the last time that it did not fail."""
-        own = Kinds(*((*dialect.kinds, *dialect.read_by_operator()) for dialect in self._dialects))
+        of_operators = (dialect.read(dialect.options, operator=True) for dialect in every)
+        own = Kinds(*(dialect.kinds for dialect in every), *of_operators)
         self.followed: Sequence[Table[Any]] = [
             tables.of(kind) for kind in kinds if kind.custom and kind in own
         ]
@@ -44,9 +50,9 @@ class SecretReferences:
         """
         if any(table.pending_initializers(snapshot) for table in self.followed):
             return None
-        for dialect in self._dialects:
+        for dialect, of_dialect in self._references:
             try:
-                references = frozenset(dialect.referenced_secrets(snapshot, self._namespace))
+                references = frozenset(of_dialect.referenced(dialect, snapshot, self._namespace))
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self._on_error(dialect.name, error)
             else:

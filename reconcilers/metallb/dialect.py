@@ -11,6 +11,7 @@ from reconcilers.dialect import (
     ClusterIntent,
     Companion,
     Dialect,
+    DialectSecrets,
     NodeContext,
     NodeIntent,
     NodeObject,
@@ -69,6 +70,15 @@ REPLACED: Final = (
 )
 
 
+def _secrets(
+    dialect: MetalLBDialect, snapshot: Snapshot, _secrets_namespace: str
+) -> Iterator[ObjectKey]:
+    """Yield the Secrets that BGPPeers name, of MetalLB's namespace."""
+    for row in dialect.tables.of(metallb.BGP_PEER).all(snapshot):
+        if row.metadata.namespace == dialect.options.namespace:
+            yield row.metadata.namespace, row.spec.password_secret.name
+
+
 class MetalLBDialect(Dialect):
     """MetalLB's BGP kinds."""
 
@@ -86,14 +96,13 @@ class MetalLBDialect(Dialect):
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *metallb.CONFIGURATION)
     options_type: ClassVar = MetalLBOptions
     operator_options_type: ClassVar = MetalLBOperatorOptions
-    rivals: ClassVar = (
+    extensions: ClassVar = (
+        DialectSecrets(_secrets, option="namespace"),
         Rival(
             "MetalLB's speaker",
             "app.kubernetes.io/name=metallb,app.kubernetes.io/component=speaker",
         ),
         Rival("MetalLB's speaker", "app=metallb,component=speaker"),
-    )
-    companions: ClassVar = (
         Companion(
             "MetalLB's controller",
             (
@@ -105,14 +114,12 @@ class MetalLBDialect(Dialect):
             kinds=metallb.CONFIGURATION,
         ),
     )
-    secrets_namespace_option: ClassVar = "namespace"
     selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = metallb.CONFIGURATION
     reviewed_kinds: ClassVar = metallb.CONFIGURATION
-    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (CONFIGURATION_STATE, SERVICE_STATUS)
+    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (SERVICE_STATUS, CONFIGURATION_STATE)
     node_object_origins: ClassVar = frozenset({SERVICE.name})
-    defined_kinds: ClassVar = (metallb.SERVICE_BGP_STATUS, metallb.CONFIGURATION_STATE)
 
     options: MetalLBOptions | MetalLBOperatorOptions
 
@@ -129,12 +136,6 @@ class MetalLBDialect(Dialect):
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables of MetalLB's kinds, and Secrets."""
         return (*(self.tables.of(kind) for kind in metallb.CONFIGURATION), self.tables.secrets)
-
-    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
-        """Yield the Secrets that BGPPeers name, of MetalLB's namespace."""
-        for row in self.tables.of(metallb.BGP_PEER).all(snapshot):
-            if row.metadata.namespace == self.options.namespace:
-                yield row.metadata.namespace, row.spec.password_secret.name
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
         """Return both ends of all BGPPeers in effect: those of the namespace."""

@@ -50,7 +50,7 @@ async def running_rivals(writer: Writer, dialects: Sequence[Dialect]) -> list[Ru
     """Return the rivals of dialects that run, by dialect; raises `KubernetesError`."""
     rivals = []
     for dialect in dialects:
-        for rival in dialect.rivals:
+        for rival in dialect.each(Rival):
             metadata = await _daemon_set(writer, rival)
             if metadata is not None and await _is_configured(writer, rival):
                 namespace, name = metadata

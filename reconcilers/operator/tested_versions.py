@@ -31,7 +31,7 @@ class Untested(msgspec.Struct, frozen=True, order=True):
 async def untested_versions(writer: Writer, dialects: Sequence[Dialect]) -> list[Untested]:
     """Return what is outside of the range, by dialect. Raises `KubernetesError`."""
     companions = [
-        (dialect.name, companion) for dialect in dialects for companion in dialect.companions
+        (dialect.name, companion) for dialect in dialects for companion in dialect.each(Companion)
     ]
     if not companions:
         return []

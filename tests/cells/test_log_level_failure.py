@@ -8,7 +8,7 @@ from typing import Any
 from cells.dialects.wiring import LogLevel
 from cells.hive import Health, Level
 from reconcilers.compile_manifests import kinds_of
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, LogLevelObject
 from resources.tables import Tables
 from statedb import Database, Snapshot
 from tests.dialects.beacon.kinds import BEACON
@@ -16,18 +16,19 @@ from tests.dialects.objects import beacon
 from tests.support.wait import until
 
 
+def level(dialect: Dialect, snapshot: Snapshot) -> Any:  # noqa: ANN401 - whatever the object has
+    for row in dialect.tables.of(BEACON).all(snapshot):
+        if row.spec.instance == "wrong":
+            raise ValueError("a defect")
+        return row.spec.instance
+    return None
+
+
 class Talking(Dialect):
     """Its Beacon sets the level: that of the instance's name."""
 
     name, title, kinds = "talking", "Talking", (BEACON,)
-    log_level_kind = BEACON
-
-    def log_level(self, snapshot: Snapshot) -> Any:  # noqa: ANN401 - whatever the object has
-        for row in self.tables.of(BEACON).all(snapshot):
-            if row.spec.instance == "wrong":
-                raise ValueError("a defect")
-            return row.spec.instance
-        return None
+    extensions = (LogLevelObject(BEACON, level),)
 
 
 class Logs:

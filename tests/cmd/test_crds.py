@@ -12,6 +12,7 @@ import yaml
 
 from reconcilers.compile_manifests import kinds_of
 from resources.crds.generate import defined
+from resources.kind import Kinds
 from waggle.__main__ import main
 from waggle.dialects import DIALECTS
 
@@ -21,8 +22,8 @@ def test_all_definitions_are_printed_as_documents(capsys: pytest.CaptureFixture[
     text = capsys.readouterr().out
     found = list(yaml.safe_load_all(text))
     dialects = DIALECTS.load()
-    unread = [kind for dialect in dialects for kind in dialect.defined_kinds]
-    kinds = defined((*kinds_of(dialects), *unread))
+    of_dialects = (dialect.all_kinds() for dialect in dialects)
+    kinds = defined(Kinds(kinds_of(dialects), *of_dialects))
     assert [crd["spec"]["names"]["kind"] for crd in found] == [kind.name for kind in kinds]
     assert {crd["kind"] for crd in found} == {"CustomResourceDefinition"}
     # An anchor would be valid YAML, and a puzzle for people.

@@ -9,7 +9,7 @@ import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
-from reconcilers.dialect import Dialect, NodeObjectKind, RbacRule
+from reconcilers.dialect import Dialect, NodeObjectKind, OptionalKinds, RbacRule
 from resources.core.kinds import SERVICE
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
@@ -39,7 +39,7 @@ def test_kinds_are_read_and_statuses_written() -> None:
 
 def test_what_an_agent_writes_names_its_node() -> None:
     class Writing(BeaconDialect):
-        rbac = (
+        extensions = (
             RbacRule((BEACON,), ("create",), operator=True),
             RbacRule((SERVICE,), ("get",)),
         )
@@ -91,7 +91,7 @@ def test_definitions_of_kinds_with_several_versions_are_migrated() -> None:
 
 def test_rules_apply_where_the_cell_and_the_option_are_on() -> None:
     class Storing(BeaconDialect):
-        rbac = (RbacRule((BEACON,), ("create",), operator=True, option="store"),)
+        extensions = (RbacRule((BEACON,), ("create",), operator=True, option="store"),)
 
     off, on = (
         rbac.template([agent_cell(entry(Storing))]),
@@ -105,8 +105,7 @@ def test_rules_apply_where_the_cell_and_the_option_are_on() -> None:
 
 def test_a_kind_of_an_option_is_granted_where_the_option_has_the_word() -> None:
     class Optional(BeaconDialect):
-        optional_kinds = (SERVICE,)
-        rbac = (RbacRule((SERVICE,), ("list", "watch"), option="store", value="all"),)
+        extensions = (OptionalKinds((SERVICE,), bool, option="store", value="all"),)
 
     text = "".join(rbac.agent_rules(agent_cell(entry(Optional))))
     always, _, optional = text.partition('{{- if contains "all" (toString (.beacon).store) }}\n')

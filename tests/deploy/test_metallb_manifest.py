@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from deploy.generate import CHART, WITH_METALLB
+from reconcilers.dialect import Companion
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.operator.tested_versions import image_doubt
 from tests.support.kubernetes.accounts import put
@@ -30,7 +31,7 @@ def named(kind: str, name: str) -> dict[str, Any]:
 def test_it_has_the_controller_and_no_speaker() -> None:
     assert [o["metadata"]["name"] for o in OBJECTS if o["kind"] == "DaemonSet"] == ["waggle-agent"]
     deployment = named("Deployment", "controller")
-    (companion,) = MetalLBDialect.companions
+    (companion,) = MetalLBDialect.each(Companion)
     labels = ",".join(f"{k}={v}" for k, v in deployment["metadata"]["labels"].items())
     assert labels in companion.labels
     assert image_doubt(companion, deployment) == ""

@@ -1,4 +1,4 @@
-"""A defect of one dialect: its last statuses are kept, it has no metrics, and others go on."""
+"""A defect of one dialect: its last statuses are kept, and others go on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from cells.dialects.wiring import DialectMetrics
-from cells.hive import Health, Level
 from reconcilers import dialect as api
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.report.object_statuses import ObjectStatuses
@@ -30,11 +28,6 @@ class Defective(BeaconDialect):
         yield from super().statuses(snapshot, context)
         if self.broken:
             raise KeyError("on purpose")
-
-    def metrics(self, snapshot: Snapshot) -> Iterator[api.Gauge]:
-        yield api.Gauge("beacons", "Beacons.", {(): 1})
-        if self.broken:
-            raise KeyError(str(snapshot is None))
 
 
 @pytest.fixture(autouse=True)
@@ -67,19 +60,3 @@ def test_the_statuses_of_other_dialects_follow_while_one_cannot_report() -> None
     Defective.broken = False
     statuses.run(3.0)
     assert not statuses.failures
-
-
-def test_a_dialect_whose_metrics_fail_has_none_and_its_health_names_the_error() -> None:
-    cluster = usual(also=[Defective])
-    health = Health(("beacon",))
-    metrics = DialectMetrics(cluster.dialects[1], cluster.db, health)
-    assert [family.name for family in metrics.collect()] == ["beacons"]
-    assert [line.level for line in health.report()] == []
-    Defective.broken = True
-    assert list(metrics.collect()) == []
-    (line,) = health.report()
-    assert (line.level, line.path) == (Level.DEGRADED, ("beacon", "metrics"))
-    assert "KeyError" in line.message
-    Defective.broken = False
-    assert [family.name for family in metrics.collect()] == ["beacons"]
-    assert [line.level for line in health.report()] == [Level.OK]

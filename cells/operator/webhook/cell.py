@@ -84,7 +84,7 @@ class Webhook:
             return ""
         unread = self._kubernetes.unread
         snapshot = self._database.snapshot()
-        for table in map(self._tables.of, dialect.read_by_operator()):
+        for table in map(self._tables.of, dialect.read(dialect.options, operator=True)):
             if table.name in unread.kinds or table.pending_initializers(snapshot):
                 return unread.kinds.get(table.name, table.name)
         return unread.waits_for

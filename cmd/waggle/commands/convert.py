@@ -20,8 +20,7 @@ from waggle.output import (
 )
 
 if TYPE_CHECKING:
-    from reconcilers.dialect import DraftConverter
-    from reconcilers.model import Problem
+    from reconcilers.dialect import Conversion
     from resources.errors import ObjectName
 
 NAME = "convert"
@@ -67,18 +66,18 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     """Convert and print; returns the exit status."""
     from reconcilers.compile_manifests import kinds_of
+    from reconcilers.dialect import Conversion
     from resources.manifests import UnreadablePathError, load
 
     chosen = args.dialects.load()
-    known = [converter for dialect in chosen for converter in dialect.converters]
-    drafts = [draft for dialect in chosen for draft in dialect.draft_converters]
-    converters = [converter for converter in known if converter.target == args.to]
-    rewriter = _Rewriter([draft for draft in drafts if draft.target == args.to])
-    if not converters and not rewriter.converters:
-        targets = ", ".join(sorted({c.target for c in (*known, *drafts) if c.target})) or "none"
+    known = [conversion for dialect in chosen for conversion in dialect.each(Conversion)]
+    conversions = [conversion for conversion in known if conversion.target == args.to]
+    if not conversions:
+        targets = ", ".join(sorted({conversion.target for conversion in known} - {""})) or "none"
         complain("waggle convert", f"--to: no conversion to {args.to}; the targets are: {targets}")
         return EXIT_USAGE
-    kinds = {kind.name for converter in converters for kind in converter.kinds}
+    rewriter = _Rewriter(conversions)
+    kinds = {kind.name for conversion in conversions for kind in conversion.kinds}
     paths = manifest_paths(args)
     try:
         loaded = load(paths, kinds_of(chosen), sys.stdin.buffer, rewriter)
@@ -90,11 +89,10 @@ def run(args: argparse.Namespace) -> int:
         complain("waggle convert", str(problem))
     rows = {kind.name: event.objects for kind, event in loaded.replacements}
     objects, notes = rewriter.objects, rewriter.notes
-    for converter in converters:
-        converted, remarks = converter.convert(rows)
-        objects += converted
-        notes += remarks
-    for note in notes:
+    for conversion in conversions:
+        if conversion.rows is not None:
+            objects += conversion.rows(rows, notes)
+    for note in notes.problems:
         parts = (str(note.objects[0]), note.field, note.message)
         complain("waggle convert: note", ": ".join(part for part in parts if part))
     if args.output == "json":
@@ -104,10 +102,11 @@ def run(args: argparse.Namespace) -> int:
 
         print(yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=False), end="")
     if not objects:
-        names = [*sorted(kinds), *rewriter.names]
+        drafts = (conversion.drafts for conversion in conversions)
+        names = [*sorted(kinds), *filter(None, drafts)]
         named = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         complain("waggle convert", f"no {named} to convert in {', '.join(paths)}")
-    if unread or not objects or (args.strict and notes):
+    if unread or not objects or (args.strict and notes.problems):
         return EXIT_ERROR
     return EXIT_OK
 
@@ -115,25 +114,20 @@ def run(args: argparse.Namespace) -> int:
 class _Rewriter:
     """Replaces drafts among the objects that are read, and collects what replaces them."""
 
-    def __init__(self, converters: Sequence[DraftConverter]) -> None:
-        self.converters = converters
+    def __init__(self, conversions: Sequence[Conversion]) -> None:
+        from reconcilers.dialect import Notes
+
+        self._drafts = [known.draft for known in conversions if known.draft is not None]
         self.objects: list[dict[str, Any]] = []
-        self.notes: list[Problem] = []
+        self.notes = Notes()
 
     def __call__(self, value: Any) -> Sequence[Any]:  # noqa: ANN401  JSON
-        if isinstance(value, dict):
-            for converter in self.converters:
-                converted = converter.convert(value)
-                if converted is not None:
-                    self.objects += converted[0]
-                    self.notes += converted[1]
-                    return converted[0]
+        for convert in self._drafts if isinstance(value, dict) else ():
+            objects = convert(value, self.notes)
+            if objects is not None:
+                self.objects += objects
+                return objects
         return (value,)
-
-    @property
-    def names(self) -> list[str]:
-        """The kinds that are converted."""
-        return [name for converter in self.converters for name in converter.kinds]
 
 
 def _concerns(name: ObjectName | None, kinds: Collection[str], rewriter: _Rewriter) -> bool:

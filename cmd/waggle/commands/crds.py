@@ -132,12 +132,10 @@ class _Catalog:
         from resources.crds.generate import defined
         from resources.kind import Kinds
 
-        self.kinds = defined((*kinds_of(dialects), *(k for d in dialects for k in d.defined_kinds)))
+        of_dialects = [dialect.all_kinds() for dialect in dialects]
+        self.kinds = defined(Kinds(kinds_of(dialects), *of_dialects))
         self._by_word: dict[str, tuple[Kind[Any], ...]] = {
-            dialect.name: defined(
-                Kinds(dialect.kinds, dialect.cluster_kinds, dialect.defined_kinds)
-            )
-            for dialect in dialects
+            dialect.name: defined(dialect.all_kinds()) for dialect in dialects
         }
         for kind in self.kinds:
             for word in (kind.name, kind.plural, f"{kind.plural}.{kind.group}"):

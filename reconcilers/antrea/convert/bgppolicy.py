@@ -13,7 +13,8 @@ from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
 from reconcilers.antrea.effective import FLAG
 from reconcilers.antrea.node_facts import ROUTER_ID_ANNOTATION
 from reconcilers.antrea.passwords import SECRET
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.dialect import Notes
+from reconcilers.model import ObjectRef
 from resources.antrea import BGPPolicy
 from resources.antrea.bgppolicy import MAX_RELEASED_ASN, BGPPeer
 from resources.antrea.kinds import BGP_POLICY
@@ -73,16 +74,9 @@ class Description(msgspec.Struct, frozen=True):
     """Labels and annotations, where there are any."""
 
 
-class Notes:
-    """The notes of a conversion."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def add(self, name: str, field: str, message: str) -> None:
-        """Add a note on a field of a policy."""
-        ref = ObjectRef(BGP_POLICY.name, "", name)
-        self.problems.append(Problem((ref,), field, message, category="unsupported"))
+def policy(name: str) -> ObjectRef:
+    """Return the policy with a name, for notes."""
+    return ObjectRef(BGP_POLICY.name, "", name)
 
 
 def read_policy(row: BGPPolicy) -> Description:
@@ -127,14 +121,14 @@ def to_bgppolicy(given: Description, notes: Notes) -> list[dict[str, Any]]:
     """Return the policy, after the Node that gets an annotation."""
     name, process = given.name, given.processes[0] if given.processes else None
     if process is None:
-        notes.add(name, "spec.bgpConfigurations", "is empty: there is no process")
+        notes.add(policy(name), "spec.bgpConfigurations", "is empty: there is no process")
         return []
     for other in given.processes[1:]:
         text = f"is left out: a node has one process, that of {process.path}"
-        notes.add(name, other.path, text)
+        notes.add(policy(name), other.path, text)
     spec: dict[str, Any] = {"nodeSelector": given.node_selector, "localASN": process.local_asn}
     if process.local_asn > MAX_RELEASED_ASN:
-        notes.add(name, f"{process.path}.localASN", f"has four octets, which needs {FLAG}")
+        notes.add(policy(name), f"{process.path}.localASN", f"has four octets, which needs {FLAG}")
     if process.listen_port is not None:
         spec["listenPort"] = process.listen_port
     spec["advertisements"] = _advertisements(name, process, notes)
@@ -161,7 +155,7 @@ def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]
             if selector is not None:
                 kinds = ", ".join(one.ip_types) or "no type"
                 text = f"is left out: the addresses ({kinds}) of all Services are advertised"
-                notes.add(name, f"{one.path}.{field}", text)
+                notes.add(policy(name), f"{one.path}.{field}", text)
     found: dict[str, Any] = {}
     if types:
         found["service"] = {"ipTypes": [one for one in IP_TYPES if one in types]}
@@ -175,7 +169,7 @@ def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]
 def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
     found: dict[str, Any] = {"address": peer.address, "asn": peer.asn}
     if peer.asn > MAX_RELEASED_ASN:
-        notes.add(name, f"{peer.path}.asn", f"has four octets, which needs {FLAG}")
+        notes.add(policy(name), f"{peer.path}.asn", f"has four octets, which needs {FLAG}")
     if peer.port is not None:
         found["port"] = peer.port
     if peer.ttl is not None:
@@ -194,11 +188,13 @@ def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
     elif peer.restart_time is not None:
         found["gracefulRestartTimeSeconds"] = peer.restart_time
     for field in proposed:
-        notes.add(name, peer.path, f"{field} is proposed for a later release: it needs {FLAG}")
+        notes.add(
+            policy(name), peer.path, f"{field} is proposed for a later release: it needs {FLAG}"
+        )
     if peer.secret is not None:
         key = f"{peer.address}-{peer.asn}"
         text = f"copy the password of Secret {peer.secret} to the key {key} of Secret {SECRET}"
-        notes.add(name, f"{peer.path}.authSecretRef", text)
+        notes.add(policy(name), f"{peer.path}.authSecretRef", text)
     return found | proposed
 
 
@@ -212,7 +208,7 @@ def _annotated(given: Description, process: Process, notes: Notes) -> list[dict[
         text = (
             f"annotate one node with {ROUTER_ID_ANNOTATION}={process.router_id}: it is of one node"
         )
-        notes.add(given.name, f"{process.path}.routerID", text)
+        notes.add(policy(given.name), f"{process.path}.routerID", text)
         return []
     metadata = {"name": hostname, "annotations": {ROUTER_ID_ANNOTATION: process.router_id}}
     return [{"apiVersion": "v1", "kind": "Node", "metadata": metadata}]

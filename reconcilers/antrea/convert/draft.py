@@ -14,10 +14,11 @@ from reconcilers.antrea.convert.bgppolicy import (
     IP_TYPES,
     Description,
     Neighbor,
-    Notes,
     Process,
     Services,
+    policy,
 )
+from reconcilers.dialect import Notes
 
 DRAFT_GROUP: Final = "antrea.io"
 DEFAULT_ASN: Final = 65000
@@ -86,12 +87,14 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
     spec, path = _object(value.get("spec")), "spec"
     if not spec and any(field in metadata for field in _SPEC_FIELDS):
         spec, path = metadata, "metadata"
-        notes.add(name, "spec", "is missing: the fields of the spec are taken from metadata")
+        notes.add(
+            policy(name), "spec", "is missing: the fields of the spec are taken from metadata"
+        )
     if CONFIGURATIONS in value:
         spec, path = {**spec, CONFIGURATIONS: value[CONFIGURATIONS]}, ""
     selector = spec.get("nodeSelector")
     if not isinstance(selector, dict):
-        notes.add(name, _join(path, "nodeSelector"), "is missing: every node is selected")
+        notes.add(policy(name), _join(path, "nodeSelector"), "is missing: every node is selected")
         selector = {}
     reader = _Reader(name, notes)
     configurations = spec.get(CONFIGURATIONS)
@@ -99,7 +102,7 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
         where = _join(path, CONFIGURATIONS)
         for field in sorted(spec.keys() & _PROCESS_FIELDS - {CONFIGURATIONS, "nodeSelector"}):
             text = f"is left out: {CONFIGURATIONS} has the processes"
-            notes.add(name, _join(path, field), text)
+            notes.add(policy(name), _join(path, field), text)
         found = [
             reader.process(_object(item), f"{where}[{i}]") for i, item in enumerate(configurations)
         ]
@@ -122,7 +125,7 @@ class _Reader:
         self._notes = notes
 
     def _note(self, path: str, message: str) -> None:
-        self._notes.add(self._name, path, message)
+        self._notes.add(policy(self._name), path, message)
 
     def _note_unknown(self, given: Mapping[str, Any], known: Iterable[str], path: str) -> None:
         for field in sorted(map(str, given.keys() - set(known))):

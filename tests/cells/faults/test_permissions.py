@@ -56,7 +56,7 @@ NEEDS = {"metallb": ("frrk8s",)}
 
 
 def everything() -> Kinds:
-    return Kinds(KINDS, *((*one.kinds, *one.defined_kinds) for one in DIALECTS.values()))
+    return Kinds(KINDS, *(one.all_kinds() for one in DIALECTS.values()))
 
 
 def metallb(kind: str, name: str, spec: Object, version: str = "v1beta1") -> Object:
@@ -223,14 +223,18 @@ def written(server: ApiServer) -> set[str]:
     return {name for name, is_written in found.items() if is_written}
 
 
+def of_operator(dialect: type[Dialect]) -> tuple[Kind[Any], ...]:
+    return dialect.read(dialect.operator_options_type(), operator=True)
+
+
 def read_by_operator() -> list[Kind[Any]]:
-    kinds = {kind.name: kind for one in DIALECTS.values() for kind in one.cluster_kinds}
+    kinds = {kind.name: kind for one in DIALECTS.values() for kind in of_operator(one)}
     return [kind for kind in kinds.values() if kind not in (SECRET, NODE_KIND)]
 
 
 def blocked_by(kind: Kind[Any]) -> set[str]:
     """Return the dialects that read a kind, and those that depend on these."""
-    found = {name for name, one in DIALECTS.items() if kind in one.cluster_kinds}
+    found = {name for name, one in DIALECTS.items() if kind in of_operator(one)}
     of_frr = {name for name, needs in NEEDS.items() if found.intersection(needs)}
     return found | of_frr
 
@@ -379,7 +383,7 @@ def reviews() -> Iterator[tuple[str, Callable[[ApiServer], None], set[str]]]:
     """
     both = {"frrk8s", "metallb"}
     for kind in read_by_operator():
-        own = {name for name, one in DIALECTS.items() if kind in one.cluster_kinds}
+        own = {name for name, one in DIALECTS.items() if kind in of_operator(one)}
         yield kind.plural, functools.partial(forbid_read, plural=kind.plural), both - own
     for verb, plural in (
         ("list", "secrets"),
@@ -431,9 +435,12 @@ PEERS = {
 
 
 def read_by_agent() -> list[Kind[Any]]:
-    kinds = {kind.name: kind for one in DIALECTS.values() for kind in one.kinds}
-    optional = {kind for one in DIALECTS.values() for kind in one.optional_kinds}
-    return [kind for kind in kinds.values() if kind not in (SECRET, *optional)]
+    kinds = {
+        kind.name: kind
+        for one in DIALECTS.values()
+        for kind in one.read(one.options_type(), operator=False)
+    }
+    return [kind for kind in kinds.values() if kind is not SECRET]
 
 
 @pytest.mark.parametrize("kind", read_by_agent(), ids=lambda kind: str(kind.plural))

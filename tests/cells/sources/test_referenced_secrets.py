@@ -13,7 +13,7 @@ from cells.options import ResourcesOptions
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
 from cells.sources.resources import SecretsNamespace
 from reconcilers.compile_manifests import kinds_of
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, DialectSecrets
 from resources.core.kinds import SECRET
 from resources.kind import Kinds
 from resources.meta import ObjectKey
@@ -24,21 +24,21 @@ from tests.dialects.objects import beacon
 from tests.support.wait import until
 
 
+def references(dialect: Failing, *_: object) -> Iterable[ObjectKey]:
+    if not dialect.works:
+        raise KeyError("a defect")
+    yield "bgp", "mine"
+
+
 class Failing(Dialect):
     name, title, kinds = "failing", "Failing", (SECRET, BEACON)
+    extensions = (DialectSecrets(references),)
     works = False
-
-    def referenced_secrets(self, *_: object) -> Iterable[ObjectKey]:
-        if not self.works:
-            raise KeyError("a defect")
-        yield "bgp", "mine"
 
 
 class Good(Dialect):
     name, title, kinds = "good", "Good", (SECRET,)
-
-    def referenced_secrets(self, *_: object) -> Iterable[ObjectKey]:
-        yield "bgp", "k"
+    extensions = (DialectSecrets(lambda *_: [("bgp", "k")]),)
 
 
 class Source:

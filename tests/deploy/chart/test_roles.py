@@ -11,6 +11,7 @@ from cells.dialects.cell import DialectCell
 from cells.options import (
     ResourcesOptions,
 )
+from reconcilers.dialect import Rival
 from tests.deploy.chart.rendered import find, option, settings
 from tests.support.helm import Helm
 from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
@@ -94,7 +95,7 @@ def test_an_operator_may_read_what_shows_that_a_rival_runs(helm: Helm) -> None:
     rules = find(objects, "ClusterRole", "waggle-operator")["rules"]
     assert {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list"]} in rules
     for cell in OPERATOR_CELLS:
-        rivals = cell.dialect.rivals if isinstance(cell, DialectCell) else ()
+        rivals = cell.dialect.each(Rival) if isinstance(cell, DialectCell) else ()
         for namespace, _, name in (r.config_map.partition("/") for r in rivals if r.config_map):
             role = find(objects, "Role", f"waggle-operator-{name}")
             assert role["metadata"]["namespace"] == namespace

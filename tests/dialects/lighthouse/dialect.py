@@ -1,16 +1,16 @@
 """The dialect: in an agent it feeds the Beacon of the node.
 
-It has what `beacon` has not: a conversion, a subcommand, a path of the local API and a metric.
+It has what `beacon` has not: a conversion, a subcommand, and a path of the local API.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from reconcilers import dialect as api
-from reconcilers.model import ObjectRef, Problem, ref_to
+from reconcilers.model import ObjectRef, ref_to
 from resources.core.kinds import NODE
 from resources.meta import ObjectMeta
 from statedb import Snapshot
@@ -23,14 +23,15 @@ def beacon_of(row: Lighthouse, node: str) -> api.Translated:
     return api.Translated(ref_to(LIGHTHOUSE, row), beacon, fields={"spec.asn": "spec.beacon.asn"})
 
 
-def to_lighthouse(
-    rows: Mapping[str, Sequence[Any]],
-) -> tuple[list[dict[str, Any]], list[Problem]]:
+def to_lighthouse(rows: Mapping[str, Sequence[Any]], notes: api.Notes) -> list[dict[str, Any]]:
     """Convert Beacons that are equal to one Lighthouse; a single one is left, with a note."""
     nodes: dict[BeaconSpec, list[str]] = {}
     for row in rows[BEACON.name]:
         nodes.setdefault(row.spec, []).append(row.metadata.name)
-    objects = [
+    for names in nodes.values():
+        if len(names) == 1:
+            notes.add(ObjectRef(BEACON.name, "", names[0]), "", "is left as it is")
+    return [
         {
             "apiVersion": LIGHTHOUSE.api_versions[0],
             "kind": LIGHTHOUSE.name,
@@ -40,29 +41,33 @@ def to_lighthouse(
         for spec, names in nodes.items()
         if len(names) > 1
     ]
-    single = [names[0] for names in nodes.values() if len(names) == 1]
-    notes = [
-        Problem((ObjectRef(BEACON.name, "", name),), "", "is left as it is") for name in single
-    ]
-    return objects, notes
+
+
+def read_nodes(context: api.ViewContext, query: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    rows = context.tables.of(LIGHTHOUSE).all(context.snapshot)
+    nodes = {row.metadata.name: row.spec.nodes for row in rows}
+    if query["name"] not in nodes:
+        raise api.RefusedError(404, f"no Lighthouse is called {query['name']}")
+    return {query["name"]: nodes[query["name"]]}
 
 
 def run_nodes(args: argparse.Namespace, ask: api.Ask) -> int:
-    for item in ask("/v1/lighthouses", {"name": args.name} if args.name else {}):
-        print(f"{item['name']}: {', '.join(item['nodes'])}")  # noqa: T201 - a command
-    return 0
+    answer = ask("/lighthouses", {"name": args.name})
+    print(answer.body)  # noqa: T201 - a command
+    return 0 if answer.status == 200 else 4
 
 
 class LighthouseDialect(api.Dialect):
     name, title, feeds = "lighthouse", "Lighthouses", "beacon"
     kinds = (NODE, LIGHTHOUSE)
-    converters = (api.Converter((BEACON,), to_lighthouse, target="lighthouse"),)
-    commands = (
+    extensions = (
+        api.Conversion(target="lighthouse", kinds=(BEACON,), rows=to_lighthouse),
+        api.ApiPath("/lighthouses", read_nodes),
         api.Command(
             "lighthouses",
-            "the nodes of each Lighthouse",
+            "the nodes of a Lighthouse",
             run_nodes,
-            lambda parser: parser.add_argument("name", nargs="?"),
+            lambda parser: parser.add_argument("name"),
         ),
     )
 
@@ -70,22 +75,3 @@ class LighthouseDialect(api.Dialect):
         rows = self.tables.of(LIGHTHOUSE).all(snapshot)
         found = (beacon_of(row, context.node) for row in rows if context.node in row.spec.nodes)
         return api.NodeIntent(feed=api.Feed.of(found))
-
-    @property
-    def api_paths(self) -> tuple[api.ApiPath, ...]:
-        return (api.ApiPath("/v1/lighthouses", "LighthouseList", self._read, ("name",)),)
-
-    def _read(self, snapshot: Snapshot, query: Mapping[str, str]) -> list[dict[str, Any]]:
-        rows = {row.metadata.name: row for row in self.tables.of(LIGHTHOUSE).all(snapshot)}
-        if query.get("name", next(iter(rows), "")) not in {*rows, ""}:
-            raise LookupError(f"no Lighthouse is called {query['name']}")
-        return [
-            {"name": name, "nodes": row.spec.nodes}
-            for name, row in rows.items()
-            if query.get("name") in (None, name)
-        ]
-
-    def metrics(self, snapshot: Snapshot) -> Iterator[api.Gauge]:
-        rows = self.tables.of(LIGHTHOUSE).all(snapshot)
-        nodes = {(row.metadata.name,): len(row.spec.nodes) for row in rows}
-        yield api.Gauge("waggle_lighthouse_nodes", "Nodes of a Lighthouse.", nodes, ("lighthouse",))

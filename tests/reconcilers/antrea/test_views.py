@@ -28,15 +28,14 @@ from tests.reconcilers.antrea.build import (
 )
 from tests.reconcilers.antrea.cases import CASES
 
-NAMES = {path.path: path.read for path in Cluster().dialect.plain_paths}
+NAMES = {path.path: path.read for path in views.PATHS}
 
 
 def read(it: Cluster, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
     """Return what a path answers, as JSON."""
     it.run()
-    paths = {one.path: one.read for one in it.dialect.plain_paths}
-    context = ViewContext(it.db.snapshot(), it.intent, "antrea", ())
-    found = paths[path](context, {name.replace("_", "-"): value for name, value in query.items()})
+    context = ViewContext(it.resources, it.db.snapshot(), it.intent, "antrea", ())
+    found = NAMES[path](context, {name.replace("_", "-"): value for name, value in query.items()})
     if path == views.ROUTES:
         found = list(itertools.chain.from_iterable(found)) or None
     return msgspec.json.decode(msgspec.json.encode(found))
@@ -142,9 +141,8 @@ def test_many_routes_come_in_groups() -> None:
     services = (service(f"s{i}", clusterIPs=[f"10.98.{i >> 8}.{i & 255}"]) for i in range(500))
     it = Cluster(node(), policy("p", "ClusterIP"), *services)
     it.run()
-    context = ViewContext(it.db.snapshot(), it.intent, "antrea", ())
-    paths = {one.path: one.read for one in it.dialect.plain_paths}
-    groups = [len(group) for group in paths[views.ROUTES](context, {})]
+    context = ViewContext(it.resources, it.db.snapshot(), it.intent, "antrea", ())
+    groups = [len(group) for group in NAMES[views.ROUTES](context, {})]
     assert (sum(groups), max(groups)) == (500, views.GROUP)
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,7 +64,7 @@ class WithSecrets(api.Dialect):
 
 def test_secrets_of_a_namespace_of_the_dialects_own_are_permitted_there() -> None:
     class Own(WithSecrets):
-        secrets_namespace_option = "namespace"
+        extensions = (api.DialectSecrets(lambda *_: (), option="namespace"),)
 
     text = "".join(rbac.secrets(cell(Own)))
     assert '{{ default "lights" (.keys).namespace }}, name: ""' in text
@@ -73,7 +74,9 @@ def test_secrets_of_a_namespace_of_the_dialects_own_are_permitted_there() -> Non
 
 def test_named_secrets_are_permitted_by_their_names() -> None:
     class Named(WithSecrets):
-        named_secrets = (api.NamedSecret("lamp"), api.NamedSecret("lens"))
+        extensions = (
+            api.DialectSecrets(lambda *_: (), option="namespace", names=("lamp", "lens")),
+        )
 
     names = [text.partition('name: "')[2] for text in rbac.secrets(cell(Named)) if "name:" in text]
     assert [name.partition('"')[0] for name in names] == ["lamp", "lens"]
@@ -109,11 +112,16 @@ class Choosing(api.Dialect):
     name, title, kinds = "choosing", "Choosing", (NODE, SERVICE, BEACON)
     operator_options_type = BeaconOptions
     cluster_kinds = (NODE, BEACON, LIGHTHOUSE)
+    extensions = (
+        api.OptionalKinds(
+            (LIGHTHOUSE,),
+            when=lambda options: bool(options.community > 1),
+            option="community",
+            operator=True,
+        ),
+    )
     options: BeaconOptions
     runs = 0
-
-    def read_by_operator(self) -> tuple[Kind[Any], ...]:
-        return (NODE, BEACON, LIGHTHOUSE) if self.options.community > 1 else (NODE, BEACON)
 
     def operate(self, snapshot: Snapshot, *_: object) -> api.ClusterIntent:
         type(self).runs += 1
@@ -190,19 +198,20 @@ def test_problems_of_selecting_kinds_are_why_a_node_has_no_peers() -> None:
 # Conversion
 
 
-def light(value: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Problem]] | None:
+def light(value: Mapping[str, Any], notes: api.Notes) -> list[dict[str, Any]] | None:
     """Convert a Light, which no kind reads."""
     if value.get("kind") != "Light":
         return None
     name = value["metadata"]["name"]
-    return [beacon(name)], [Problem((ObjectRef("Light", "", name),), "spec.hue", "is left out")]
+    notes.add(ObjectRef("Light", "", name), "spec.hue", "is left out")
+    return [beacon(name)]
 
 
 def test_a_draft_is_converted_in_place_of_being_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Drafting(BeaconDialect):
-        draft_converters = (api.DraftConverter(("Light",), light),)
+        extensions = (api.Conversion(drafts="Light", draft=light),)
 
     path = tmp_path / "light.json"
     draft = {"apiVersion": "test.waggle.dev/v0", "kind": "Light", "metadata": {"name": "l"}}
@@ -217,7 +226,28 @@ def test_a_draft_is_converted_in_place_of_being_refused(
 # All of them
 
 
-def test_every_hook_is_on_the_page() -> None:
+def test_every_hook_and_every_extension_is_on_the_page() -> None:
     page = (ROOT / "docs/dialects.md").read_text()
     hooks = {name for name in vars(api.Dialect) if not name.startswith("_")}
     assert {hook for hook in hooks if f"`{hook}" not in page} == set()
+    extensions = [
+        one
+        for one in vars(api).values()
+        if isinstance(one, type) and issubclass(one, api.Extension) and one is not api.Extension
+    ]
+    assert extensions
+    shown = [f"`{one.__name__}({', '.join(one.__struct_fields__)})`" for one in extensions]
+    assert [text for text in shown if text not in page] == []
+
+
+def test_every_row_of_a_table_of_the_page_has_the_columns_of_its_head() -> None:
+    lines = (ROOT / "docs/dialects.md").read_text().splitlines()
+    columns = 0
+    broken = []
+    for line in lines:
+        found = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        columns = columns or found
+        if found not in (0, columns):
+            broken.append(line)
+        columns = found and columns
+    assert broken == []

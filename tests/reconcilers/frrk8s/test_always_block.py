@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.apply.received_verdict import decide
+from reconcilers.dialect import OptionalKinds
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from resources.core.kinds import NODE, SERVICE_CIDR
@@ -68,10 +69,11 @@ def test_auto_stands_alone_or_beside_prefixes(
 
 def test_with_auto_the_agent_reads_all_nodes_and_service_cidrs() -> None:
     auto, plain = Frrk8sOptions(always_block=("auto",)), Frrk8sOptions(always_block=OTHER)
-    assert Frrk8sDialect.read_of_all_nodes(auto) == (NODE,)
-    assert SERVICE_CIDR in Frrk8sDialect.read_by_agent(auto)
-    assert Frrk8sDialect.read_of_all_nodes(plain) == ()
-    assert SERVICE_CIDR not in Frrk8sDialect.read_by_agent(plain)
+    (optional,) = Frrk8sDialect.each(OptionalKinds)
+    assert (optional.when(auto), optional.when(plain)) == (True, False)
+    assert optional.of_all_nodes == (NODE,)
+    assert SERVICE_CIDR in Frrk8sDialect.read(auto, operator=False)
+    assert SERVICE_CIDR not in Frrk8sDialect.read(plain, operator=False)
 
 
 def test_the_networks_of_the_cluster_are_blocked_with_those_of_the_option() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.log_level import log_level
 from reconcilers.frrk8s.options import Frrk8sOptions
 from resources.errors import InvalidObject
 from resources.frrk8s.kinds import FRRK8S_CONFIGURATION
@@ -37,7 +38,7 @@ def level_of(*objects: dict[str, Any]) -> str | None:
     with database.write(table) as txn:
         for value in objects:
             table.upsert(txn, FRRK8S_CONFIGURATION.decode(value))
-    return dialect.log_level(database.snapshot())
+    return log_level(dialect, database.snapshot())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconcilers.compile_manifests import kinds_of
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, DialectSecrets
 from reconcilers.intent.secret_references import SecretReferences
 from resources.meta import ObjectKey
 from resources.tables import Tables
@@ -91,17 +91,16 @@ def test_nothing_is_known_before_all_kinds_are_read() -> None:
 
 
 def test_a_dialect_that_fails_is_reported_and_does_not_hide_the_others() -> None:
+    def broken(*_: object) -> Iterable[ObjectKey]:
+        raise ValueError("a defect")
+
     class Broken(Dialect):
         name, title, kinds = "broken", "Broken", ()
-
-        def referenced_secrets(self, *_: object) -> Iterable[ObjectKey]:
-            raise ValueError("a defect")
+        extensions = (DialectSecrets(broken),)
 
     class Good(Dialect):
         name, title, kinds = "good", "Good", ()
-
-        def referenced_secrets(self, *_: object) -> Iterable[ObjectKey]:
-            yield "bgp", "k"
+        extensions = (DialectSecrets(lambda *_: [("bgp", "k")]),)
 
     db = Database()
     tables = Tables(db, kinds_of([]))
@@ -115,14 +114,15 @@ def test_a_dialect_that_fails_is_reported_and_does_not_hide_the_others() -> None
 
 
 def test_of_a_dialect_that_fails_the_last_references_are_kept() -> None:
+    def named(dialect: Sometimes, *_: object) -> Iterable[ObjectKey]:
+        yield "bgp", "k"
+        if dialect.fails:
+            raise ValueError("a defect")
+
     class Sometimes(Dialect):
         name, title, kinds = "sometimes", "Sometimes", ()
+        extensions = (DialectSecrets(named),)
         fails = False
-
-        def referenced_secrets(self, *_: object) -> Iterable[ObjectKey]:
-            yield "bgp", "k"
-            if self.fails:
-                raise ValueError("a defect")
 
     db = Database()
     tables = Tables(db, kinds_of([]))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from reconcilers.dialect import Companion
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.operator.tested_versions import Untested, untested_versions
 from resources.kubernetes import StatusError
 
 BOTH = frozenset({"metallb.io/v1beta1", "metallb.io/v1beta2", "apps/v1"})
-(METALLB,) = MetalLBDialect.companions
+(METALLB,) = MetalLBDialect.each(Companion)
 
 
 class Api:
@@ -44,7 +44,7 @@ class Api:
 
 
 def found(api: Api, *companions: Any) -> list[Untested]:  # noqa: ANN401
-    dialect: Any = SimpleNamespace(name="metallb", companions=companions or (METALLB,))
+    dialect: Any = type("Relying", (MetalLBDialect,), {"extensions": companions or (METALLB,)})
     client: Any = api
     return asyncio.run(untested_versions(client, [dialect]))
 

@@ -140,10 +140,10 @@ frrk8s.metallb.io:
 {{- end }}
 {{- if eq (toString (.metallb).enabled) "true" }}
 metallb.io:
-- {kind: ConfigurationState, resource: configurationstates, label: "metallb.io/node-name", name: "speaker-{node}"}
-- {kind: ConfigurationState, resource: configurationstates/status, label: "metallb.io/node-name", name: "speaker-{node}"}
 - {kind: ServiceBGPStatus, resource: servicebgpstatuses, label: "metallb.io/node", name: "bgp-*"}
 - {kind: ServiceBGPStatus, resource: servicebgpstatuses/status, label: "metallb.io/node", name: "bgp-*"}
+- {kind: ConfigurationState, resource: configurationstates, label: "metallb.io/node-name", name: "speaker-{node}"}
+- {kind: ConfigurationState, resource: configurationstates/status, label: "metallb.io/node-name", name: "speaker-{node}"}
 {{- end }}
 {{- end }}
 

@@ -1,0 +1,12 @@
+"""What a dialect adds to the programs beside its intent: values, which programs find by their type."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Extension(msgspec.Struct, frozen=True):
+    """A member of `Dialect.extensions`; `Dialect.each` returns those of a type.
+
+    A function of an extension takes the dialect first, as a method does: its tables and options.
+    """

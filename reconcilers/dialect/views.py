@@ -1,0 +1,69 @@
+"""Subcommands of ``waggle``, and paths of the agent's local API with answers of another program."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from reconcilers.dialect.extension import Extension
+from reconcilers.tables import IntentTables
+from resources.tables import Tables
+from speaker.api import PeerStatus
+from statedb import Snapshot
+
+
+class Answer(NamedTuple):
+    """The answer to a request of an `ApiPath`, whatever its status."""
+
+    status: int
+    body: str
+
+
+Ask: TypeAlias = Callable[[str, Mapping[str, str]], Answer]
+"""Requests to the agent's local API: a path, and query parameters."""
+
+
+def _no_flags(parser: argparse.ArgumentParser) -> None:
+    """Add no flag."""
+
+
+class Command(Extension, frozen=True):
+    """A subcommand of ``waggle``; ``--socket`` is added to its flags."""
+
+    name: str
+    help: str
+    run: Callable[[argparse.Namespace, Ask], int]
+    """Print; returns the exit status. An error of the agent ends the command with status 1."""
+    add_flags: Callable[[argparse.ArgumentParser], object] = _no_flags
+
+
+class ViewContext(msgspec.Struct, frozen=True):
+    """What an `ApiPath` is read from."""
+
+    tables: Tables
+    snapshot: Snapshot
+    intent: IntentTables
+    dialect: str
+    """The name that the dialect's rows have in the intent."""
+    sessions: Sequence[PeerStatus]
+    """The state of all sessions."""
+
+
+class RefusedError(Exception):
+    """A request that an `ApiPath` refuses: an HTTP status, and a sentence as its body."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ApiPath(Extension, frozen=True):
+    """A path of the agent's local API with an answer of another program's form, for its scripts."""
+
+    path: str
+    read: Callable[[ViewContext, Mapping[str, str]], Any]
+    """Query parameters to what is encoded as JSON; an iterator yields the groups of a list, which
+    are read and sent in turn with the sessions. Raises `RefusedError` before the first group."""
