@@ -22,10 +22,11 @@ from cells.sources.kubernetes import Kubernetes
 from reconcilers.dialect import Dialect
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.networks import cluster_addresses
-from resources.core.kinds import CONFIG_MAP, SERVICE_CIDR
+from resources.core.kinds import CONFIG_MAP, NODE, SERVICE_CIDR
+from resources.enumeration import enumerate_some
 from resources.kubernetes import KubernetesError, Writer
 from resources.tables import Tables
-from statedb import Database, Table
+from statedb import Database, Snapshot, Table
 
 SETTLE_TURNS: Final = 8
 LEAST_SECONDS: Final = 5.0
@@ -34,6 +35,8 @@ SECONDS_PER_NODE: Final = 0.02
 """100 s between two writes for 5,000 nodes."""
 CHECK_SECONDS: Final = 600.0
 """Until the stored object is compared again: another writer may have changed or deleted it."""
+MAX_NAMED: Final = 3
+"""Invalid objects that a message names."""
 UNREAD_SECONDS: Final = 2.0
 """Until it is checked again whether every kind has been read."""
 
@@ -73,6 +76,24 @@ class ClusterAddressesJob:
             followed |= {table.name: table for table in dialect.operated_tables()}
         return tuple(followed.values())
 
+    def _without_version(self, snapshot: Snapshot) -> list[str]:
+        """Return a clause if objects are invalid of which no valid version is known.
+
+        An operator that starts knows none of an object that became invalid before.
+        """
+        kinds = {NODE.name, SERVICE_CIDR.name}
+        kinds.update(kind.name for one in self._dialects for kind in one.read_by_operator())
+        problems = self._tables.source_problems.all(snapshot)
+        lost = {
+            str(one.object)
+            for one in problems
+            if one.lost and one.object is not None and one.object.kind in kinds
+        }
+        if not lost:
+            return []
+        are = "is" if len(lost) == 1 else "are"
+        return [f"{enumerate_some(sorted(lost), MAX_NAMED)} {are} invalid"]
+
     async def run(self) -> None:
         """Publish after changes, until cancelled."""
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -85,7 +106,8 @@ class ClusterAddressesJob:
                     self._health.degraded(f"{self._object} is not written: {error}")
                     return RETRY_SECONDS
 
-            signal = Signal(*(table.observable for table in self._followed))
+            followed = (*self._followed, self._tables.source_problems)
+            signal = Signal(*(table.observable for table in followed))
             await run_rounds(signal, publish, settle_turns=SETTLE_TURNS, poll=CHECK_SECONDS)
 
     async def _publish(self, writer: Writer) -> float | None:
@@ -104,6 +126,7 @@ class ClusterAddressesJob:
         texts = [f"{name}: {type(e).__name__}: {e}" for name, e in failed.items()]
         missing = [unread.kinds[t.name] for t in self._followed if t.name in unread.kinds]
         texts += [f"{name} cannot be read" for name in missing]
+        texts += self._without_version(snapshot)
         stored = await writer.get(self._path)
         if texts:
             addresses = published.with_stored(addresses, _data(stored))

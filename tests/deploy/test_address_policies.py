@@ -169,6 +169,7 @@ def test_a_tenant_uses_the_addresses_of_the_namespace_and_cannot_grant_itself_ot
         denied(answer, "has to be prefixes without host bits")
     free = Tenant(applied, "free", None)
     assert free.create("any", "203.0.113.77").ok
+    denied(free.create("wrong", "203.0.113.007"), "203.0.113.007: it is no valid address")
     denied(free.annotate("0.0.0.0/0"), "grant-addresses")
 
 
@@ -179,5 +180,8 @@ def test_a_namespace_without_the_annotation_uses_nothing_where_it_is_required(
     applied: ApiServer,
 ) -> None:
     free = Tenant(applied, "free", None)
-    denied(free.create("any", "203.0.113.77"), "it may use no address")
+    denied(
+        free.create("any", "203.0.113.77"),
+        f"namespace free may not use 203.0.113.77: it has no annotation {KEY}",
+    )
     assert free.create("inside").ok

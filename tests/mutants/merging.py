@@ -173,8 +173,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _ISOLATION,
-        "        while found := self._together",
-        "        if found := self._together",
+        "        while found := (yield from self._together",
+        "        if found := (yield from self._together",
     ),
     (
         "frrk8s",
@@ -209,15 +209,15 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/advertised.py",
-        "self._compares and one in self._environment and",
-        "self._compares and",
+        f"{_CONFLICTS}/preferences.py",
+        "pools = facts.selected[number] & self._environment",
+        "pools = facts.selected[number]",
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/advertised.py",
-        "            compares = self._compares and _for_all_services(row)\n",
-        "            compares = self._compares\n",
+        f"{_CONFLICTS}/preferences.py",
+        "                    if of_version.get(number, 0) & selecting:",
+        "                    if False:",
     ),
     (
         "metallb",
@@ -228,8 +228,8 @@ _CHANGES: Final = (
     (
         "metallb",
         f"{_CONFLICTS}/facts.py",
-        "                for name in names:\n",
-        "                for name in ():\n",
+        "                if self.selected[number] & pools:",
+        "                if True:",
     ),
     (
         "metallb",
@@ -287,21 +287,21 @@ _CHANGES: Final = (
     # MetalLB
     (
         "metallb",
-        f"{_CONFLICTS}/advertised.py",
-        "            if self._compares and _for_all_services(row):\n",
-        "            if self._compares:\n",
+        f"{_CONFLICTS}/facts.py",
+        "            if not row.spec.service_selectors\n",
+        "            if True\n",
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/advertised.py",
-        '            for peer in (*row.spec.peers, "") if row.spec.peers else (None,):',
-        "            for peer in row.spec.peers or (None,):",
+        f"{_CONFLICTS}/facts.py",
+        '        for peer in (*row.spec.peers, "") if row.spec.peers else (None,):',
+        "        for peer in row.spec.peers or (None,):",
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/advertised.py",
-        "                    if preference != row.spec.local_pref:",
-        "                    if True:",
+        f"{_CONFLICTS}/facts.py",
+        "            others |= of_key.get((length, peer), 0) & ~same",
+        "            others |= of_key.get((length, peer), 0)",
     ),
     (
         "metallb",

@@ -64,8 +64,8 @@ class Grants(msgspec.Struct, frozen=True):
         if grant is None:
             if not self.annotated_only:
                 return None if in_pool else self._rejection_of_granted(family, nlri)
-            required = f"--advertise-namespaces=annotated requires {ANNOTATION}"
-            return f"namespace {namespace} has no annotation with prefixes ({required})"
+            required = "which --advertise-namespaces=annotated requires"
+            return f"namespace {namespace} has no annotation {ANNOTATION}, {required}"
         if grant.covered.covers(family, nlri):
             return None
         if not grant.valid_before:

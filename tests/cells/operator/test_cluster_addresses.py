@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,39 @@ def test_addresses_of_a_kind_that_cannot_be_read_stay_published(tmp_path: Path) 
             await until(
                 lambda: levels(hive)["operator/cluster-addresses"] == (Level.DEGRADED, text)
             )
+
+    run(scenario)
+
+
+def test_addresses_of_an_object_that_became_invalid_stay_published(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server, "n1")
+        cilium_node: dict[str, Any] = {
+            "kind": "CiliumNode",
+            "apiVersion": "cilium.io/v2",
+            "metadata": {"name": "n1"},
+            "spec": {"addresses": [{"type": "InternalIP", "ip": "198.51.100.7"}]},
+        }
+        server.put(cilium_node)
+        async with operator(server, tmp_path):
+            await until(lambda: nodes_of(server) == "192.0.2.1\n198.51.100.7\n")
+        cilium_node["spec"]["ipam"] = {"podCIDRs": "no list"}
+        server.put(cilium_node)
+        put_node(server, "n2", "192.0.2.77")
+        # This operator knows no valid version of it.
+        async with operator(server, tmp_path, identity="b") as (hive, _):
+            await until(lambda: nodes_of(server) == "192.0.2.1\n192.0.2.77\n198.51.100.7\n")
+            text = (
+                f"ConfigMap kube-system/{published.NAME}: new addresses are missing, and former ones"
+                " stay: CiliumNode/n1 is invalid"
+            )
+            await until(
+                lambda: levels(hive)["operator/cluster-addresses"] == (Level.DEGRADED, text)
+            )
+            cilium_node["spec"].pop("ipam")
+            cilium_node["spec"]["addresses"][0]["ip"] = "198.51.100.8"
+            server.put(cilium_node)
+            await until(lambda: nodes_of(server) == "192.0.2.1\n192.0.2.77\n198.51.100.8\n")
 
     run(scenario)
 
