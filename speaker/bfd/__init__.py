@@ -8,6 +8,9 @@ A library of its own: it imports nothing of the rest of the speaker, and nothing
 * `session`: one session, its state machine and its timers
 * `engine`: all sessions of a process; demultiplexing and deadlines
 
-Pure: packets, settings and the time come in, packets and state changes go out. Times are integers in
-microseconds of one monotonic clock, intervals are those of the packets, in microseconds as well.
+These are pure: packets, settings and the time come in, packets and state changes go out. Times are
+integers in microseconds of one monotonic clock, as are intervals.
+
+* `shell`: the loop of a process, on the sockets of `transport`, which `source_filter` protects
+* `state_file`: what the next process needs to continue the sessions
 """

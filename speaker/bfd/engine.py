@@ -74,6 +74,8 @@ class Engine:
         self.sent: list[Sent] = []
         self.echoes: list[Echo] = []
         self.changes: list[StateChange] = []
+        self.renewed: set[SessionKey] = set()
+        """Sessions of which `Session.saved` has changed, but for sequence numbers of what was sent."""
         self.discarded: Counter[Discard] = Counter()
         self._random = random
         self._by_discriminator: dict[bytes, Session] = {}
@@ -140,6 +142,7 @@ class Engine:
     ) -> Session:
         session = Session(key, settings, discriminator, now, self._random)
         self.sessions[key] = session
+        self.renewed.add(key)
         self._by_discriminator[discriminator.to_bytes(4)] = session
         return session
 
@@ -155,6 +158,7 @@ class Engine:
 
     def _forget(self, session: Session) -> None:
         number = session.local_discriminator
+        self.renewed.add(session.key)
         del self.sessions[session.key]
         del self._by_discriminator[number.to_bytes(4)]
         for table in (self._origins, self._queued, self._leaving, self._echo):
@@ -276,8 +280,10 @@ class Engine:
 
     def _act(self, session: Session, call: Callable[[], bytes | None], now: int) -> None:
         """Send what a call returns, and report the change of state that it makes."""
-        before = session.state
+        before, revision = session.state, session.revision
         octets = call()
+        if session.revision != revision:
+            self.renewed.add(session.key)
         if octets is not None:
             self.sent.append(Sent(session.key, octets))
         if session.state is not before:

@@ -66,6 +66,10 @@ class Session:
         self.remote_min_echo_rx = 0
         self.remote_independent = False
         self.remote_demand = False
+        self._remote: tuple[object, ...] = ()
+        """The variables above as the last packet had them."""
+        self.revision = 0
+        """Grows with each change of what `saved` returns, but for sequence numbers."""
         self.polling = False
         """A Poll Sequence is in progress: packets have P until one with F is received (6.5)."""
         self._poll_sent = False
@@ -234,17 +238,34 @@ class Session:
 
     def _take_variables(self, packet: Packet) -> None:
         """Set what the packet has of the neighbor."""
+        received = (
+            packet.my_discriminator,
+            packet.state,
+            packet.diagnostic,
+            packet.required_min_rx,
+            packet.desired_min_tx,
+            packet.detect_multiplier,
+            packet.required_min_echo_rx,
+            packet.independent,
+            packet.demand,
+        )
+        if received == self._remote:
+            return
+        self._remote = received
+        self.revision += 1
         if self.remote_discriminator != packet.my_discriminator:
-            self.remote_discriminator = packet.my_discriminator
             self._octets = b""
-        self.remote_state = packet.state
-        self.remote_diagnostic = packet.diagnostic
-        self.remote_min_rx = packet.required_min_rx
-        self.remote_desired_min_tx = packet.desired_min_tx
-        self.remote_detect_multiplier = packet.detect_multiplier
-        self.remote_min_echo_rx = packet.required_min_echo_rx
-        self.remote_independent = packet.independent
-        self.remote_demand = packet.demand
+        (
+            self.remote_discriminator,
+            self.remote_state,
+            self.remote_diagnostic,
+            self.remote_min_rx,
+            self.remote_desired_min_tx,
+            self.remote_detect_multiplier,
+            self.remote_min_echo_rx,
+            self.remote_independent,
+            self.remote_demand,
+        ) = received
 
     def _take_state(self, packet: Packet, now: int) -> None:
         """Change the state as the packet's state demands (6.2, 6.8.6)."""
@@ -263,6 +284,7 @@ class Session:
     def _change(self, state: State, diagnostic: Diagnostic, now: int) -> None:
         """Enter another state."""
         self.state, self.diagnostic, self.since = state, diagnostic, now
+        self.revision += 1
         self._last_octets = b""
         if state is State.UP:
             self.ups += 1
@@ -295,6 +317,7 @@ class Session:
         """
         self.remote_discriminator = 0
         self.remote_min_rx = 1
+        self._remote = ()
         return self._down(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED, now)
 
     def echo_failed(self, now: int) -> bytes | None:
@@ -393,6 +416,11 @@ class Session:
 
     # Another process
 
+    @property
+    def transmit_sequence(self) -> int:
+        """The next sequence number of authentication (bfd.XmitAuthSeq)."""
+        return self._transmit_sequence
+
     def saved(self) -> Saved:
         """Return what another process has to have to continue the session."""
         return Saved(
@@ -409,12 +437,12 @@ class Session:
             self.remote_min_echo_rx,
             self.remote_independent,
             self._transmit_sequence,
-            self._received_sequence,
         )
 
     def restore(self, saved: Saved, now: int) -> None:
         """Continue a session of another process; its detection time begins now.
 
+        The first authentic packet gives the neighbor's sequence number (bfd.AuthSeqKnown is 0).
         A sequence number has room for what the other process sent after it was saved: less than the
         neighbor accepts (3 times Detect Mult).
         """
@@ -428,7 +456,6 @@ class Session:
         self.remote_independent = saved.remote_independent
         ahead = 2 * self.settings.detect_multiplier
         self._transmit_sequence = (saved.transmit_sequence + ahead) % _SEQUENCES
-        self._received_sequence = saved.received_sequence
         self._effective_tx, self._effective_rx = self._desired_tx(), self._required_rx()
         # The neighbor may know other intervals: it confirms the present ones.
         self.polling = self.state is State.UP

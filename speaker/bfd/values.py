@@ -161,10 +161,7 @@ _RANGES: Final = (
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """What another process has to have for a session to continue without a change of state.
-
-    Sequence numbers are the next ones; a received one is None if it is not known.
-    """
+    """What another process has to have for a session to continue without a change of state."""
 
     key: SessionKey
     state: State
@@ -179,4 +176,4 @@ class Saved(msgspec.Struct, frozen=True):
     remote_min_echo_rx: int
     remote_independent: bool
     transmit_sequence: int
-    received_sequence: int | None
+    """The next sequence number of authentication."""

@@ -1,0 +1,238 @@
+"""The loop of a BFD process: sockets, clock and engine in one thread.
+
+Sockets are read before deadlines are judged, so that a process that stood still takes what has arrived
+meanwhile. One turn reads a bounded number of packets, so that no flood keeps packets from being sent.
+"""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from speaker.bfd.engine import Engine, StateChange
+from speaker.bfd.state_file import StateFile
+from speaker.bfd.transport import Receiver, is_link_local, sending_socket
+from speaker.bfd.values import SessionKey, Settings
+
+MAX_PACKETS_PER_TURN: Final = 256
+"""Of one socket: some 3 ms."""
+RETRY_INTERVAL: Final = 1_000_000
+"""Between attempts to open a socket that failed, in microseconds."""
+
+
+def monotonic_microseconds() -> int:
+    """Return the time that the engine uses: of a clock that no step changes."""
+    return time.monotonic_ns() // 1000
+
+
+class Shell:
+    """The sessions of one network namespace on their sockets."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        random: Callable[[], float],
+        *,
+        clock: Callable[[], int] = monotonic_microseconds,
+        on_change: Callable[[StateChange], None] = lambda _: None,
+        state_file: StateFile | None = None,
+    ) -> None:
+        """``on_change`` is called within `turn`, once for each change of state.
+
+        Sessions of the process before, in ``state_file``, continue once they are configured.
+        """
+        self.engine = engine
+        self._state_file = state_file
+        self._former = {} if state_file is None else {s.key: s for s in state_file.read()}
+        self.errors: dict[SessionKey | tuple[int, str, bool], OSError] = {}
+        """Sockets that could not be opened or sent from, by session or (family, device, multihop)."""
+        self.lateness = 0
+        """The latest that a deadline was met, in microseconds."""
+        self._random = random
+        self._clock = clock
+        self._on_change = on_change
+        self._poll = select.epoll()
+        self._receivers: dict[tuple[int, str, bool], Receiver] = {}
+        self._by_descriptor: dict[int, Receiver] = {}
+        self._sending: dict[SessionKey, socket.socket] = {}
+        self._wanted: dict[SessionKey, Settings] = {}
+        self._removed: set[SessionKey] = set()
+        """Removed sessions, which are AdminDown until the neighbor has noticed."""
+        self._retry_at: int | None = None
+
+    def configure(self, sessions: Mapping[SessionKey, Settings]) -> None:
+        """Have these sessions and no others."""
+        now = self._clock()
+        for key in self._wanted.keys() - sessions.keys():
+            self.engine.remove_session(key, now)
+            self._removed.add(key)
+        self._removed -= sessions.keys()
+        self._wanted = dict(sessions)
+        former = self._former.keys() & sessions.keys()
+        self.engine.restore([(self._former.pop(key), sessions[key]) for key in former], now)
+        self._forget_former()
+        for key, settings in sessions.items():
+            self.engine.set_session(key, settings, now)
+        self._open(now)
+
+    def _forget_former(self) -> None:
+        """Forget the sessions of the process before that are not configured any more."""
+        if self._state_file is not None:
+            for key in self._former:
+                self._state_file.remove(key)
+        self._former.clear()
+
+    def _open(self, now: int) -> None:
+        """Open the sockets that sessions need, and close those that none does."""
+        sources: dict[tuple[int, str, bool], set[str]] = {}
+        for key in self._wanted:
+            family = socket.AF_INET6 if ":" in key.peer else socket.AF_INET
+            device = "" if is_link_local(key.peer) else key.device
+            sources.setdefault((family, device, key.multihop), set()).add(key.peer)
+        for place in self._receivers.keys() - sources.keys():
+            self._close_receiver(place)
+        self.errors = {k: e for k, e in self.errors.items() if k in self._wanted or k in sources}
+        for place, addresses in sources.items():
+            self._open_receiver(place, addresses)
+        for key in self._wanted.keys() - self._sending.keys():
+            try:
+                self._sending[key] = sending_socket(key, self._random)
+                self.errors.pop(key, None)
+            except OSError as error:
+                self.errors[key] = error
+        failed = self.errors.keys() - self._sending.keys() - self._receivers.keys()
+        self._retry_at = now + RETRY_INTERVAL if failed else None
+
+    def _open_receiver(self, place: tuple[int, str, bool], addresses: Iterable[str]) -> None:
+        receiver = self._receivers.get(place)
+        if receiver is None:
+            family, device, multihop = place
+            try:
+                receiver = Receiver(family, device, multihop=multihop)
+            except OSError as error:
+                self.errors[place] = error
+                return
+            self.errors.pop(place, None)
+            self._receivers[place] = receiver
+            self._by_descriptor[receiver.sock.fileno()] = receiver
+            self._poll.register(receiver.sock, select.EPOLLIN)
+        receiver.accept_from(frozenset(addresses))
+
+    def _close_receiver(self, place: tuple[int, str, bool]) -> None:
+        receiver = self._receivers.pop(place)
+        del self._by_descriptor[receiver.sock.fileno()]
+        self._poll.unregister(receiver.sock)
+        receiver.close()
+
+    def register(self, descriptor: int) -> None:
+        """Let `turn` return the descriptor when it can be read: of a control socket."""
+        self._poll.register(descriptor, select.EPOLLIN)
+
+    def unregister(self, descriptor: int) -> None:
+        """Undo `register`."""
+        self._poll.unregister(descriptor)
+
+    def links_changed(self) -> None:
+        """Open sockets again: an interface or VRF was made, deleted or renamed."""
+        for receiver in self._receivers.values():
+            receiver.forget_names()
+        self._open(self._clock())
+
+    def turn(self, most: float | None = None) -> tuple[int, ...]:
+        """Wait for a packet or a deadline, ``most`` seconds at the most, and do what is due.
+
+        Returns the registered descriptors that can be read.
+        """
+        others = []
+        for descriptor, _ in self._poll.poll(self._timeout(most)):
+            receiver = self._by_descriptor.get(descriptor)
+            if receiver is None:
+                others.append(descriptor)
+            else:
+                self._read(receiver)
+        now = self._clock()
+        due = self.engine.next_deadline()
+        if due is not None and 0 < due < now:
+            self.lateness = max(self.lateness, now - due)
+        self.engine.due(now)
+        if self._retry_at is not None and now >= self._retry_at:
+            self._open(now)
+        self._flush()
+        return tuple(others)
+
+    def _timeout(self, most: float | None) -> float | None:
+        """Return how long to wait, in seconds; None: until a packet."""
+        times = [time for time in (self.engine.next_deadline(), self._retry_at) if time is not None]
+        if not times:
+            return most
+        wait = max(0.0, (min(times) - self._clock()) / 1_000_000)
+        return wait if most is None else min(wait, most)
+
+    def _read(self, receiver: Receiver) -> None:
+        take, clock = self.engine.receive, self._clock
+        for octets, origin in receiver.read(MAX_PACKETS_PER_TURN):
+            take(octets, origin, clock())
+
+    def _flush(self) -> None:
+        """Send packets, and report changes."""
+        engine = self.engine
+        for key, octets in engine.sent:
+            sock = self._sending.get(key)
+            if sock is not None:
+                self._send(key, sock, octets)
+        if self._state_file is not None:
+            self._save(self._state_file)
+        engine.sent.clear()
+        engine.echoes.clear()
+        if engine.changes:
+            changes, engine.changes = engine.changes, []
+            for change in changes:
+                self._on_change(change)
+        if self._removed:
+            for key in self._removed - engine.sessions.keys():
+                self._removed.discard(key)
+                if key in self._sending:
+                    self._sending.pop(key).close()
+
+    def _save(self, file: StateFile) -> None:
+        """Write what the next process needs: sequence numbers, and sessions that have changed."""
+        sessions = self.engine.sessions
+        for key in self.engine.renewed:
+            session = sessions.get(key)
+            if session is None:
+                file.remove(key)
+            else:
+                file.write(session.saved())
+        self.engine.renewed.clear()
+        for key, _ in self.engine.sent:
+            session = sessions.get(key)
+            if session is not None and session.settings.key is not None:
+                file.write_sequence(key, session.transmit_sequence)
+
+    def _send(self, key: SessionKey, sock: socket.socket, octets: bytes) -> None:
+        try:
+            sock.send(octets)
+        except OSError as error:
+            # The neighbor has no BFD yet (an ICMP error of an earlier packet): the next one is sent.
+            if error.errno != errno.ECONNREFUSED:
+                self.errors[key] = error
+            if error.errno in {errno.ENODEV, errno.EINVAL, errno.EADDRNOTAVAIL}:
+                # The interface or the address is gone: another socket once it is back.
+                self._sending.pop(key).close()
+                self._retry_at = self._clock() + RETRY_INTERVAL
+        else:
+            if self.errors:
+                self.errors.pop(key, None)
+
+    def close(self) -> None:
+        """Close all sockets; neighbors notice after their detection time."""
+        for place in list(self._receivers):
+            self._close_receiver(place)
+        for sock in self._sending.values():
+            sock.close()
+        self._sending.clear()
+        self._poll.close()

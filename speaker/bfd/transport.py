@@ -1,0 +1,178 @@
+"""The sockets of BFD sessions: RFC 5881 sections 4 and 5, RFC 5883 section 5.
+
+Packets are received on ports 3784 (single hop) and 4784 (multihop), by one socket for each family and
+VRF, which the kernel filters by source address. Each session sends from a socket of its own, with a
+source port of 49152 or higher, a TTL of 255 and DSCP CS6.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from speaker.bfd import source_filter
+from speaker.bfd.engine import Origin
+from speaker.bfd.values import SessionKey
+
+SINGLE_HOP_PORT: Final = 3784
+MULTIHOP_PORT: Final = 4784
+SOURCE_PORTS: Final = range(49152, 65536)
+MAX_OCTETS: Final = 128
+"""Of a datagram; a control packet with SHA1 has 52."""
+RECEIVE_BUFFER: Final = 1 << 20
+_TTL: Final = 255
+_CS6: Final = 0xC0
+_IP_PKTINFO: Final = 8
+_IP_RECVTTL: Final = 12
+_PKTINFO4: Final = struct.Struct("=I4s4s")
+_PKTINFO6: Final = struct.Struct("=16sI")
+_INT: Final = struct.Struct("=i")
+_ANCILLARY: Final = socket.CMSG_SPACE(_PKTINFO6.size) + socket.CMSG_SPACE(_INT.size)
+
+
+class Receiver:
+    """A socket that receives the packets of one port, family and VRF."""
+
+    def __init__(self, family: int, device: str, *, multihop: bool) -> None:
+        """Bind. Raises OSError: the port is in use, or the device does not exist."""
+        self.family, self.device, self.multihop = family, device, multihop
+        self._addresses: frozenset[str] | None = None
+        self._interfaces: dict[int, str] = {}
+        self.sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            if device:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+            with contextlib.suppress(PermissionError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+            if family == socket.AF_INET:
+                sock.setsockopt(socket.IPPROTO_IP, _IP_RECVTTL, 1)
+                sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+            else:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+            # Before the port: what arrives meanwhile is filtered.
+            self.accept_from(frozenset())
+            sock.bind(("", MULTIHOP_PORT if multihop else SINGLE_HOP_PORT))
+        except OSError:
+            sock.close()
+            raise
+
+    def accept_from(self, addresses: frozenset[str]) -> None:
+        """Receive packets from these addresses only."""
+        if addresses != self._addresses:
+            source_filter.attach(self.sock, addresses)
+            self._addresses = addresses
+
+    def read(self, most: int) -> Iterator[tuple[bytes, Origin]]:
+        """Yield the datagrams that wait, ``most`` of them at the most."""
+        receive = self.sock.recvmsg
+        for _ in range(most):
+            try:
+                octets, ancillary, _, source = receive(MAX_OCTETS, _ANCILLARY)
+            except BlockingIOError:
+                return
+            except OSError:
+                # An ICMP error of an earlier packet; the next read has what waits behind it.
+                continue
+            yield octets, self._origin(ancillary, source)
+
+    def _origin(self, ancillary: list[tuple[int, int, bytes]], source: tuple[str, ...]) -> Origin:
+        ttl, local, interface = 0, "", 0
+        for level, kind, data in ancillary:
+            if level == socket.IPPROTO_IP:
+                if kind == socket.IP_TTL:
+                    (ttl,) = _INT.unpack(data)
+                elif kind == _IP_PKTINFO:
+                    interface, _, destination = _PKTINFO4.unpack(data)
+                    local = socket.inet_ntop(socket.AF_INET, destination)
+            elif level == socket.IPPROTO_IPV6:
+                if kind == socket.IPV6_HOPLIMIT:
+                    (ttl,) = _INT.unpack(data)
+                elif kind == socket.IPV6_PKTINFO:
+                    destination, interface = _PKTINFO6.unpack(data)
+                    local = socket.inet_ntop(socket.AF_INET6, destination)
+        peer = source[0].partition("%")[0]
+        device = self._name(interface) if is_link_local(peer) else self.device
+        return Origin(peer, local, device, self.multihop, ttl)
+
+    def _name(self, interface: int) -> str:
+        """Return the name of an interface; looked up again when `forget_names` was called."""
+        name = self._interfaces.get(interface)
+        if name is None:
+            try:
+                name = socket.if_indextoname(interface)
+            except OSError:
+                return ""
+            self._interfaces[interface] = name
+        return name
+
+    def forget_names(self) -> None:
+        """Look names of interfaces up again: one was renamed, or made anew."""
+        self._interfaces.clear()
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.sock.close()
+
+
+def is_link_local(address: str) -> bool:
+    """Return whether an address needs its interface."""
+    return address.startswith(("fe8", "fe9", "fea", "feb"))
+
+
+def sending_socket(key: SessionKey, random: Callable[[], float]) -> socket.socket:
+    """Return a socket that sends a session's packets, connected to the neighbor.
+
+    Raises OSError: the local address or the device does not exist, or no source port is free.
+    """
+    family = socket.AF_INET6 if ipaddress.ip_address(key.peer).version == 6 else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    try:
+        if key.device:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, key.device.encode())
+        if family == socket.AF_INET:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, _TTL)
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _CS6)
+        else:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, _TTL)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, _CS6)
+        # What is sent to the source port is dropped.
+        source_filter.attach(sock, ())
+        _bind(sock, key, random)
+        port = MULTIHOP_PORT if key.multihop else SINGLE_HOP_PORT
+        sock.connect(_address(family, key.peer, port, key.device))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _bind(sock: socket.socket, key: SessionKey, random: Callable[[], float]) -> None:
+    """Bind to a free source port, beginning at a random one."""
+    first = int(random() * len(SOURCE_PORTS))
+    for offset in range(len(SOURCE_PORTS)):
+        port = SOURCE_PORTS[(first + offset) % len(SOURCE_PORTS)]
+        try:
+            sock.bind(_address(sock.family, key.local, port, key.device))
+        except OSError as error:
+            if error.errno != _EADDRINUSE:
+                raise
+        else:
+            return
+    raise OSError(_EADDRINUSE, "no source port is free")
+
+
+_EADDRINUSE: Final = 98
+
+
+def _address(family: int, address: str, port: int, device: str) -> tuple[str | int, ...]:
+    """Return the address of a socket call; a link-local one with its interface."""
+    if family == socket.AF_INET:
+        return (address, port)
+    scope = socket.if_nametoindex(device) if is_link_local(address) else 0
+    return (address or "::", port, 0, scope)

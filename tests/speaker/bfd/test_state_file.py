@@ -1,0 +1,84 @@
+"""What outlives a process, however it ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from speaker.bfd.state_file import MAGIC, SLOT_OCTETS, StateFile
+from speaker.bfd.values import Diagnostic, Saved, SessionKey, State
+
+SAVED = Saved(
+    SessionKey("fe80::1", "fe80::2", "eth0"),
+    State.UP,
+    Diagnostic.NONE,
+    11,
+    12,
+    State.UP,
+    0,
+    50_000,
+    60_000,
+    3,
+    0,
+    True,
+    1000,
+)
+
+
+def of(number: int) -> Saved:
+    return replace(SAVED, key=SessionKey(f"10.0.{number >> 8}.{number & 255}", "10.1.0.1"))
+
+
+def test_the_next_process_reads_what_this_one_wrote(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state")
+    assert file.read() == ()
+    for number in range(200):
+        file.write(of(number))
+    file.write(replace(of(7), state=State.DOWN))
+    file.write_sequence(of(8).key, 4_000_000_000)
+    file.remove(of(9).key)
+    # The process was killed: nothing is closed.
+    states = {state.key: state for state in StateFile(tmp_path / "state").read()}
+    assert len(states) == 199
+    assert states[of(7).key].state is State.DOWN
+    assert states[of(8).key].transmit_sequence == 4_000_000_000
+    assert states[of(10).key] == of(10)
+
+
+def test_slots_are_used_again(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state")
+    file.read()
+    for number in range(1000):
+        file.write(of(number))
+        file.remove(of(number).key)
+    assert (tmp_path / "state").stat().st_size == len(MAGIC) + 64 * SLOT_OCTETS
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4, 12, 40, 100])
+def test_a_slot_that_was_cut_short_is_not_read(tmp_path: Path, offset: int) -> None:
+    path = tmp_path / "state"
+    file = StateFile(path)
+    file.read()
+    file.write(of(1))
+    file.write(of(2))
+    octets = bytearray(path.read_bytes())
+    octets[len(MAGIC) + 63 * SLOT_OCTETS + offset] ^= 0xFF
+    path.write_bytes(octets)
+    assert StateFile(path).read() == (of(2),)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"something else entirely", MAGIC[:-1] + b"x"])
+def test_a_file_of_something_else_is_begun_anew(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(content)
+    file = StateFile(path)
+    assert file.read() == ()
+    file.write(SAVED)
+    assert StateFile(path).read() == (SAVED,)
+
+
+def test_only_the_owner_reads_it(tmp_path: Path) -> None:
+    StateFile(tmp_path / "state")
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
