@@ -82,7 +82,9 @@ class ClusterAddressesJob:
         An operator that starts knows none of an object that became invalid before.
         """
         kinds = {NODE.name, SERVICE_CIDR.name}
-        kinds.update(kind.name for one in self._dialects for kind in one.read_by_operator())
+        kinds.update(
+            kind.name for one in self._dialects for kind in one.read(one.options, operator=True)
+        )
         problems = self._tables.source_problems.all(snapshot)
         lost = {
             str(one.object)
