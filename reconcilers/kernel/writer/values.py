@@ -44,11 +44,11 @@ class NextHop(NamedTuple):
     gateway: bytes = b""
     """Empty for a route by interface alone. IPv6 for an IPv4 route as well (RFC 8950)."""
     interface: int = 0
-    """Index; 0 lets the kernel find the interface of the gateway."""
+    """Index; 0 in `BLACKHOLE` alone, as objects of the kernel have an interface."""
     onlink: bool = False
     """The gateway is taken to be on the interface's link, whatever addresses the interface has."""
     weight: int = 1
-    """1 to 256, among the next hops of a set."""
+    """1 to 256, among the next hops of a set; 1 if the set has no other."""
 
 
 NextHopSet: TypeAlias = tuple[NextHop, ...]
@@ -110,7 +110,11 @@ class Batch(NamedTuple):
     number: int
     moves: tuple[Move, ...] = ()
     removed: tuple[Routes, ...] = ()
-    """A route that is not ours, or does not exist, is no error and stays as it is."""
+    """A route that is not ours, or does not exist, is no error and stays as it is.
+
+    Many are removed soonest with the greatest prefix first: the kernel takes five times as long for
+    ascending ones. `Move` removes all routes of a set at once.
+    """
     routes: tuple[SetRoutes, ...] = ()
     """Routes that shall exist with these next hops."""
 
@@ -181,12 +185,17 @@ class Reason(enum.StrEnum):
     """ENOSPC, ENOMEM, ENOBUFS: the kernel takes no more routes."""
     UNUSABLE_NEXT_HOP = "UnusableNextHop"
     """The kernel does not reach the gateway by the interface, or the interface is down or gone."""
+    UNEXPECTED = "Unexpected"
+    """The kernel has a route of ours that no batch asked for."""
     REFUSED = "Refused"
     """Any other error."""
 
 
 class Failure(NamedTuple):
-    """Routes of a batch that the kernel did not take, for one reason."""
+    """Routes of a batch that the kernel did not take, for one reason.
+
+    A route that stood there with other next hops is removed, if the kernel lets us.
+    """
 
     reason: Reason
     error: int
@@ -222,7 +231,7 @@ class Change(NamedTuple):
     """Confirmed routes that the kernel no longer has as they were confirmed."""
 
     reason: Reason
-    """`OCCUPIED`, `MISSING` or `DIFFERENT`."""
+    """`OCCUPIED`, `MISSING`, `DIFFERENT` or `UNEXPECTED`."""
     routes: tuple[Routes, ...]
 
 

@@ -1,0 +1,76 @@
+"""Run the writer of kernel routes until SIGTERM, or until its agent has ended."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cells.arguments import Parser, open_standard_streams
+from reconcilers.kernel.writer.connection import listen
+from reconcilers.kernel.writer.keeper import keep
+from reconcilers.kernel.writer.service import Service
+
+EXIT_OK, EXIT_ERROR = 0, 1
+
+DESCRIPTION = """\
+Write routes into the kernel for an agent. It is the only program of Waggle that needs the capability
+NET_ADMIN. An agent starts it, except in Kubernetes, where it is a container of the agent's Pod.
+
+When it ends routes stay, and the next one adopts them.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit status."""
+    open_standard_streams()
+    args = _parser().parse_args(argv)
+    objects = args.nexthop_objects == "auto"
+    try:
+        if args.listener is None:
+            return _serve(listen(args.socket), objects=objects, child=False)
+        listener = socket.socket(fileno=args.listener)
+        # What was imported is shared by all writers that it starts.
+        gc.freeze()
+        return keep(lambda: _serve(listener, objects=objects, child=True))
+    except OSError as error:
+        print(f"waggle-kernel: {error}", file=sys.stderr)
+        return EXIT_ERROR
+
+
+def _serve(listener: socket.socket, *, objects: bool, child: bool) -> int:
+    lifeline = sys.stdin.fileno() if child else None
+    service = Service(listener, "waggle-kernel", objects=objects, lifeline=lifeline)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: service.end())
+    service.run()
+    return EXIT_OK
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="waggle-kernel", description=DESCRIPTION)
+    parser.add_version()
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--socket", metavar="PATH", type=Path, help="the Unix socket to which the agent connects"
+    )
+    where.add_argument(
+        "--listener",
+        metavar="FD",
+        type=int,
+        help="a listening Unix socket that the agent made; ends when the standard input does",
+    )
+    parser.add_argument(
+        "--nexthop-objects",
+        choices=("auto", "never"),
+        default="auto",
+        help="never: routes carry their next hops, as with kernels before 5.3 (default: auto)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

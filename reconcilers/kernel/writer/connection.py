@@ -1,0 +1,98 @@
+"""The connection to the agent: a Unix socket that never blocks."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from reconcilers.kernel.writer.protocol import Decoder, Message, encode
+
+_RECEIVE: Final = 1 << 20
+_MAX_WAITING: Final = 1 << 26
+"""Octets that wait for an agent which does not read, before its connection is closed."""
+_CREDENTIALS: Final = struct.Struct("=iII")
+
+
+class AgentTooSlowError(Exception):
+    """The agent does not read its messages."""
+
+
+class Connection:
+    """One agent's connection."""
+
+    def __init__(self, agent: socket.socket) -> None:
+        agent.setblocking(False)
+        self._socket = agent
+        self._decoder = Decoder()
+        self._waiting = bytearray()
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    @property
+    def has_waiting(self) -> bool:
+        """True if octets wait until the agent reads."""
+        return bool(self._waiting)
+
+    def receive(self) -> Iterator[Message] | None:
+        """Return the messages that have come; None at the end. Raises `OSError`, `ProtocolError`."""
+        try:
+            octets = self._socket.recv(_RECEIVE)
+        except BlockingIOError:
+            return iter(())
+        return self._decoder.feed(octets) if octets else None
+
+    def send(self, message: Message) -> None:
+        """Send a message, as soon as the agent reads. Raises `OSError`, `AgentTooSlowError`."""
+        self._waiting += encode(message)
+        self.flush()
+        if len(self._waiting) > _MAX_WAITING:
+            raise AgentTooSlowError(f"{len(self._waiting)} octets wait for the agent")
+
+    def flush(self) -> None:
+        """Send what waits, as far as the agent reads. Raises `OSError`."""
+        while self._waiting:
+            try:
+                sent = self._socket.send(self._waiting)
+            except BlockingIOError:
+                return
+            del self._waiting[:sent]
+
+
+def listen(path: Path) -> socket.socket:
+    """Listen on a path, in place of a former writer. Raises `OSError`.
+
+    The owner and the group of this process may connect, so that an agent of another user can.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        made.unlink(missing_ok=True)
+        before = os.umask(0o117)
+        try:
+            listener.bind(str(made))
+        finally:
+            os.umask(before)
+        listener.listen(8)
+        made.rename(path)
+    except BaseException:
+        listener.close()
+        made.unlink(missing_ok=True)
+        raise
+    return listener
+
+
+def is_trusted(agent: socket.socket) -> bool:
+    """True if the process at the other end is root's, or of our user or group."""
+    octets = agent.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, group = _CREDENTIALS.unpack(octets)
+    return user in (0, os.geteuid()) or group == os.getegid()

@@ -1,0 +1,211 @@
+"""Foreign routes that concern the agent: those that resolve BGP next hops, and followed sources.
+
+Of a table with a million routes only those are kept that cover a tracked address, and those of followed
+sources. Notifications keep them current; a table is read when other addresses are tracked, and when
+a notification leaves open what remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeAlias
+
+from reconcilers.kernel.writer import listings, messages
+from reconcilers.kernel.writer.messages import RouteMessage
+from reconcilers.kernel.writer.monitor import RouteEvent
+from reconcilers.kernel.writer.netlink import Kernel
+from reconcilers.kernel.writer.values import (
+    BLACKHOLE,
+    IPV4,
+    IPV6,
+    Followed,
+    KernelRoute,
+    NextHopSet,
+    Resolution,
+    RouteSource,
+    TrackedAddress,
+)
+
+IsOurs: TypeAlias = Callable[[RouteMessage, NextHopSet], bool]
+_Table: TypeAlias = tuple[int, int]
+"""Table and family."""
+
+
+class ForeignRoutes:
+    """What other programs, and the kernel itself, have in the tables of interest."""
+
+    def __init__(self, kernel: Kernel, is_ours: IsOurs) -> None:
+        self._kernel = kernel
+        self._is_ours = is_ours
+        self._tracked: dict[_Table, tuple[TrackedAddress, ...]] = {}
+        self._covers: dict[_Table, frozenset[bytes]] = {}
+        """Every prefix that could cover a tracked address."""
+        self._candidates: dict[_Table, dict[bytes, dict[int, KernelRoute]]] = {}
+        """Prefix -> metric -> route."""
+        self._resolved: dict[TrackedAddress, KernelRoute | None] = {}
+        self._sources: dict[_Table, set[RouteSource]] = {}
+        self._followed: dict[RouteSource, dict[bytes, set[int]]] = {}
+        """Prefix -> metrics."""
+        self._reported: dict[RouteSource, set[bytes]] = {}
+        self._stale: set[_Table] = set()
+        """Tables that have to be read again."""
+
+    def track(self, addresses: Iterable[TrackedAddress]) -> None:
+        """Resolve these addresses in place of those before."""
+        tracked: dict[_Table, list[TrackedAddress]] = {}
+        for each in addresses:
+            family = IPV4 if len(each.address) == 4 else IPV6
+            tracked.setdefault((each.table, family), []).append(each)
+        before, self._tracked = self._tracked, {t: tuple(a) for t, a in tracked.items()}
+        for table, wanted in self._tracked.items():
+            if set(wanted) != set(before.get(table, ())):
+                self._covers[table] = frozenset(_covering(each.address for each in wanted))
+                self._stale.add(table)
+        for table in before.keys() - self._tracked.keys():
+            del self._covers[table]
+            self._candidates.pop(table, None)
+        kept = {each for wanted in self._tracked.values() for each in wanted}
+        self._resolved = {each: route for each, route in self._resolved.items() if each in kept}
+
+    def follow(self, sources: Iterable[RouteSource]) -> None:
+        """Report the routes of these sources in place of those before."""
+        wanted = set(sources)
+        for source in self._followed.keys() - wanted:
+            del self._followed[source]
+            self._reported.pop(source, None)
+        self._sources = {}
+        for source in wanted:
+            table = (source.table, source.family)
+            self._sources.setdefault(table, set()).add(source)
+            if source not in self._followed:
+                self._followed[source] = {}
+                self._stale.add(table)
+
+    def read_again(self) -> None:
+        """Read every table of interest again: notifications were lost."""
+        self._stale |= self._tracked.keys() | self._sources.keys()
+
+    def links_lost(self, indices: Collection[int]) -> None:
+        """Drop the IPv4 routes over links that are down, as the kernel did without a message."""
+        if any(family == IPV4 for _, family in self._sources):
+            self._stale |= {table for table in self._sources if table[1] == IPV4}
+        for (_, family), prefixes in self._candidates.items():
+            if family != IPV4:
+                continue
+            for routes in prefixes.values():
+                for metric, route in list(routes.items()):
+                    left = tuple(h for h in route.next_hops if h.interface not in indices)
+                    if not left and route.next_hops != BLACKHOLE:
+                        del routes[metric]
+                    elif left != route.next_hops:
+                        routes[metric] = route._replace(next_hops=left)
+
+    def event(self, event: RouteEvent) -> None:
+        """Take a notification."""
+        route = event.route
+        table = (route.table.table, route.table.family)
+        tracked = route.prefix in self._covers.get(table, ())
+        source = RouteSource(*table, route.protocol)
+        followed = self._followed.get(source)
+        replaces = bool(event.added and table in self._sources)
+        if table in self._stale or not (tracked or followed is not None or replaces):
+            return
+        next_hops = messages.next_hops(event.octets, route)
+        if self._is_ours(route, next_hops):
+            return
+        if tracked:
+            routes = self._candidates.setdefault(table, {}).setdefault(route.prefix, {})
+            if not event.added:
+                # Another one of the same metric may remain.
+                self._stale.add(table)
+            else:
+                routes[route.table.metric] = _kernel_route(route, route.prefix, next_hops)
+        if replaces:
+            self._replaced(table, source, route)
+        if followed is not None:
+            metrics = followed.setdefault(route.prefix, set())
+            (metrics.add if event.added else metrics.discard)(route.table.metric)
+
+    def _replaced(self, table: _Table, source: RouteSource, route: RouteMessage) -> None:
+        """Remove a route of another source that this one replaced: it has no message of its own."""
+        for other in self._sources[table]:
+            if other != source:
+                self._followed[other].get(route.prefix, set()).discard(route.table.metric)
+
+    def refresh(self) -> None:
+        """Read the tables that have to be read. Raises `OSError`."""
+        while self._stale:
+            table, family = key = next(iter(self._stale))
+            covers = self._covers.get(key, frozenset())
+            candidates: dict[bytes, dict[int, KernelRoute]] = {}
+            sources = self._sources.get(key, set())
+            found: dict[RouteSource, dict[bytes, set[int]]] = {source: {} for source in sources}
+            for group in listings.routes(self._kernel, family, table):
+                route = group.route
+                if self._is_ours(route, group.next_hops):
+                    continue
+                metric = route.table.metric
+                for prefix in covers.intersection(group.prefixes):
+                    kept = _kernel_route(route, prefix, group.next_hops)
+                    candidates.setdefault(prefix, {})[metric] = kept
+                followed = found.get(RouteSource(table, family, route.protocol))
+                if followed is not None:
+                    for prefix in group.prefixes:
+                        followed.setdefault(prefix, set()).add(metric)
+            if key in self._tracked:
+                self._candidates[key] = candidates
+            self._followed.update(found)
+            self._stale.discard(key)
+
+    def resolutions(self) -> tuple[Resolution, ...]:
+        """Return the tracked addresses whose resolution changed since the last call."""
+        changed = []
+        for table, addresses in self._tracked.items():
+            candidates = self._candidates.get(table, {})
+            for address in addresses:
+                route = _best(address.address, candidates)
+                if address not in self._resolved or self._resolved[address] != route:
+                    self._resolved[address] = route
+                    changed.append(Resolution(address, route))
+        return tuple(changed)
+
+    def followed(self) -> Iterator[Followed]:
+        """Yield the routes of followed sources that came or went since the last call."""
+        for source, prefixes in self._followed.items():
+            now = {prefix for prefix, metrics in prefixes.items() if metrics}
+            before = self._reported.get(source)
+            if before is None or before != now:
+                self._reported[source] = now
+                known = before or set()
+                yield Followed(
+                    source,
+                    b"".join(sorted(now - known)),
+                    b"".join(sorted(known - now)),
+                    complete=True,
+                )
+
+
+def _kernel_route(route: RouteMessage, prefix: bytes, next_hops: NextHopSet) -> KernelRoute:
+    return KernelRoute(route.table, prefix, route.protocol, next_hops)
+
+
+def _prefixes_of(address: bytes) -> Iterator[bytes]:
+    """Yield the prefixes that cover an address, the longest first."""
+    bits = 8 * len(address)
+    whole = int.from_bytes(address, "big")
+    for length in range(bits, -1, -1):
+        masked = whole >> (bits - length) << (bits - length)
+        used = (length + 7) >> 3
+        yield bytes((length,)) + masked.to_bytes(len(address), "big")[:used]
+
+
+def _covering(addresses: Iterable[bytes]) -> Iterator[bytes]:
+    return (prefix for address in addresses for prefix in _prefixes_of(address))
+
+
+def _best(address: bytes, candidates: dict[bytes, dict[int, KernelRoute]]) -> KernelRoute | None:
+    for prefix in _prefixes_of(address):
+        routes = candidates.get(prefix)
+        if routes:
+            return routes[min(routes)]
+    return None

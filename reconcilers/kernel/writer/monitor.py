@@ -1,0 +1,140 @@
+"""Notifications of the kernel: routes, links, addresses and nexthop objects that others changed.
+
+Notifications of our own changes are dropped in the kernel, by the port number of the socket that made
+them. A link that goes down takes nexthop objects and IPv4 routes with it without a message about them,
+so a notification about a link stands for them, too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from reconcilers.kernel.writer import messages, netlink
+from reconcilers.kernel.writer.messages import RouteMessage
+
+_SO_ATTACH_FILTER: Final = 26
+_LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE, _NEXTHOP = 1, 5, 7, 9, 11, 32
+_NEW_LINK, _DELETE_LINK, _NEW_ADDRESS, _DELETE_ADDRESS = 16, 17, 20, 21
+_PORT: Final = 12
+"""Where a message has the port number of the socket that caused it."""
+_IFINFO: Final = struct.Struct("=BxHiII")
+"""ifinfomsg: family, type, index, flags, changed flags."""
+_IFLA_MASTER: Final = 10
+_UP: Final = 0x1
+_DATAGRAM: Final = 1 << 18
+_AT_ONCE: Final = 5_000
+"""Notifications that are read in one go; others wait for a batch to be written between."""
+
+
+class RouteEvent(NamedTuple):
+    """A route that another program, or the kernel, added or removed."""
+
+    added: bool
+    flags: int
+    route: RouteMessage
+    octets: bytes
+    """The datagram that the route was parsed from."""
+
+
+class Events(NamedTuple):
+    """What was notified since the last look."""
+
+    routes: list[RouteEvent]
+    lost_links: frozenset[int]
+    """Interfaces that were set down, changed their master, or are gone: without IPv4 routes.
+
+    An interface that lost its carrier keeps them, and loses its nexthop objects.
+    """
+    objects: bool
+    """A link, an address or a nexthop object changed: nexthop objects may be gone."""
+    overflow: bool
+    """Notifications were lost: everything has to be read again."""
+
+
+class Monitor:
+    """A netlink socket that receives notifications."""
+
+    def __init__(self, port: int) -> None:
+        """``port``: of the socket whose own changes are not notified. Raises `OSError`."""
+        groups = [_LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE]
+        try:
+            self._socket = netlink.open_socket(*groups, _NEXTHOP)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            self._socket = netlink.open_socket(*groups)  # before Linux 5.3
+        self._socket.setblocking(False)
+        _drop_own(self._socket, port)
+        self._masters: dict[int, int] = {}
+        """Index of an interface -> that of its bridge, bond or VRF; 0 without one."""
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def read(self) -> Events:
+        """Return what was notified, without waiting."""
+        routes: list[RouteEvent] = []
+        lost: set[int] = set()
+        objects = overflow = False
+        for _ in range(_AT_ONCE):
+            try:
+                octets = self._socket.recv(_DATAGRAM)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                overflow = True
+                continue
+            for kind, flags, at, end in netlink.messages(octets):
+                if kind in (messages.NEW_ROUTE, messages.DELETE_ROUTE):
+                    route = messages.parse_route(octets, at, end)
+                    if route is not None:
+                        added = kind == messages.NEW_ROUTE
+                        routes.append(RouteEvent(added, flags, route, octets))
+                    continue
+                objects = True
+                if kind in (_NEW_LINK, _DELETE_LINK):
+                    lost |= set(self._link(kind, octets, at, end))
+        return Events(routes, frozenset(lost), objects, overflow)
+
+    def _link(self, kind: int, octets: bytes, at: int, end: int) -> Iterator[int]:
+        """Take a notification about a link; yields its index if it lost its routes."""
+        if at + netlink.HEADER.size + _IFINFO.size > end:
+            return
+        _, _, index, flags, _ = _IFINFO.unpack_from(octets, at + netlink.HEADER.size)
+        start = at + netlink.HEADER.size + _IFINFO.size
+        master = 0
+        for attribute, first, last in netlink.attributes(octets, start, end):
+            if attribute == _IFLA_MASTER and last - first == 4:
+                (master,) = struct.unpack_from("=I", octets, first)
+        up = kind == _NEW_LINK and bool(flags & _UP)
+        before = self._masters.get(index)
+        if kind == _DELETE_LINK:
+            self._masters.pop(index, None)
+        else:
+            self._masters[index] = master
+        if not up or before not in (None, master):
+            yield index
+
+
+def _drop_own(monitor: socket.socket, port: int) -> None:
+    """Let the kernel drop messages with this port number (linux/filter.h)."""
+    load, equal, give = 0x20, 0x15, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ|K, BPF_RET|K
+    # A filter reads words in network order; the header has that of the host.
+    (word,) = struct.unpack("!I", struct.pack("=I", port))
+    program = ((load, 0, 0, _PORT), (equal, 0, 1, word), (give, 0, 0, 0), (give, 0, 0, 0xFFFFFFFF))
+    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    filter_ = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+    monitor.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_)

@@ -1,0 +1,455 @@
+"""Makes the kernel's routes as batches ask, and knows which routes are ours.
+
+A route is ours if it has our protocol number and a nexthop object of ours, or `messages.MARK` where
+kernels have no such objects. Protocol, table and metric are no proof: other programs use the same. A
+route is created only where none is (NLM_F_EXCL), and replaced only where the present one is ours.
+
+What a batch asks for and the kernel has is not written again, so that adopting the routes of a former
+writer costs one listing.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from reconcilers.kernel.writer import listings, messages, netlink
+from reconcilers.kernel.writer.failures import Failures, packed
+from reconcilers.kernel.writer.messages import RouteMessage, RouteRequests
+from reconcilers.kernel.writer.netlink import Kernel, Rejected
+from reconcilers.kernel.writer.next_hop_groups import Group, NextHopGroups, normal
+from reconcilers.kernel.writer.protocol import prefixes as cut
+from reconcilers.kernel.writer.values import (
+    IPV4,
+    IPV6,
+    Batch,
+    Change,
+    Confirmed,
+    Move,
+    NextHopSet,
+    Reason,
+    Routes,
+    RouteTable,
+    SetRoutes,
+    Settings,
+)
+
+LISTED: Final = 20_000
+"""Routes of one piece of a listing."""
+
+Changes: TypeAlias = dict[Reason, dict[RouteTable, list[bytes]]]
+_GONE: Final = frozenset({errno.ESRCH, errno.ENOENT})
+
+
+class RouteWriter:
+    """Our routes. Methods block for as long as the kernel works; listings raise `OSError`."""
+
+    def __init__(self, kernel: Kernel, settings: Settings, *, objects: bool) -> None:
+        """``objects``: whether nexthop objects are used."""
+        self._kernel = kernel
+        self._protocol = settings.protocol
+        self.groups = NextHopGroups(kernel, settings.protocol, objects=objects)
+        self.tables: dict[RouteTable, dict[bytes, Group]] = {}
+        """Our routes as the kernel has confirmed them."""
+        self.occupied: dict[RouteTable, set[bytes]] = {}
+        """Prefixes that we were to install where a foreign route is."""
+        self.noticed: Changes = {}
+        """Differences that were found while a batch was written, and are to be reported."""
+
+    # Reading
+
+    def adopt(self) -> None:
+        """Read the kernel's objects and routes, once at the start. Nothing that has routes changes."""
+        self.groups.reread()
+        for family in (IPV4, IPV6):
+            for found in listings.routes(self._kernel, family, protocol=self._protocol):
+                group = self.owner(found.route, found.next_hops)
+                if group is not None:
+                    self._confirm(found.route.table, found.prefixes, group)
+        self.groups.remove_unused()
+
+    def owner(self, route: RouteMessage, next_hops: NextHopSet) -> Group | None:
+        """Return the group of a route of the kernel that is ours; None for a foreign one."""
+        if route.protocol != self._protocol:
+            return None
+        if route.object:
+            return self.groups.of_object(route.object)
+        return self.groups.plain(normal(next_hops), route.table.family) if route.marked else None
+
+    def listing(self, table: RouteTable | None) -> Iterator[tuple[SetRoutes, ...]]:
+        """Yield our routes, of all tables or one, in pieces."""
+        piece: list[SetRoutes] = []
+        size = 0
+        for key, known in self.tables.items():
+            if table not in (None, key):
+                continue
+            by_group: dict[Group, list[bytes]] = {}
+            for prefix, group in known.items():
+                by_group.setdefault(group, []).append(prefix)
+            for group, prefixes in by_group.items():
+                for at in range(0, len(prefixes), LISTED):
+                    some = prefixes[at : at + LISTED]
+                    piece.append(SetRoutes(group.next_hops, (Routes(key, b"".join(some)),)))
+                    size += len(some)
+                    if size >= LISTED:
+                        yield tuple(piece)
+                        piece, size = [], 0
+        if piece:
+            yield tuple(piece)
+
+    def reread(self, table: int, family: int) -> Changes:
+        """Read a table of the kernel whole, and return how our routes in it differ."""
+        changes: Changes = {}
+        actual: dict[RouteTable, dict[bytes, Group]] = {}
+        foreign: dict[RouteTable, set[bytes]] = {}
+        for found in listings.routes(self._kernel, family, table):
+            group = self.owner(found.route, found.next_hops)
+            key = found.route.table
+            if group is not None:
+                actual.setdefault(key, {}).update(dict.fromkeys(found.prefixes, group))
+            elif key in self.tables or key in self.occupied:
+                foreign.setdefault(key, set()).update(found.prefixes)
+        keys = {k for k in self.tables if (k.table, k.family) == (table, family)} | actual.keys()
+        for key in keys:
+            known, now = self.tables.get(key, {}), actual.get(key, {})
+            if known == now:
+                continue
+            others = foreign.get(key, set())
+            for prefix, group in known.items():
+                is_now = now.get(prefix)
+                if is_now is None:
+                    reason = Reason.OCCUPIED if prefix in others else Reason.MISSING
+                elif is_now.next_hops != group.next_hops:
+                    reason = Reason.DIFFERENT
+                else:
+                    continue
+                note(changes, reason, key, (prefix,))
+            note(changes, Reason.UNEXPECTED, key, [p for p in now if p not in known])
+            for prefix in changes.get(Reason.OCCUPIED, {}).get(key, ()):
+                self.occupied.setdefault(key, set()).add(prefix)
+            self._forget(key, list(known))
+            for prefix, group in now.items():
+                self._confirm(key, (prefix,), group)
+        return changes
+
+    def freed(self, table: int, family: int) -> tuple[Routes, ...]:
+        """Read a table for places of ours that a foreign route no longer occupies."""
+        keys = [k for k in self.occupied if (k.table, k.family) == (table, family)]
+        if not keys:
+            return ()
+        held: dict[RouteTable, set[bytes]] = {}
+        for found in listings.routes(self._kernel, family, table):
+            if found.route.table in keys:
+                held.setdefault(found.route.table, set()).update(found.prefixes)
+        free = {key: sorted(self.occupied[key] - held.get(key, set())) for key in keys}
+        for key, prefixes in free.items():
+            self.occupied[key].difference_update(prefixes)
+        return packed(free)
+
+    def reread_objects(self) -> Changes:
+        """Compare with the kernel's objects: a link that goes down takes them without a message."""
+        gone, changed = self.groups.reread()
+        changes: Changes = {}
+        for groups, reason in ((set(changed), Reason.DIFFERENT), (set(gone), Reason.MISSING)):
+            if groups:
+                for key, prefixes in self._routes_of(groups).items():
+                    note(changes, reason, key, prefixes)
+                    if reason == Reason.MISSING:
+                        self._forget(key, prefixes)
+        return changes
+
+    # Writing
+
+    def apply(self, batch: Batch) -> Confirmed:
+        """Do what a batch asks for."""
+        began, before = time.monotonic(), self._kernel.requests
+        failures = Failures()
+        for move in batch.moves:
+            self._move(move, failures)
+        for routes in batch.removed:
+            self._remove(routes.table, cut(routes.prefixes), failures)
+        for wanted in batch.routes:
+            next_hops = normal(wanted.next_hops)
+            for routes in wanted.routes:
+                self._install(next_hops, routes.table, cut(routes.prefixes), failures)
+        self._remove_unused_groups()
+        return Confirmed(
+            batch.number,
+            self._kernel.requests - before,
+            failures.values(),
+            time.monotonic() - began,
+        )
+
+    def remove_all(self) -> None:
+        """Remove all our routes and objects: groups take their routes with them."""
+        failures = Failures()
+        for group in self.groups:
+            self._drop(group, failures)
+        self._remove_unused_groups()
+
+    def _remove_unused_groups(self) -> None:
+        try:
+            self.groups.remove_unused()
+        except OSError:
+            # Without permission, or memory: the routes of the batch have failed as well, or are gone.
+            return
+
+    def _install(
+        self, next_hops: NextHopSet, table: RouteTable, prefixes: list[bytes], failures: Failures
+    ) -> None:
+        known = self.tables.get(table, {})
+        due = []
+        for prefix in prefixes:
+            group = known.get(prefix)
+            if group is None or group.next_hops != next_hops:
+                due.append(prefix)
+        # A second attempt after an object was found to be gone.
+        for _ in range(2):
+            if not due:
+                return
+            try:
+                group = self.groups.ensure(next_hops, table.family)
+            except OSError as error:
+                self._fail(table, due, error.errno or errno.EINVAL, error.strerror or "", failures)
+                return
+            rejected = self._write(table, due, group)
+            if not any(self._is_object_gone(each, group) for each in rejected):
+                break
+            self._notice(self.reread_objects(), due)
+            due = [messages.destination(each.request) for each in rejected]
+        self._reject(table, next_hops, rejected, failures)
+
+    def _write(self, table: RouteTable, due: Collection[bytes], group: Group) -> list[Rejected]:
+        """Create or replace routes; returns the requests that failed."""
+        known = self.tables.get(table, {})
+        replaced = [prefix for prefix in due if prefix in known]
+        rejected = []
+        for each in self._request(netlink.REPLACE, table, group, replaced):
+            if each.error in _GONE and not self._is_object_gone(each, group):
+                self._forget(table, (messages.destination(each.request),))
+            else:
+                rejected.append(each)
+        created = [prefix for prefix in due if prefix not in known]
+        rejected += self._request(netlink.CREATE | netlink.EXCL, table, group, created)
+        return rejected
+
+    def _request(
+        self, flags: int, table: RouteTable, group: Group, prefixes: Collection[bytes]
+    ) -> list[Rejected]:
+        """Send requests for new routes and confirm those that the kernel took."""
+        if not prefixes:
+            return []
+        rejected = self._send(messages.NEW_ROUTE, flags, table, group, prefixes)
+        failed = {messages.destination(each.request) for each in rejected}
+        self._confirm(
+            table, (p for p in prefixes if p not in failed) if failed else prefixes, group
+        )
+        return rejected
+
+    def _send(
+        self, kind: int, flags: int, table: RouteTable, group: Group, prefixes: Collection[bytes]
+    ) -> list[Rejected]:
+        if group.id:
+            forwarding, type_ = messages.by_object(group.id), messages.UNICAST
+        else:
+            forwarding = messages.by_next_hops(group.next_hops, table.family)
+            type_ = messages.type_of(group.next_hops)
+        requests = RouteRequests(kind, flags, table, self._protocol, forwarding, type_)
+        return [
+            each
+            for datagram, count in requests.datagrams(self._kernel, prefixes)
+            for each in self._kernel.change(datagram, count)
+        ]
+
+    @staticmethod
+    def _is_object_gone(rejected: Rejected, group: Group) -> bool:
+        return bool(group.id) and "nexthop id" in rejected.text.lower()
+
+    def _reject(
+        self,
+        table: RouteTable,
+        next_hops: NextHopSet,
+        rejected: list[Rejected],
+        failures: Failures,
+    ) -> None:
+        """Note failures; a route that exists may be ours, if we lost track of it."""
+        exists = [messages.destination(r.request) for r in rejected if r.error == errno.EEXIST]
+        occupied = self.occupied.setdefault(table, set())
+        if any(prefix not in occupied for prefix in exists):
+            self._notice(self.reread(table.table, table.family), exists)
+        known = self.tables.get(table, {})
+        for prefix in exists:
+            if prefix in known:
+                self._replace_found(table, next_hops, prefix, failures)
+            else:
+                occupied.add(prefix)
+                failures.add(table, (prefix,), errno.EEXIST, "")
+        for each in rejected:
+            if each.error != errno.EEXIST:
+                prefix = messages.destination(each.request)
+                self._fail(table, (prefix,), each.error, each.text, failures)
+
+    def _replace_found(
+        self, table: RouteTable, next_hops: NextHopSet, prefix: bytes, failures: Failures
+    ) -> None:
+        """Give a route that was found to be ours its next hops."""
+        if self.tables[table][prefix].next_hops == next_hops:
+            return
+        try:
+            group = self.groups.ensure(next_hops, table.family)
+        except OSError as error:
+            self._fail(
+                table, (prefix,), error.errno or errno.EINVAL, error.strerror or "", failures
+            )
+            return
+        for each in self._request(netlink.REPLACE, table, group, (prefix,)):
+            self._fail(table, (prefix,), each.error, each.text, failures)
+
+    def _fail(
+        self,
+        table: RouteTable,
+        prefixes: Collection[bytes],
+        error: int,
+        text: str,
+        failures: Failures,
+    ) -> None:
+        """Note a failure, and remove what stood there with other next hops."""
+        failures.add(table, prefixes, error, text)
+        self._remove(table, prefixes, Failures())
+
+    def _remove(self, table: RouteTable, prefixes: Iterable[bytes], failures: Failures) -> None:
+        known = self.tables.get(table, {})
+        occupied = self.occupied.get(table)
+        by_group: dict[Group, list[bytes]] = {}
+        for prefix in prefixes:
+            group = known.get(prefix)
+            if group is not None:
+                by_group.setdefault(group, []).append(prefix)
+            elif occupied:
+                occupied.discard(prefix)
+        for group, ours in by_group.items():
+            # Ascending, the kernel searches ever more empty places of its trie.
+            ours.sort(reverse=True)
+            failed = set()
+            for each in self._send(messages.DELETE_ROUTE, 0, table, group, ours):
+                if each.error not in _GONE:
+                    prefix = messages.destination(each.request)
+                    failed.add(prefix)
+                    failures.add(table, (prefix,), each.error, each.text)
+            self._forget(table, [p for p in ours if p not in failed] if failed else ours)
+
+    def _move(self, move: Move, failures: Failures) -> None:
+        new = None if move.new is None else normal(move.new)
+        for group in self.groups.of_set(normal(move.old)):
+            if new is None:
+                self._drop(group, failures)
+            elif group.id:
+                try:
+                    self.groups.move(group, new)
+                except OSError as error:
+                    for table, prefixes in self._routes_of({group}).items():
+                        self._fail(
+                            table, prefixes, error.errno or errno.EINVAL, str(error), failures
+                        )
+            else:
+                for table, prefixes in self._routes_of({group}).items():
+                    self._install(new, table, prefixes, failures)
+
+    def _drop(self, group: Group, failures: Failures) -> None:
+        """Remove a group with all its routes."""
+        routes = self._routes_of({group})
+        if not group.id:
+            for table, prefixes in routes.items():
+                self._remove(table, prefixes, failures)
+            return
+        try:
+            self.groups.remove(group)
+        except OSError as error:
+            for table, prefixes in routes.items():
+                failures.add(table, prefixes, error.errno or errno.EINVAL, str(error))
+            return
+        for table, prefixes in routes.items():
+            self._forget(table, prefixes)
+
+    def _notice(self, changes: Changes, due: Collection[bytes]) -> None:
+        """Keep differences for the report, except for those of routes that are being written."""
+        written = set(due)
+        for reason, tables in changes.items():
+            for table, prefixes in tables.items():
+                note(self.noticed, reason, table, [p for p in prefixes if p not in written])
+
+    # What is known
+
+    def _routes_of(self, groups: set[Group]) -> dict[RouteTable, list[bytes]]:
+        found = {
+            table: [prefix for prefix, group in known.items() if group in groups]
+            for table, known in self.tables.items()
+        }
+        return {table: prefixes for table, prefixes in found.items() if prefixes}
+
+    def _confirm(self, table: RouteTable, prefixes: Iterable[bytes], group: Group) -> None:
+        known = self.tables.setdefault(table, {})
+        occupied = self.occupied.get(table)
+        for prefix in prefixes:
+            before = known.get(prefix)
+            if before is not None:
+                before.routes -= 1
+            known[prefix] = group
+            group.routes += 1
+            if occupied:
+                occupied.discard(prefix)
+
+    def _forget(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
+        known = self.tables.get(table, {})
+        for prefix in prefixes:
+            group = known.pop(prefix, None)
+            if group is not None:
+                group.routes -= 1
+        if not known:
+            self.tables.pop(table, None)
+
+    # Notifications
+
+    def removed_by_others(self, route: RouteMessage) -> Reason | None:
+        """Take a notification that a route is gone; returns what it means for ours."""
+        known = self.tables.get(route.table, {})
+        group = known.get(route.prefix)
+        if group is None:
+            occupied = self.occupied.get(route.table, set())
+            if route.prefix in occupied:
+                occupied.discard(route.prefix)
+                return Reason.OCCUPIED
+            return None
+        is_ours = route.protocol == self._protocol and (
+            route.object == group.id if group.id else route.marked
+        )
+        if not is_ours:
+            return None
+        self._forget(route.table, (route.prefix,))
+        return Reason.MISSING
+
+    def added_by_others(self, route: RouteMessage, flags: int) -> Reason | None:
+        """Take a notification of a new route; returns what it means for ours."""
+        known = self.tables.get(route.table, {})
+        if route.prefix not in known or not flags & netlink.REPLACE:
+            return None
+        if route.protocol == self._protocol and (
+            route.marked or self.groups.of_object(route.object) is not None
+        ):
+            return None  # the next reading of the table compares it
+        self._forget(route.table, (route.prefix,))
+        self.occupied.setdefault(route.table, set()).add(route.prefix)
+        return Reason.OCCUPIED
+
+
+def note(changes: Changes, reason: Reason, table: RouteTable, prefixes: Collection[bytes]) -> None:
+    """Add prefixes to changes."""
+    if prefixes:
+        changes.setdefault(reason, {}).setdefault(table, []).extend(prefixes)
+
+
+def changes_of(changes: Mapping[Reason, dict[RouteTable, list[bytes]]]) -> tuple[Change, ...]:
+    """Return changes as they are sent."""
+    return tuple(Change(reason, packed(tables)) for reason, tables in changes.items())

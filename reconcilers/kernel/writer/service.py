@@ -1,0 +1,383 @@
+"""The writer's loop: batches of one agent, notifications of the kernel, and a listing each minute.
+
+Everything happens in one thread, one message after the other. Before a batch is written notifications
+are read, so that a route which another program has put in place of ours is not replaced.
+"""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from reconcilers.kernel.writer import listings
+from reconcilers.kernel.writer.connection import AgentTooSlowError, Connection, is_trusted
+from reconcilers.kernel.writer.failures import packed
+from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
+from reconcilers.kernel.writer.log import log
+from reconcilers.kernel.writer.messages import RouteMessage
+from reconcilers.kernel.writer.monitor import Events, Monitor
+from reconcilers.kernel.writer.netlink import Kernel
+from reconcilers.kernel.writer.protocol import (
+    Message,
+    ProtocolError,
+    VersionError,
+    common_version,
+)
+from reconcilers.kernel.writer.route_writer import Changes, RouteWriter, changes_of, note
+from reconcilers.kernel.writer.values import (
+    Batch,
+    Cause,
+    Changed,
+    Follow,
+    Freed,
+    Goodbye,
+    Health,
+    Hello,
+    Listing,
+    NextHopSet,
+    Read,
+    Reason,
+    Resolved,
+    RouteTable,
+    Settings,
+    Track,
+)
+
+VERIFY_SECONDS: Final = 60.0
+"""From the reading of one table to that of the next one."""
+_AFTER_LINK: Final = 0.1
+"""Before tables are read again whose routes may have gone with a link."""
+_LAST_WORDS: Final = 0.5
+"""Seconds for what the agent sent before its end."""
+_NET_ADMIN: Final = 1 << 12
+
+
+class Service:
+    """The writer, from its start until it is told to end."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        program: str,
+        *,
+        objects: bool = True,
+        lifeline: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        verify_seconds: float = VERIFY_SECONDS,
+    ) -> None:
+        """``objects``: whether nexthop objects are used, if the kernel has them.
+
+        ``lifeline``: a descriptor that ends when the agent does, and the writer with it. Raises
+        `OSError`.
+        """
+        self._listener = listener
+        self._program = program
+        self._clock = clock
+        self._verify_seconds = verify_seconds
+        self._kernel = Kernel()
+        self._monitor = Monitor(self._kernel.port)
+        self._objects = objects and _has_objects(self._kernel)
+        self._writer: RouteWriter | None = None
+        self._settings = Settings()
+        self._foreign = ForeignRoutes(self._kernel, self._is_ours)
+        self._agent: Connection | None = None
+        self._next_verification = clock() + verify_seconds
+        self._next_reading: float | None = None
+        """When tables are read again that a link's routes may have gone from."""
+        self._verified: tuple[int, int] = (0, 0)
+        self._ended = False
+        self._wake = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._monitor, selectors.EVENT_READ, self._notice)
+        self._selector.register(self._wake[0], selectors.EVENT_READ, lambda: None)
+        if lifeline is not None:
+            self._selector.register(lifeline, selectors.EVENT_READ, self._orphaned)
+
+    def run(self) -> None:
+        """Serve agents until `end`."""
+        while not self._ended:
+            self.turn()
+
+    def end(self) -> None:
+        """Let `run` return, from a handler of signals as well; routes stay."""
+        self._ended = True
+        self._wake[1].send(b"\0")
+
+    def turn(self) -> None:
+        """Wait for something, and do it."""
+        due = self._next_verification
+        if self._next_reading is not None:
+            due = min(due, self._next_reading)
+        for key, _ in self._selector.select(max(0.0, due - self._clock())):
+            key.data()
+        now = self._clock()
+        if self._next_reading is not None and now >= self._next_reading:
+            self._next_reading = None
+            self._guarded(lambda: self._read_all(Cause.EVENT))
+        if now >= self._next_verification:
+            self._next_verification = now + self._verify_seconds
+            self._guarded(self._verify)
+
+    def _orphaned(self) -> None:
+        """Do what the agent sent last, and end."""
+        until = self._clock() + _LAST_WORDS
+        while self._agent is not None and self._clock() < until:
+            self._readable()
+        self._ended = True
+
+    def _notice(self) -> None:
+        self._guarded(self._notified)
+
+    # The agent
+
+    def _accept(self) -> None:
+        try:
+            agent, _ = self._listener.accept()
+        except OSError:
+            return  # it is gone already
+        if not is_trusted(agent):
+            log("error", "a process of another user connected; its connection is closed")
+            agent.close()
+            return
+        # The newest agent is the one that runs: the former one's end may not be noticed yet.
+        self._disconnect("another agent connected")
+        self._agent = Connection(agent)
+        self._selector.register(self._agent, selectors.EVENT_READ, self._readable)
+        self._send(Hello(self._program))
+
+    def _disconnect(self, reason: str) -> None:
+        if self._agent is not None:
+            self._selector.unregister(self._agent)
+            self._agent.close()
+            self._agent = None
+            self._foreign = ForeignRoutes(self._kernel, self._is_ours)
+            log("info", f"the connection to the agent is closed: {reason}; routes stay")
+
+    def _send(self, message: Message) -> None:
+        if self._agent is None:
+            return
+        try:
+            self._agent.send(message)
+        except (OSError, AgentTooSlowError) as error:
+            self._disconnect(str(error))
+            return
+        self._wait_for_agent()
+
+    def _wait_for_agent(self) -> None:
+        """Wait until the agent reads where octets wait for it, and until it sends otherwise."""
+        if self._agent is not None:
+            waiting = selectors.EVENT_WRITE if self._agent.has_waiting else 0
+            self._selector.modify(self._agent, selectors.EVENT_READ | waiting, self._readable)
+
+    def _readable(self) -> None:
+        """Read from the agent, and go on writing to it."""
+        agent = self._agent
+        if agent is None:
+            return
+        try:
+            agent.flush()
+            received = agent.receive()
+            if received is None:
+                self._disconnect("the agent has ended it")
+                return
+            for message in received:
+                self._guarded(lambda message=message: self._take(message))  # type: ignore[misc]
+                if self._agent is not agent:
+                    return
+        except (OSError, ProtocolError) as error:
+            self._disconnect(str(error))
+            return
+        self._wait_for_agent()
+
+    def _take(self, message: Message) -> None:
+        """Do what a message asks for. Raises `OSError`."""
+        match message:
+            case Hello():
+                self._greet(message)
+            case Settings():
+                self._begin(message)
+            case Batch():
+                self._apply(message)
+            case Track():
+                self._foreign.track(message.addresses)
+                self._report_foreign()
+            case Follow():
+                self._foreign.follow(message.sources)
+                self._report_foreign()
+            case Read():
+                self._read(message)
+            case Goodbye():
+                self._leave()
+            case _:
+                raise ProtocolError(f"a writer takes no {type(message).__name__}")
+
+    def _greet(self, hello: Hello) -> None:
+        try:
+            common_version(hello)
+        except VersionError as error:
+            self._disconnect(str(error))
+
+    def _begin(self, settings: Settings) -> None:
+        """Adopt what a former writer installed, unless that is done, and list it."""
+        if self._writer is None or settings.protocol != self._settings.protocol:
+            writer = RouteWriter(self._kernel, settings, objects=self._objects)
+            writer.adopt()
+            self._writer = writer
+        self._settings = settings
+        self._notified()
+        self._send(Health(_missing_capability()))
+        self._list(0, None)
+
+    def _apply(self, batch: Batch) -> None:
+        writer = self._opened()
+        self._notified()
+        confirmed = writer.apply(batch)
+        self._send(confirmed)
+        noticed, writer.noticed = writer.noticed, {}
+        self._report(Cause.EVENT, noticed)
+
+    def _read(self, message: Read) -> None:
+        writer = self._opened()
+        self._notified()
+        tables = writer.tables.keys() if message.table is None else (message.table,)
+        for table, family in sorted({(key.table, key.family) for key in tables}):
+            self._reread(table, family, Cause.VERIFICATION)
+        self._list(message.number, message.table)
+
+    def _list(self, number: int, table: RouteTable | None) -> None:
+        for piece in self._opened().listing(table):
+            self._send(Listing(number, piece, last=False))
+        self._send(Listing(number, (), last=True))
+
+    def _leave(self) -> None:
+        if not self._settings.keep and self._writer is not None:
+            self._writer.remove_all()
+            self._writer = None
+        self._disconnect("the agent has ended")
+
+    def _opened(self) -> RouteWriter:
+        if self._writer is None:
+            raise ProtocolError("Settings have to come before anything else")
+        return self._writer
+
+    # The kernel
+
+    def _is_ours(self, route: RouteMessage, next_hops: NextHopSet) -> bool:
+        return self._writer is not None and self._writer.owner(route, next_hops) is not None
+
+    def _notified(self) -> None:
+        """Read the kernel's notifications, and report what they mean."""
+        events = self._monitor.read()
+        writer = self._writer
+        if writer is None:
+            return
+        if events.overflow:
+            self._foreign.read_again()
+            self._read_all(Cause.OVERFLOW)
+            self._report_foreign()
+            return
+        self._take_routes(writer, events)
+        if events.objects:
+            self._report(Cause.EVENT, writer.reread_objects())
+        if events.lost_links:
+            self._foreign.links_lost(events.lost_links)
+            if any(not group.id and group.routes for group in writer.groups):
+                now = self._clock()
+                self._next_reading = self._next_reading or now + _AFTER_LINK
+        self._report_foreign()
+
+    def _take_routes(self, writer: RouteWriter, events: Events) -> None:
+        changes: Changes = {}
+        freed: dict[RouteTable, list[bytes]] = {}
+        for event in events.routes:
+            route = event.route
+            self._foreign.event(event)
+            if event.added:
+                reason = writer.added_by_others(route, event.flags)
+                if reason is not None:
+                    note(changes, reason, route.table, (route.prefix,))
+            elif (reason := writer.removed_by_others(route)) is Reason.MISSING:
+                note(changes, reason, route.table, (route.prefix,))
+            elif reason is Reason.OCCUPIED:
+                freed.setdefault(route.table, []).append(route.prefix)
+        self._report(Cause.EVENT, changes)
+        if freed:
+            self._send(Freed(packed(freed)))
+
+    def _report_foreign(self) -> None:
+        self._foreign.refresh()
+        resolutions = self._foreign.resolutions()
+        if resolutions:
+            self._send(Resolved(resolutions))
+        for followed in self._foreign.followed():
+            self._send(followed)
+
+    def _read_all(self, cause: Cause) -> None:
+        """Read everything again, and report what differs."""
+        writer = self._writer
+        if writer is None:
+            return
+        self._report(cause, writer.reread_objects())
+        keys = writer.tables.keys() | writer.occupied.keys()
+        for table, family in sorted({(key.table, key.family) for key in keys}):
+            self._reread(table, family, cause)
+
+    def _reread(self, table: int, family: int, cause: Cause) -> None:
+        writer = self._opened()
+        self._report(cause, writer.reread(table, family))
+        freed = writer.freed(table, family)
+        if freed:
+            self._send(Freed(freed))
+
+    def _verify(self) -> None:
+        """Read the next table whole."""
+        writer = self._writer
+        if writer is None:
+            return
+        self._notified()
+        self._report(Cause.VERIFICATION, writer.reread_objects())
+        keys = writer.tables.keys() | writer.occupied.keys()
+        tables = sorted({(key.table, key.family) for key in keys})
+        if tables:
+            later = [each for each in tables if each > self._verified]
+            self._verified = later[0] if later else tables[0]
+            self._reread(*self._verified, Cause.VERIFICATION)
+
+    def _report(self, cause: Cause, changes: Changes) -> None:
+        if changes:
+            self._send(Changed(cause, changes_of(changes)))
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do something; after an error the agent connects again, and everything is read again."""
+        try:
+            work()
+        except OSError as error:
+            log("error", f"the kernel: {error}")
+            self._writer = None
+            self._send(Health(f"the kernel: {error}"))
+            self._disconnect("everything is read again after an error")
+
+
+def _has_objects(kernel: Kernel) -> bool:
+    try:
+        listings.objects(kernel)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:
+            raise
+        return False
+    return True
+
+
+def _missing_capability() -> str:
+    """Return what is wrong with the capabilities of this process; empty if nothing is."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:") and not int(line.split()[1], 16) & _NET_ADMIN:
+            return "the writer of kernel routes lacks the capability NET_ADMIN"
+    return ""

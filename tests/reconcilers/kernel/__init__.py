@@ -1,0 +1,1 @@
+"""Tests of routes in the kernel."""

@@ -1,0 +1,1 @@
+"""Tests of the writer of kernel routes."""

@@ -1,0 +1,201 @@
+"""Routes that a writer installs, as ``ip`` shows them, with nexthop objects and without."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reconcilers.kernel.writer.values import (
+    BLACKHOLE,
+    IPV4,
+    Move,
+    Reason,
+    Routes,
+    RouteTable,
+    SetRoutes,
+)
+from tests.reconcilers.kernel.writer.conftest import OTHER, Ground
+from tests.support.kernel_writer import MAIN, WriterProcess, gateways, hop, routes, wire
+from tests.support.netns import DEVICE
+
+pytestmark = [pytest.mark.netns, pytest.mark.program]
+
+
+def test_routes_are_installed_changed_and_removed(ground: Ground, writer: WriterProcess) -> None:
+    assert writer.install((ground.a,), "10.1.0.0/16", "10.2.3.0/24", "0.0.0.0/0").failures == ()
+    found = routes(ground.side)
+    assert set(found) == {"10.1.0.0/16", "10.2.3.0/24", "default"}
+    assert gateways(found["10.1.0.0/16"]) == {("192.0.2.2", DEVICE, 1)}
+    assert found["10.1.0.0/16"]["metric"] == 20
+
+    writer.install((ground.b,), "10.1.0.0/16")
+    assert gateways(routes(ground.side)["10.1.0.0/16"]) == {("198.51.100.2", OTHER, 1)}
+    assert gateways(routes(ground.side)["10.2.3.0/24"]) == {("192.0.2.2", DEVICE, 1)}
+
+    assert writer.remove("10.1.0.0/16", "10.9.9.0/24", "0.0.0.0/0").failures == ()
+    assert set(routes(ground.side)) == {"10.2.3.0/24"}
+
+
+def test_what_is_right_is_not_written_again(ground: Ground, writer: WriterProcess) -> None:
+    writer.install((ground.a, ground.b), "10.1.0.0/16")
+    assert writer.install((ground.b, ground.a), "10.1.0.0/16").written == 0
+
+
+def test_a_set_of_next_hops_is_used_together_with_its_weights(
+    ground: Ground, writer: WriterProcess
+) -> None:
+    writer.install((ground.a, ground.b._replace(weight=3)), "10.1.0.0/16")
+    assert gateways(routes(ground.side)["10.1.0.0/16"]) == {
+        ("192.0.2.2", DEVICE, 1),
+        ("198.51.100.2", OTHER, 3),
+    }
+
+
+@pytest.mark.parametrize("count", [2, 8, 64])
+def test_sets_have_up_to_64_next_hops(ground: Ground, writer: WriterProcess, count: int) -> None:
+    hops = tuple(hop(f"192.0.2.{n}", ground.device) for n in range(10, 10 + count))
+    writer.install(hops, "10.1.0.0/16")
+    assert len(gateways(routes(ground.side)["10.1.0.0/16"])) == count
+
+
+def test_ipv6_routes_by_global_and_by_link_local_next_hops(
+    ground: Ground, writer: WriterProcess
+) -> None:
+    writer.install((ground.a6, ground.b6), "2001:db8:1::/48")
+    writer.install((ground.local6,), "2001:db8:2::/48", "::/0")
+    found = routes(ground.side, 6)
+    assert gateways(found["2001:db8:1::/48"]) == {
+        ("2001:db8:a::2", DEVICE, 1),
+        ("2001:db8:b::2", OTHER, 1),
+    }
+    assert gateways(found["2001:db8:2::/48"]) == {("fe80::2", DEVICE, 1)}
+    writer.install((ground.b6,), "2001:db8:1::/48")
+    found = routes(ground.side, 6)
+    assert gateways(found["2001:db8:1::/48"]) == {("2001:db8:b::2", OTHER, 1)}
+    writer.remove("2001:db8:1::/48", "::/0")
+    assert set(routes(ground.side, 6)) == {"2001:db8:2::/48"}
+
+
+def test_ipv4_routes_by_ipv6_next_hops(ground: Ground, writer: WriterProcess) -> None:
+    writer.install((ground.local6,), "10.1.0.0/16")
+    writer.install((ground.a6, ground.b), "10.2.0.0/16")
+    found = routes(ground.side)
+    assert gateways(found["10.1.0.0/16"]) == {("fe80::2", DEVICE, 1)}
+    assert gateways(found["10.2.0.0/16"]) == {
+        ("2001:db8:a::2", DEVICE, 1),
+        ("198.51.100.2", OTHER, 1),
+    }
+    writer.remove("10.1.0.0/16", "10.2.0.0/16")
+    assert routes(ground.side) == {}
+
+
+def test_onlink_and_interface_routes(ground: Ground, writer: WriterProcess) -> None:
+    writer.install((hop("203.0.113.7", ground.device, onlink=True),), "10.1.0.0/16")
+    writer.install((hop("", ground.device),), "10.2.0.0/16")
+    writer.install((hop("", ground.device),), "2001:db8:2::/48")
+    found = routes(ground.side)
+    assert gateways(found["10.1.0.0/16"]) == {("203.0.113.7", DEVICE, 1)}
+    assert "onlink" in str(found["10.1.0.0/16"])
+    assert gateways(found["10.2.0.0/16"]) == {("", DEVICE, 1)}
+    assert gateways(routes(ground.side, 6)["2001:db8:2::/48"]) == {("", DEVICE, 1)}
+
+
+def test_blackholes_of_both_families(ground: Ground, writer: WriterProcess) -> None:
+    writer.install(BLACKHOLE, "10.1.0.0/32")
+    writer.install(BLACKHOLE, "2001:db8:1::/128")
+    assert routes(ground.side)["10.1.0.0"]["type"] == "blackhole"
+    assert routes(ground.side, 6)["2001:db8:1::"]["type"] == "blackhole"
+    writer.install((ground.a,), "10.1.0.0/32")
+    assert gateways(routes(ground.side)["10.1.0.0"]) == {("192.0.2.2", DEVICE, 1)}
+    writer.install(BLACKHOLE, "10.1.0.0/32")
+    assert routes(ground.side)["10.1.0.0"]["type"] == "blackhole"
+    writer.remove("10.1.0.0/32")
+    writer.remove("2001:db8:1::/128")
+    assert (routes(ground.side), routes(ground.side, 6)) == ({}, {})
+
+
+def test_tables_and_metrics_do_not_mix(ground: Ground, writer: WriterProcess) -> None:
+    red, blue, cheap = (
+        RouteTable(1001, IPV4, 20),
+        RouteTable(70_000, IPV4, 20),
+        MAIN._replace(metric=9),
+    )
+    for table, next_hop in ((red, ground.a), (blue, ground.b), (cheap, ground.c), (MAIN, ground.a)):
+        writer.install((next_hop,), "10.1.0.0/16", table=table)
+    assert gateways(routes(ground.side, table=1001)["10.1.0.0/16"]) == {("192.0.2.2", DEVICE, 1)}
+    assert gateways(routes(ground.side, table=70_000)["10.1.0.0/16"]) == {
+        ("198.51.100.2", OTHER, 1)
+    }
+    writer.remove("10.1.0.0/16", table=red)
+    writer.remove("10.1.0.0/16", table=cheap)
+    assert routes(ground.side, table=1001) == {}
+    assert routes(ground.side)["10.1.0.0/16"]["metric"] == 20
+    assert set(routes(ground.side, table=70_000)) == {"10.1.0.0/16"}
+
+
+def test_a_lost_next_hop_is_one_message_for_all_routes(
+    ground: Ground, object_writer: WriterProcess
+) -> None:
+    both, left = (ground.a, ground.b), (ground.b,)
+    prefixes = [f"10.{n >> 8}.{n & 255}.0/24" for n in range(1000)]
+    object_writer.install(both, *prefixes)
+    assert object_writer.batch(moves=(Move(both, left),)).written <= 3
+    assert {str(gateways(r)) for r in routes(ground.side).values()} == {
+        str({("198.51.100.2", OTHER, 1)})
+    }
+    # Now the routes are as they shall be, so that the batch about them writes nothing.
+    assert object_writer.install(left, *prefixes).written == 0
+    assert object_writer.batch(moves=(Move(left, None),)).written <= 3
+    assert routes(ground.side) == {}
+    assert object_writer.remove(*prefixes).written == 0
+
+
+def test_a_set_moves_to_another_one(ground: Ground, writer: WriterProcess) -> None:
+    both = (ground.a, ground.b)
+    writer.install(both, "10.1.0.0/16", "10.2.0.0/16")
+    writer.install((ground.c,), "10.3.0.0/16")
+    writer.install((ground.a6,), "2001:db8:1::/48")
+    assert writer.batch(moves=(Move(both, (ground.a,)), Move((ground.a6,), None))).failures == ()
+    found = routes(ground.side)
+    assert gateways(found["10.1.0.0/16"]) == gateways(found["10.2.0.0/16"])
+    assert gateways(found["10.1.0.0/16"]) == {("192.0.2.2", DEVICE, 1)}
+    assert gateways(found["10.3.0.0/16"]) == {("192.0.2.3", DEVICE, 1)}
+    assert routes(ground.side, 6) == {}
+
+
+def test_objects_without_routes_are_removed(ground: Ground, object_writer: WriterProcess) -> None:
+    object_writer.install((ground.a, ground.b), "10.1.0.0/16")
+    objects = json.loads(ground.side.run("ip", "-j", "nexthop"))
+    assert len(objects) == 3
+    assert {o["protocol"] for o in objects} == {"87"}
+    object_writer.install((ground.b,), "10.1.0.0/16")
+    assert len(json.loads(ground.side.run("ip", "-j", "nexthop"))) == 2
+    object_writer.remove("10.1.0.0/16")
+    assert json.loads(ground.side.run("ip", "-j", "nexthop") or "[]") == []
+
+
+def test_the_kernel_reaches_no_such_gateway(ground: Ground, writer: WriterProcess) -> None:
+    unusable = hop("203.0.113.9", ground.device)
+    (failure,) = writer.install((unusable,), "10.1.0.0/16", "10.2.0.0/16").failures
+    assert failure.reason is Reason.UNUSABLE_NEXT_HOP
+    assert failure.text
+    assert failure.routes == (Routes(MAIN, wire("10.1.0.0/16", "10.2.0.0/16")),)
+    (gone,) = writer.install((hop("192.0.2.9", 4_000),), "10.1.0.0/16").failures
+    assert gone.reason is Reason.UNUSABLE_NEXT_HOP
+
+
+def test_a_failure_of_one_set_leaves_the_others_of_its_batch(
+    ground: Ground, writer: WriterProcess
+) -> None:
+    unusable = hop("203.0.113.9", ground.device)
+    writer.install((ground.b,), "10.2.0.0/16")
+    confirmed = writer.batch(
+        routes=(
+            SetRoutes((unusable,), (Routes(MAIN, wire("10.1.0.0/16", "10.2.0.0/16")),)),
+            SetRoutes((ground.a,), (Routes(MAIN, wire("10.3.0.0/16")),)),
+        )
+    )
+    assert len(confirmed.failures) == 1
+    # What stood there is wrong by now.
+    assert set(routes(ground.side)) == {"10.3.0.0/16"}

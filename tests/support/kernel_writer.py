@@ -1,0 +1,207 @@
+"""The program ``waggle-kernel`` in a network namespace, and an agent's end of its socket.
+
+What it does is read with ``ip``, never with our own code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reconcilers.kernel.writer.protocol import Decoder, Message, encode
+from reconcilers.kernel.writer.values import (
+    IPV4,
+    IPV6,
+    MAIN_TABLE,
+    Batch,
+    Confirmed,
+    Hello,
+    Listing,
+    NextHop,
+    NextHopSet,
+    Routes,
+    RouteTable,
+    SetRoutes,
+    Settings,
+    ToWriter,
+)
+from tests.support.netns import Namespace
+
+M = TypeVar("M", bound=Message)
+MAIN = RouteTable(MAIN_TABLE, IPV4, 20)
+MAIN6 = RouteTable(MAIN_TABLE, IPV6, 20)
+PROTOCOL = 186
+SECONDS = 30.0
+
+
+def wire(*prefixes: str) -> bytes:
+    """Return prefixes in wire form, concatenated."""
+    octets = b""
+    for text in prefixes:
+        network = ipaddress.ip_network(text)
+        used = (network.prefixlen + 7) // 8
+        octets += bytes((network.prefixlen,)) + network.network_address.packed[:used]
+    return octets
+
+
+def hop(gateway: str = "", interface: int = 0, weight: int = 1, *, onlink: bool = False) -> NextHop:
+    """Return a next hop; the gateway is text."""
+    packed = ipaddress.ip_address(gateway).packed if gateway else b""
+    return NextHop(packed, interface, onlink, weight)
+
+
+def index(side: Namespace, device: str) -> int:
+    """Return the index of an interface."""
+    (found,) = json.loads(side.run("ip", "-j", "link", "show", device))
+    number: int = found["ifindex"]
+    return number
+
+
+def routes(side: Namespace, family: int = 4, table: int = MAIN_TABLE) -> dict[str, Any]:
+    """Return the routes with our protocol number, by prefix, as ``ip`` shows them."""
+    shown = side.run(
+        "ip", f"-{family}", "-j", "route", "show", "table", str(table), "proto", str(PROTOCOL)
+    )
+    return {route["dst"]: route for route in json.loads(shown or "[]")}
+
+
+def gateways(route: dict[str, Any]) -> set[tuple[str, str, int]]:
+    """Return gateway, interface and weight of each next hop of a route that ``ip`` shows."""
+    hops = route.get("nexthops", [route])
+    return {
+        (h.get("gateway", h.get("via", {}).get("host", "")), h.get("dev", ""), h.get("weight", 1))
+        for h in hops
+    }
+
+
+class WriterProcess:
+    """A writer, and the agent's end of a connection to it."""
+
+    def __init__(self, side: Namespace, path: Path, *flags: str) -> None:
+        self._command = [
+            *side.command(), sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags,
+        ]  # fmt: skip
+        self._path = path
+        self._decoder = Decoder()
+        self._received: list[Message] = []
+        self._socket: socket.socket | None = None
+        self._batch = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the program, after it was killed too."""
+        top = Path(__file__).parents[2]
+        environment = {**os.environ, "PYTHONPATH": f"{top}:{top / 'cmd'}"}
+        self.process = subprocess.Popen(self._command, cwd=top, env=environment)
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(5)
+
+    def end(self) -> None:
+        """End it as Kubernetes does."""
+        if self._socket is not None:
+            self._socket.close()
+        self.process.terminate()
+        self.process.wait(5)
+
+    def connect(self, settings: Settings | None = None) -> list[SetRoutes]:
+        """Connect as a new agent, and return the routes that the writer lists."""
+        if self._socket is not None:
+            self._socket.close()
+        self._decoder, self._received = Decoder(), []
+        until = time.monotonic() + SECONDS
+        while True:
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.settimeout(SECONDS)
+            try:
+                self._socket.connect(str(self._path))
+                break
+            except OSError:
+                self._socket.close()
+                assert time.monotonic() < until, "the writer does not listen"
+                time.sleep(0.01)
+        self.send(Hello("test"))
+        self.expect(Hello)
+        self.send(settings or Settings())
+        return self.listing()
+
+    def listing(self) -> list[SetRoutes]:
+        """Wait for the next listing."""
+        found: list[SetRoutes] = []
+        while True:
+            piece = self.expect(Listing)
+            found += piece.routes
+            if piece.last:
+                return found
+
+    def send(self, message: ToWriter) -> None:
+        """Send a message."""
+        assert self._socket is not None
+        self._socket.sendall(encode(message))
+
+    def expect(self, kind: type[M], right: Callable[[M], bool] = lambda _: True) -> M:
+        """Wait for a message of a kind, and drop those of the kind that are not right."""
+        assert self._socket is not None
+        while True:
+            for message in self._received:
+                if isinstance(message, kind):
+                    self._received.remove(message)
+                    if right(message):
+                        return message
+                    break
+            else:
+                octets = self._socket.recv(1 << 20)
+                if not octets:
+                    raise ConnectionError("the writer closed the connection")
+                self._received += self._decoder.feed(octets)
+
+    def drained(self) -> list[Message]:
+        """Return what has been received and not been expected."""
+        found, self._received = self._received, []
+        return found
+
+    def batch(self, **parts: Any) -> Confirmed:  # noqa: ANN401  fields of a batch
+        """Send a batch and wait until it is confirmed."""
+        self._batch += 1
+        number = self._batch
+        self.send(Batch(number, **parts))
+        return self.expect(Confirmed, lambda c: c.number == number)
+
+    def install(
+        self, next_hops: NextHopSet, *prefixes: str, table: RouteTable | None = None
+    ) -> Confirmed:
+        """Install prefixes, in the main table unless told otherwise."""
+        if table is None:
+            table = MAIN6 if ":" in prefixes[0] else MAIN
+        return self.batch(routes=(SetRoutes(next_hops, (Routes(table, wire(*prefixes)),)),))
+
+    def remove(self, *prefixes: str, table: RouteTable | None = None) -> Confirmed:
+        """Remove prefixes."""
+        if table is None:
+            table = MAIN6 if ":" in prefixes[0] else MAIN
+        return self.batch(removed=(Routes(table, wire(*prefixes)),))
+
+
+@contextlib.contextmanager
+def writer_in(side: Namespace, *flags: str) -> Iterator[WriterProcess]:
+    """Run a writer in a namespace, connected."""
+    with tempfile.TemporaryDirectory(prefix="waggle-kernel-") as folder:
+        process = WriterProcess(side, Path(folder) / "kernel.sock", *flags)
+        try:
+            process.connect()
+            yield process
+        finally:
+            process.end()
