@@ -88,10 +88,11 @@ def gateways(route: dict[str, Any]) -> set[tuple[str, str, int]]:
 class WriterProcess:
     """A writer, and the agent's end of a connection to it."""
 
-    def __init__(self, side: Namespace, path: Path, *flags: str) -> None:
-        self._command = [
-            *side.command(), sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags,
-        ]  # fmt: skip
+    def __init__(self, side: Namespace, path: Path, *flags: str, lacking: str = "") -> None:
+        """``lacking``: a capability that the program does not get."""
+        without = ["setpriv", "--bounding-set", f"-{lacking}"] if lacking else []
+        program = [sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags]
+        self._command = [*side.command(), *without, *program]
         self._path = path
         self._decoder = Decoder()
         self._received: list[Message] = []
@@ -196,10 +197,10 @@ class WriterProcess:
 
 
 @contextlib.contextmanager
-def writer_in(side: Namespace, *flags: str) -> Iterator[WriterProcess]:
+def writer_in(side: Namespace, *flags: str, lacking: str = "") -> Iterator[WriterProcess]:
     """Run a writer in a namespace, connected."""
     with tempfile.TemporaryDirectory(prefix="waggle-kernel-") as folder:
-        process = WriterProcess(side, Path(folder) / "kernel.sock", *flags)
+        process = WriterProcess(side, Path(folder) / "kernel.sock", *flags, lacking=lacking)
         try:
             process.connect()
             yield process

@@ -31,7 +31,7 @@ _SOL_NETLINK: Final = 270
 _ADD_MEMBERSHIP, _EXT_ACK, _STRICT_CHECK = 1, 11, 12
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _SEND_BUFFER: Final = 1 << 20
-_RECEIVE_BUFFER: Final = 1 << 23
+_RECEIVE_BUFFER: Final = 1 << 22
 """For the errors of a datagram in which every request fails, and for notifications while we write."""
 _DATAGRAM: Final = 1 << 18
 _SECONDS: Final = 30.0

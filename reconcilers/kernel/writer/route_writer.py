@@ -55,6 +55,8 @@ class RouteWriter:
         """Our routes as the kernel has confirmed them."""
         self.occupied: dict[RouteTable, set[bytes]] = {}
         """Prefixes that we were to install where a foreign route is."""
+        self._foreign: dict[RouteTable, set[bytes]] = {}
+        """Prefixes of foreign routes with our keys: what the kernel says exists need not be read."""
         self.noticed: Changes = {}
         """Differences that were found while a batch was written, and are to be reported."""
 
@@ -111,6 +113,7 @@ class RouteWriter:
                 actual.setdefault(key, {}).update(dict.fromkeys(found.prefixes, group))
             elif key in self.tables or key in self.occupied:
                 foreign.setdefault(key, set()).update(found.prefixes)
+        self._foreign.update(foreign)
         keys = {k for k in self.tables if (k.table, k.family) == (table, family)} | actual.keys()
         for key in keys:
             known, now = self.tables.get(key, {}), actual.get(key, {})
@@ -277,7 +280,8 @@ class RouteWriter:
         """Note failures; a route that exists may be ours, if we lost track of it."""
         exists = [messages.destination(r.request) for r in rejected if r.error == errno.EEXIST]
         occupied = self.occupied.setdefault(table, set())
-        if any(prefix not in occupied for prefix in exists):
+        others = self._foreign.get(table, ())
+        if any(prefix not in occupied and prefix not in others for prefix in exists):
             self._notice(self.reread(table.table, table.family), exists)
         known = self.tables.get(table, {})
         for prefix in exists:
@@ -392,6 +396,7 @@ class RouteWriter:
     def _confirm(self, table: RouteTable, prefixes: Iterable[bytes], group: Group) -> None:
         known = self.tables.setdefault(table, {})
         occupied = self.occupied.get(table)
+        others = self._foreign.get(table)
         for prefix in prefixes:
             before = known.get(prefix)
             if before is not None:
@@ -400,6 +405,8 @@ class RouteWriter:
             group.routes += 1
             if occupied:
                 occupied.discard(prefix)
+            if others:
+                others.discard(prefix)
 
     def _forget(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
         known = self.tables.get(table, {})
@@ -417,6 +424,7 @@ class RouteWriter:
         known = self.tables.get(route.table, {})
         group = known.get(route.prefix)
         if group is None:
+            self._foreign.get(route.table, set()).discard(route.prefix)
             occupied = self.occupied.get(route.table, set())
             if route.prefix in occupied:
                 occupied.discard(route.prefix)
@@ -433,12 +441,16 @@ class RouteWriter:
     def added_by_others(self, route: RouteMessage, flags: int) -> Reason | None:
         """Take a notification of a new route; returns what it means for ours."""
         known = self.tables.get(route.table, {})
-        if route.prefix not in known or not flags & netlink.REPLACE:
-            return None
         if route.protocol == self._protocol and (
             route.marked or self.groups.of_object(route.object) is not None
         ):
             return None  # the next reading of the table compares it
+        if route.prefix not in known:
+            if route.table in self._foreign:
+                self._foreign[route.table].add(route.prefix)
+            return None
+        if not flags & netlink.REPLACE:
+            return None
         self._forget(route.table, (route.prefix,))
         self.occupied.setdefault(route.table, set()).add(route.prefix)
         return Reason.OCCUPIED
