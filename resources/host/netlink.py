@@ -101,11 +101,17 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
     names = {link["index"]: str(link.get_attr("IFLA_IFNAME")) for link in links}
     tables = {link["index"]: table for link in links if (table := _vrf_table(link)) is not None}
     by_index: dict[int, list[str]] = {}
+    networks: dict[int, dict[str, None]] = {}
     for address in addresses:
-        text = address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")
+        network = address.get_attr("IFA_ADDRESS")
+        text = address.get_attr("IFA_LOCAL") or network
         if text:
-            plain = str(ipaddress.ip_address(str(text).partition("%")[0]))
-            by_index.setdefault(address["index"], []).append(plain)
+            by_index.setdefault(address["index"], []).append(_plain(text))
+        if network:
+            # Of a point-to-point link IFA_ADDRESS is the other end.
+            cidr = f"{_plain(network)}/{address['prefixlen']}"
+            known = networks.setdefault(address["index"], {})
+            known[str(ipaddress.ip_network(cidr, strict=False))] = None
     devices = [
         Device(
             names[link["index"]],
@@ -114,13 +120,15 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
             tuple(by_index.get(link["index"], ())),
             str(link.get_attr("IFLA_ADDRESS") or "").lower(),
             names[master] if (master := link.get_attr("IFLA_MASTER")) in tables else "",
+            tuple(networks.get(link["index"], ())),
+            link["index"],
         )
         for link in links
     ]
     defaults = {
         DefaultRoute(
             int(route.get_attr("RTA_PRIORITY") or 0),
-            str(ipaddress.ip_address(str(gateway).partition("%")[0])),
+            _plain(gateway),
             names.get(route.get_attr("RTA_OIF"), ""),
         )
         for route in routes
@@ -130,6 +138,11 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
     }
     vrfs = sorted(Vrf(names[index], table) for index, table in tables.items())
     return Host(tuple(sorted(devices)), tuple(sorted(defaults)), tuple(vrfs))
+
+
+def _plain(text: object) -> str:
+    """Return an address in canonical form, without a zone."""
+    return str(ipaddress.ip_address(str(text).partition("%")[0]))
 
 
 def _vrf_table(link: Any) -> int | None:  # noqa: ANN401  a message of pyroute2

@@ -22,6 +22,10 @@ class Device(msgspec.Struct, frozen=True, order=True):
     """The link-layer address in lower case, as 02:00:5e:10:00:01; empty if it has none."""
     vrf: str = ""
     """The VRF device that it belongs to; empty for the default VRF."""
+    networks: tuple[str, ...] = ()
+    """The networks of its addresses, as 10.88.0.0/24, where their lengths are known."""
+    index: int = 0
+    """The number by which the kernel knows it; 0 where that is not known."""
 
     @property
     def usable(self) -> bool:

@@ -6,8 +6,10 @@ NodeNetwork precedes the state of the kernel.
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +20,7 @@ from resources.host.network import DefaultRoute, Device, Host, Vrf
 from resources.meta import Resource, Struct
 
 MAC = r"^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5})?$"
+_LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,2}")
 InterfaceName = Annotated[str, Meta(min_length=1, max_length=15)]
 
 
@@ -28,6 +31,7 @@ class NetworkDevice(Struct, frozen=True):
     admin_up: bool = True
     oper_state: str = "up"
     addresses: tuple[str, ...] = ()
+    """Each with the length of its network, or without."""
     mac_address: Annotated[str, Meta(pattern=MAC)] = ""
     vrf: Annotated[str, Meta(max_length=15)] = ""
 
@@ -70,9 +74,17 @@ class NodeNetwork(Resource, frozen=True):
                     device.name,
                     device.admin_up,
                     device.oper_state.lower(),
-                    tuple(canonical_address(text, mapped=True) for text in device.addresses),
+                    tuple(
+                        canonical_address(text.partition("/")[0], mapped=True)
+                        for text in device.addresses
+                    ),
                     device.mac_address.lower(),
                     device.vrf,
+                    tuple(
+                        str(ipaddress.ip_network(text, strict=False))
+                        for text in device.addresses
+                        if "/" in text
+                    ),
                 )
                 for device in self.spec.devices
             ),
@@ -95,7 +107,13 @@ def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
         seen.add(device.name)
         for j, address in enumerate(device.addresses):
             # A kernel takes IPv4-mapped addresses, which are not advertised.
-            yield from address_errors(address, f"spec.devices[{i}].addresses[{j}]", mapped=True)
+            path = f"spec.devices[{i}].addresses[{j}]"
+            text, slash, length = address.partition("/")
+            errors = list(address_errors(text, path, mapped=True))
+            yield from errors
+            longest = 128 if ":" in text else 32
+            if slash and not errors and not (_LENGTH.fullmatch(length) and int(length) <= longest):
+                yield FieldError(path, f"{length!r} is not a prefix length")
     for i, route in enumerate(network.spec.default_routes):
         yield from address_errors(route.gateway, f"spec.defaultRoutes[{i}].gateway")
     if network.spec.vrfs is not None:

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from socket import AF_INET, AF_INET6
 from typing import Any
 
 import pytest
+from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 
 from resources.host import Vrf
@@ -81,6 +83,8 @@ def test_addresses_states_and_default_routes_follow_the_kernel(link: Link, loop:
         lo1 = device(host, "lo1")
         assert lo1["admin_up"] is True
         assert {"192.0.2.1", "fd00::1"} <= set(lo1["addresses"])
+        assert {"192.0.2.0/24", "fd00::/64"} <= set(lo1["networks"])
+        assert lo1["index"] > 1
         assert host["default_routes"] == []
 
         link.left.batch("addr add 192.0.2.7/24 dev lo1")
@@ -153,6 +157,32 @@ def test_a_vrf_has_its_table_and_its_members_have_its_name() -> None:
     assert host.vrfs == (Vrf("red", 1001),)
     masters = {device.name: device.vrf for device in host.devices}
     assert masters == {"lo": "", "red": "", "br0": "", "eth0": "red", "eth1": ""}
+
+
+def address_message(index: int, length: int, **attributes: str) -> ifaddrmsg:
+    """Return a message about an address, as it comes from the kernel."""
+    message = ifaddrmsg()
+    message["index"], message["prefixlen"] = index, length
+    message["family"] = AF_INET6 if any(":" in text for text in attributes.values()) else AF_INET
+    message["attrs"] = [(f"IFA_{name.upper()}", text) for name, text in attributes.items()]
+    message.encode()
+    found = ifaddrmsg(message.data)
+    found.decode()
+    return found
+
+
+def test_an_interface_has_its_number_and_the_networks_of_its_addresses() -> None:
+    addresses = [
+        address_message(4, 24, address="192.0.2.7", local="192.0.2.7"),
+        address_message(4, 24, address="192.0.2.9", local="192.0.2.9"),
+        address_message(4, 64, address="fd00::1"),
+        address_message(5, 32, address="198.51.100.2", local="198.51.100.1"),
+    ]
+    host = host_of([link_message(4, "eth0"), link_message(5, "wg0")], addresses, [])
+    eth0, wg0 = host.devices
+    assert (eth0.index, eth0.networks) == (4, ("192.0.2.0/24", "fd00::/64"))
+    assert eth0.addresses == ("192.0.2.7", "192.0.2.9", "fd00::1")
+    assert (wg0.addresses, wg0.networks) == (("198.51.100.1",), ("198.51.100.2/32",))
 
 
 FOREIGN = 20_000

@@ -116,6 +116,14 @@ def test_a_node_network_describes_interfaces_in_a_manifest() -> None:
     )
 
 
+def test_an_address_of_a_node_network_may_have_the_length_of_its_network() -> None:
+    addresses = ["192.0.2.7/24", "192.0.2.8/25", "192.0.2.9", "fd00::1/64"]
+    row = NODE_NETWORK.decode(network(devices=[{"name": "eth0", "addresses": addresses}]))
+    (device,) = row.host.devices
+    assert device.addresses == ("192.0.2.7", "192.0.2.8", "192.0.2.9", "fd00::1")
+    assert device.networks == ("192.0.2.0/24", "192.0.2.0/25", "fd00::/64")
+
+
 def test_a_node_network_may_list_the_vrfs() -> None:
     devices = [{"name": "eth0", "vrf": "red"}, {"name": "eth1"}]
     row = NODE_NETWORK.decode(network(devices=devices, vrfs=[{"name": "red", "table": 1001}]))
@@ -135,6 +143,16 @@ RED = {"name": "red", "table": 7}
         ({"vrfs": [RED], "devices": [{"name": "eth0", "vrf": "blue"}]}, "spec.devices[0].vrf"),
         ({"devices": [{"name": "eth0"}, {"name": "eth0"}]}, "spec.devices[1].name"),
         ({"devices": [{"name": "eth0", "addresses": ["x"]}]}, "spec.devices[0].addresses[0]"),
+        ({"devices": [{"name": "e", "addresses": ["x/24"]}]}, "spec.devices[0].addresses[0]"),
+        (
+            {"devices": [{"name": "e", "addresses": ["192.0.2.1/33"]}]},
+            "spec.devices[0].addresses[0]",
+        ),
+        ({"devices": [{"name": "e", "addresses": ["192.0.2.1/"]}]}, "spec.devices[0].addresses[0]"),
+        (
+            {"devices": [{"name": "e", "addresses": ["fd00::1/129"]}]},
+            "spec.devices[0].addresses[0]",
+        ),
         ({"devices": [{"name": ""}]}, "spec.devices[0].name"),
         ({"defaultRoutes": [{"gateway": "x", "device": "e"}]}, "spec.defaultRoutes[0].gateway"),
         ({"defaultRoutes": [{"gateway": "192.0.2.1"}]}, "spec.defaultRoutes[0].device"),
