@@ -1,4 +1,11 @@
 """Routes in the kernel: another target of reconcilers, beside the speaker.
 
-``writer`` is the process that writes them.
+* `options`: the settings (``--fib``)
+* `routing`, `next_hops`: next hops, resolved to gateways by the host's own routes (`tracked_routing`
+  as the kernel has them)
+* `forwarding`, `wanted`, `wanted_tables`: the best paths, and the routes that follow from them
+* `reasons`, `martians`, `default_route`: why a route is not installed
+* ``writer`` is the process that writes them
+
+The pure modules know prefixes as octets and no rows: a route is an entry of a dictionary.
 """

@@ -1,0 +1,86 @@
+"""The options of the kernel's routes: in an agent and in ``waggle render``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+from resources.option_declarations import InvalidOption, Options, setting
+
+MAIN_TABLE: Final = 254
+LOCAL_TABLE: Final = 255
+BGP_PROTOCOL: Final = 186
+"""RTPROT_BGP of linux/rtnetlink.h."""
+LARGEST_NUMBER: Final = 0xFFFFFFFF
+Fib: TypeAlias = bool | Literal["auto"]
+
+
+class FibOptions(Options, frozen=True):
+    """Which received routes are installed in the kernel, and how."""
+
+    fib: Annotated[
+        Fib,
+        setting(
+            "install received routes in the kernel. auto: those of dialects whose API is for that "
+            "(FRR-k8s and what builds on it); true: those of all dialects; false: none",
+            flag="--fib",
+            metavar="auto|true|false",
+        ),
+    ] = "auto"
+    table: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=LARGEST_NUMBER),
+        setting(
+            "routing table of the routes of the default VRF; a VRF has its own", flag="--fib-table"
+        ),
+    ] = MAIN_TABLE
+    metric: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=LARGEST_NUMBER),
+        setting("metric of installed routes", flag="--fib-metric"),
+    ] = 20
+    protocol: Annotated[
+        int,
+        msgspec.Meta(ge=5, le=255),
+        setting("protocol number of installed routes; 186 is BGP", flag="--fib-protocol"),
+    ] = BGP_PROTOCOL
+    multipath: Annotated[
+        int,
+        msgspec.Meta(ge=1, le=256),
+        setting("next hops of a route at the most", flag="--fib-multipath"),
+    ] = 64
+    multipath_relax: Annotated[
+        bool,
+        setting(
+            "paths whose AS paths have the same length and other AS numbers share a route, too",
+            flag="--fib-multipath-relax",
+        ),
+    ] = False
+    blackhole: Annotated[
+        bool,
+        setting(
+            "routes with the community BLACKHOLE (65535:666, RFC 7999) discard their packets",
+            flag="--fib-blackhole",
+        ),
+    ] = False
+    default_route: Annotated[
+        bool,
+        setting(
+            "install default routes that no import rule names, as with mode all; otherwise those of "
+            "rules with the prefix 0.0.0.0/0 or ::/0 alone",
+            flag="--fib-default-route",
+        ),
+    ] = False
+    keep: Annotated[
+        bool,
+        setting(
+            "routes stay in the kernel when the agent ends; false: they are removed",
+            flag="--fib-keep",
+        ),
+    ] = True
+
+    def __post_init__(self) -> None:
+        """Check the table. Raises `InvalidOption`."""
+        if self.table == LOCAL_TABLE:
+            raise InvalidOption("--fib-table", "255 is the kernel's table of local addresses")

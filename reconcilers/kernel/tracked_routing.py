@@ -1,0 +1,100 @@
+"""The host's own routes as the writer looks them up in the kernel (`Routing`), address by address.
+
+The kernel has the most specific route, whatever the number of its routes: the agent reads none of them.
+What the writer looks up are the next hops that were asked for. Interfaces, addresses and VRFs are those
+of the `Host`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import final
+
+from reconcilers.kernel.routing import Hop, HostRoute, HostRouting, NotKnown
+from reconcilers.kernel.writer.values import (
+    BLACKHOLE,
+    IPV4,
+    KernelRoute,
+    Resolution,
+    TrackedAddress,
+)
+from resources.host import Host
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
+
+
+@final
+class TrackedRouting:
+    """What the writer has found, and what it is to look up."""
+
+    def __init__(self, table: int) -> None:
+        """``table`` is that of the routes of the default VRF."""
+        self._table = table
+        self._host = HostRouting(None, table)
+        self._names: dict[int, str] = {}
+        self._indexes: dict[str, int] = {}
+        self._found: dict[TrackedAddress, KernelRoute | None] = {}
+        self._wanted: dict[TrackedAddress, None] = {}
+
+    def set_host(self, host: Host | None) -> None:
+        """Use other interfaces, addresses and VRFs."""
+        self._host = HostRouting(host, self._table)
+        devices = () if host is None else host.devices
+        self._names = {device.index: device.name for device in devices}
+        self._indexes = {device.name: device.index for device in devices}
+
+    def resolved(self, resolutions: Iterable[Resolution]) -> None:
+        """Take what the writer has found."""
+        for address, route in resolutions:
+            self._found[address] = route
+
+    def begin(self) -> None:
+        """Begin to collect the addresses that are asked for, in place of the former ones."""
+        self._wanted = {}
+
+    @property
+    def wanted(self) -> tuple[TrackedAddress, ...]:
+        """The addresses that were asked for since `begin`."""
+        return tuple(self._wanted)
+
+    def index_of(self, device: str) -> int | None:
+        """See `Routing`."""
+        return self._indexes.get(device)
+
+    def table_of(self, vrf: str) -> int | None:
+        """See `Routing`."""
+        return self._host.table_of(vrf)
+
+    def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
+        """See `Routing`."""
+        del neighbor  # the kernel knows the networks
+        lookup_table = self._host.lookup_table_of(vrf)
+        if lookup_table is None:
+            return None
+        tracked = TrackedAddress(lookup_table, address)
+        self._wanted[tracked] = None
+        if tracked not in self._found:
+            raise NotKnown(pending=True)
+        route = self._found[tracked]
+        return None if route is None else self._host_route(route)
+
+    def _host_route(self, route: KernelRoute) -> HostRoute:
+        family = IPV4_UNICAST if route.table.family == IPV4 else IPV6_UNICAST
+        prefix = prefix_to_text(family, route.prefix)
+        if route.next_hops == BLACKHOLE:
+            return HostRoute(prefix, (), route.table.metric)
+        hops = tuple(
+            Hop(hop.gateway, self._names.get(hop.interface, "")) for hop in route.next_hops
+        )
+        return HostRoute(prefix, hops, route.table.metric)
+
+    def is_own(self, vrf: str, address: bytes) -> bool:
+        """See `Routing`."""
+        return self._host.is_own(vrf, address)
+
+    def is_usable(self, device: str) -> bool:
+        """See `Routing`."""
+        return self._host.is_usable(device)
+
+    def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
+        """See `Routing`."""
+        return self._host.networks(vrf, family)

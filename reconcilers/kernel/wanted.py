@@ -1,0 +1,173 @@
+"""The routes that shall be in the kernel: per table a dictionary from prefix to best paths. Pure.
+
+A route is an entry of a dictionary and no row, as there may be as many as the Internet has. What the
+best paths lead to is computed once per set of paths (`reconcilers.kernel.forwarding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple, TypeAlias, final
+
+from reconcilers.kernel.forwarding import Forwarding, ForwardingRules
+from reconcilers.kernel.martians import martian, suspects
+from reconcilers.kernel.reasons import NotInstalled, Reason
+from reconcilers.kernel.routing import Routing
+from reconcilers.kernel.writer.values import NextHopSet
+from speaker.api.best_paths import BestPath, BestPathChange, PathSet
+from speaker.nlri import Family, prefix_to_text
+
+DEFAULT_ROUTE: Final = b"\0"
+"""The prefix of length 0 in wire form."""
+PENDING: Final[NextHopSet] = ()
+"""The next hops of a prefix are not known yet: it keeps those that it has."""
+
+NamesDefaultRoute: TypeAlias = Callable[[BestPath, Family], bool]
+"""True if a rule by which a path was accepted names the default route."""
+
+
+class WantedRoute(NamedTuple):
+    """One prefix: its best paths, and what they lead to."""
+
+    paths: PathSet
+    forwarding: Forwarding
+    """`Forwarding.why_not` includes what is wrong with the prefix itself."""
+
+
+@final
+class InstanceRoutes:
+    """The best paths of one instance, and what shall be in the kernel of them."""
+
+    def __init__(
+        self,
+        vrf: str,
+        routing: Routing,
+        rules: ForwardingRules,
+        names_default_route: NamesDefaultRoute,
+    ) -> None:
+        """``vrf`` is that of the instance: its table has the routes; empty is the default VRF."""
+        self.vrf = vrf
+        self._routing = routing
+        self._rules = rules
+        self._names_default_route = names_default_route
+        self._paths: dict[Family, dict[bytes, PathSet]] = {}
+        self._rejected: dict[Family, dict[bytes, NotInstalled]] = {}
+        """Prefixes that are not installed whatever their next hops."""
+
+    @property
+    def families(self) -> Sequence[Family]:
+        """The families with routes."""
+        return [family for family, paths in self._paths.items() if paths]
+
+    def apply(self, change: BestPathChange) -> None:
+        """Follow a change of best paths."""
+        family, _, after, prefixes = change
+        paths = self._paths.setdefault(family, {})
+        if after:
+            paths.update(dict.fromkeys(prefixes, after))
+            self._judge(family, prefixes)
+        else:
+            self.withdraw(family, prefixes)
+
+    def withdraw(self, family: Family, prefixes: Collection[bytes]) -> None:
+        """Forget some routes."""
+        paths = self._paths.get(family, {})
+        for nlri in prefixes:
+            paths.pop(nlri, None)
+        self._judge(family, prefixes)
+
+    def copy_into(self, other: InstanceRoutes) -> None:
+        """Have another object follow the same best paths."""
+        other._paths = {family: dict(paths) for family, paths in self._paths.items()}
+        other.judge_prefixes()
+
+    def clear(self) -> None:
+        """Forget all routes: the instance is gone."""
+        self._paths.clear()
+        self._rejected.clear()
+
+    def judge_prefixes(self) -> None:
+        """Judge the prefixes that are networks of the host again, as these have changed."""
+        for family, paths in self._paths.items():
+            self._rejected[family] = {}
+            self._judge(family, paths)
+
+    def path_sets(self) -> set[PathSet]:
+        """Return the path sets of all prefixes."""
+        return {paths for table in self._paths.values() for paths in table.values()}
+
+    def rejected(self, family: Family) -> Mapping[bytes, NotInstalled]:
+        """Return the prefixes that are not installed whatever their next hops."""
+        return self._rejected.get(family, {})
+
+    def having(self, family: Family, some: AbstractSet[PathSet]) -> list[bytes]:
+        """Return the prefixes of some path sets."""
+        return [nlri for nlri, paths in self._paths.get(family, {}).items() if paths in some]
+
+    def _judge(self, family: Family, prefixes: Collection[bytes]) -> None:
+        """Find the prefixes that are not installed whatever their next hops."""
+        rejected = self._rejected.setdefault(family, {})
+        paths = self._paths[family]
+        some = {*suspects(family, prefixes), *self._connected(family, prefixes)}
+        for nlri in (*some, *(rejected.keys() & prefixes if rejected else ())):
+            known = paths.get(nlri)
+            why = None if known is None else self._prefix_rejected(family, nlri, known)
+            if why is None:
+                rejected.pop(nlri, None)
+            else:
+                rejected[nlri] = why
+
+    def _connected(self, family: Family, prefixes: Collection[bytes]) -> Iterable[bytes]:
+        networks = self._routing.networks(self.vrf, family)
+        return networks.keys() & prefixes if networks else ()
+
+    def _prefix_rejected(self, family: Family, nlri: bytes, paths: PathSet) -> NotInstalled | None:
+        if (text := martian(family, nlri)) is not None:
+            return NotInstalled(Reason.MARTIAN, text)
+        device = self._routing.networks(self.vrf, family).get(nlri)
+        if device is not None:
+            return NotInstalled(Reason.LOCAL, f"it is the network of interface {device}")
+        best = paths.paths[0]
+        if nlri == DEFAULT_ROUTE and not best.local and not self._names_default_route(best, family):
+            text = prefix_to_text(family, nlri)
+            return NotInstalled(
+                Reason.DEFAULT_ROUTE,
+                f"no import rule has the prefix {text}, and --fib-default-route is off",
+            )
+        return None
+
+    def route(self, family: Family, nlri: bytes) -> WantedRoute | None:
+        """Return what a prefix leads to; None without a best path."""
+        paths = self._paths.get(family, {}).get(nlri)
+        if paths is None:
+            return None
+        rejected = self._rejected.get(family, {}).get(nlri)
+        if rejected is not None:
+            return WantedRoute(paths, Forwarding(why_not=rejected))
+        return WantedRoute(paths, self._rules.of(paths, family))
+
+    def next_hops(self, family: Family, prefixes: Iterable[bytes]) -> dict[bytes, NextHopSet]:
+        """Return the next hops of those prefixes that shall be in the kernel, or `PENDING`."""
+        paths, rejected = self._paths.get(family), self._rejected.get(family, {})
+        if paths is None:
+            return {}
+        get, of = paths.get, self._rules.of
+        found: dict[bytes, NextHopSet] = {}
+        last: PathSet | None = None
+        hops: NextHopSet | None = None
+        for nlri in prefixes:
+            known = get(nlri)
+            if known is None or nlri in rejected:
+                continue
+            if known is not last:
+                # Neighbours in a table have the same paths, mostly.
+                forwarding = of(known, family)
+                last, hops = known, PENDING if forwarding.pending else forwarding.next_hops
+            if hops is not None:
+                found[nlri] = hops
+        return found
+
+    def prefixes(self, family: Family) -> Sequence[bytes]:
+        """Return the prefixes of a family that have best paths; a copy."""
+        return tuple(self._paths.get(family, ()))

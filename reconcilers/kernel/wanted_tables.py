@@ -1,0 +1,273 @@
+"""The routes of all instances, by the tables of the kernel in which they shall stand. Pure.
+
+Follows the best paths of each instance whose routes are installed, and resolves their next hops again
+when the host changes. What has changed since the last question is known by prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias, final
+
+from reconcilers.kernel.forwarding import ForwardingRules, Refreshed
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.routing import DEFAULT_VRF, Routing
+from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
+from reconcilers.kernel.writer.values import BLACKHOLE, IPV4, IPV6, NextHopSet, RouteTable
+from speaker.api import (
+    BestPath,
+    BestPathChange,
+    BestPathItem,
+    InstanceRemoved,
+    PathSet,
+    SelectionEnd,
+    TableBegin,
+)
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+FAMILIES: Final = {IPV4: IPV4_UNICAST, IPV6: IPV6_UNICAST}
+"""The families of the kernel, and those of BGP."""
+MIN_PATH_SETS: Final = 1024
+"""Path sets of an instance that are kept before those without prefixes are forgotten."""
+
+Changes: TypeAlias = dict[RouteTable, set[bytes] | None]
+"""Prefixes that changed; None is a whole table."""
+Moves: TypeAlias = dict[NextHopSet, NextHopSet | None]
+
+
+class InstanceTable(NamedTuple):
+    """An instance whose routes are installed."""
+
+    name: str
+    vrf: str
+    """Empty is the default VRF."""
+
+
+class _Instance:
+    """The routes of one instance."""
+
+    def __init__(self, routes: InstanceRoutes, rules: ForwardingRules) -> None:
+        self.routes = routes
+        self.rules = rules
+        self.selected = False
+        """Whether route selection after the start is complete."""
+        self.most_path_sets = MIN_PATH_SETS
+        self.unseen: dict[Family, set[bytes]] = {}
+        """Prefixes of before the present `TableBegin` that no change has named since."""
+
+
+@final
+class WantedTables:
+    """What shall be in the kernel."""
+
+    def __init__(self, routing: Routing, options: FibOptions) -> None:
+        self._routing = routing
+        self._options = options
+        self._instances: dict[str, _Instance] = {}
+        self._vrfs: dict[str, str] = {}
+        self._names_default_route: NamesDefaultRoute = lambda _path, _family: False
+        self._tables: dict[RouteTable, list[_Instance]] = {}
+        self._changed: Changes = {}
+        self.moves: Moves = {}
+        """Sets of next hops whose routes use other ones, all of them; taken by `take_moves`."""
+
+    # ------------------------------------------------------------ configuration
+
+    def configure(
+        self,
+        instances: Sequence[InstanceTable],
+        vrfs: Mapping[str, str],
+        names_default_route: NamesDefaultRoute,
+    ) -> None:
+        """Install the routes of these instances; ``vrfs``: the VRF of each instance of the speaker."""
+        self._names_default_route = names_default_route
+        if vrfs != self._vrfs:
+            # Rules read the VRFs of other instances, for imports.
+            self._vrfs = dict(vrfs)
+            for name, known in self._instances.items():
+                self._instances[name] = self._with_rules(known, vrfs.get(name, DEFAULT_VRF))
+        wanted = {one.name: one for one in instances}
+        for name in [name for name in self._instances if name not in wanted]:
+            del self._instances[name]
+        for one in instances:
+            if one.name not in self._instances:
+                self._instances[one.name] = self._instance(one.vrf)
+        self.host_changed(networks=True)
+
+    def _instance(self, vrf: str) -> _Instance:
+        rules = ForwardingRules(
+            self._routing,
+            self._vrfs,
+            maximum=self._options.multipath,
+            blackhole=self._options.blackhole,
+        )
+
+        def names(path: BestPath, family: Family) -> bool:
+            return self._names_default_route(path, family)
+
+        return _Instance(InstanceRoutes(vrf, self._routing, rules, names), rules)
+
+    def _with_rules(self, known: _Instance, vrf: str) -> _Instance:
+        if known.routes.vrf == vrf:
+            known.rules.use_vrfs(self._vrfs)
+            return known
+        moved = self._instance(vrf)
+        known.routes.copy_into(moved.routes)
+        moved.selected = known.selected
+        return moved
+
+    def _assign_tables(self) -> None:
+        """Find the tables of all instances again: VRFs came, went, or got another table."""
+        tables: dict[RouteTable, list[_Instance]] = {}
+        for _, instance in sorted(self._instances.items()):
+            number = self._routing.table_of(instance.routes.vrf)
+            if number is not None:
+                for family in FAMILIES:
+                    table = RouteTable(number, family, self._options.metric)
+                    tables.setdefault(table, []).append(instance)
+        for table in tables.keys() | self._tables.keys():
+            if tables.get(table) != self._tables.get(table):
+                self._changed[table] = None
+        self._tables = tables
+
+    @property
+    def instances(self) -> Sequence[str]:
+        """The names of the instances whose routes are installed."""
+        return list(self._instances)
+
+    @property
+    def tables(self) -> Sequence[RouteTable]:
+        """The tables of the kernel that have routes of theirs, or may have them."""
+        return list(self._tables)
+
+    @property
+    def selected(self) -> bool:
+        """Whether route selection of all instances is complete."""
+        return all(instance.selected for instance in self._instances.values())
+
+    # ------------------------------------------------------------------ changes
+
+    def apply(self, name: str, items: Iterable[BestPathItem]) -> None:
+        """Follow the best paths of an instance."""
+        instance = self._instances.get(name)
+        if instance is None:
+            return
+        for item in items:
+            match item:
+                case BestPathChange(family=family, prefixes=prefixes):
+                    instance.routes.apply(item)
+                    if item.after:
+                        # At once: the kernel is asked about new next hops.
+                        instance.rules.of(item.after, family)
+                    self._note(instance, family, prefixes)
+                    if instance.unseen:
+                        instance.unseen.get(family, set()).difference_update(prefixes)
+                case TableBegin():
+                    instance.selected = False
+                    routes = instance.routes
+                    instance.unseen = {f: set(routes.prefixes(f)) for f in routes.families}
+                case SelectionEnd():
+                    self._forget_unseen(instance)
+                    instance.selected = True
+                case InstanceRemoved():
+                    for family in instance.routes.families:
+                        self._note(instance, family, instance.routes.prefixes(family))
+                    instance.routes.clear()
+                    instance.unseen = {}
+                    instance.selected = True
+                case _:
+                    pass
+        if len(instance.rules) > instance.most_path_sets:
+            instance.rules.forget_others(instance.routes.path_sets())
+            instance.most_path_sets = max(MIN_PATH_SETS, 2 * len(instance.rules))
+
+    def _forget_unseen(self, instance: _Instance) -> None:
+        """Forget the routes of before a restart that were not announced again."""
+        for family, prefixes in instance.unseen.items():
+            if prefixes:
+                instance.routes.withdraw(family, prefixes)
+                self._note(instance, family, prefixes)
+        instance.unseen = {}
+
+    def _note(self, instance: _Instance, family: Family, prefixes: Iterable[bytes]) -> None:
+        number = self._routing.table_of(instance.routes.vrf)
+        for kernel_family, known in FAMILIES.items():
+            if number is not None and known == family:
+                table = RouteTable(number, kernel_family, self._options.metric)
+                if table not in self._changed:
+                    self._changed[table] = set(prefixes)
+                elif (parts := self._changed[table]) is not None:
+                    parts.update(prefixes)
+
+    def host_changed(self, *, networks: bool) -> None:
+        """Resolve all next hops again; ``networks``: interfaces, addresses or VRFs have changed."""
+        if networks:
+            self._assign_tables()
+            for instance in self._instances.values():
+                routes = instance.routes
+                rejected = {family: routes.rejected(family) for family in routes.families}
+                routes.judge_prefixes()
+                for family, before in rejected.items():
+                    self._note(instance, family, before.keys() ^ routes.rejected(family).keys())
+        self._refreshed((one, one.rules.refresh()) for one in self._instances.values())
+
+    def session_lost(self, name: str, peer: str) -> None:
+        """Use no path of a peer any more: its routes are being withdrawn."""
+        self._refreshed((one, one.rules.session_lost(name, peer)) for one in self._all())
+
+    def session_restored(self, name: str, peer: str) -> None:
+        """Use the paths of a peer again."""
+        self._refreshed((one, one.rules.session_restored(name, peer)) for one in self._all())
+
+    def _all(self) -> Iterator[_Instance]:
+        yield from self._instances.values()
+
+    def _refreshed(self, found: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
+        """Note the routes with other next hops, and the sets of next hops that were replaced whole."""
+        replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
+        for instance, changes in found:
+            by_family: dict[Family, set[PathSet]] = {}
+            for change in changes:
+                by_family.setdefault(change.family, set()).add(change.paths)
+                if change.before is not None:
+                    replaced.setdefault(change.before, set()).add(change.after)
+            for family, path_sets in by_family.items():
+                self._note(instance, family, instance.routes.having(family, path_sets))
+        used = {hops for one in self._instances.values() for hops in one.rules.next_hop_sets()}
+        for before, after in replaced.items():
+            if len(after) == 1 and before not in used and before != BLACKHOLE:
+                (self.moves[before],) = after
+
+    def take_changed(self) -> Changes:
+        """Return the prefixes whose next hops may have changed since the last call."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def take_moves(self) -> Moves:
+        """Return the sets of next hops whose routes all use other ones since the last call."""
+        moves, self.moves = self.moves, {}
+        return moves
+
+    # ------------------------------------------------------------------ reading
+
+    def next_hops(self, table: RouteTable, prefixes: Sequence[bytes]) -> dict[bytes, NextHopSet]:
+        """Return the next hops of those prefixes that shall be in a table."""
+        found: dict[bytes, NextHopSet] = {}
+        # Of several instances with a prefix in one table the first one by name has it.
+        for instance in reversed(self._tables.get(table, ())):
+            found.update(instance.routes.next_hops(FAMILIES[table.family], prefixes))
+        return found
+
+    def prefixes(self, table: RouteTable) -> Iterator[bytes]:
+        """Iterate over the prefixes that instances have best paths of, installed or not."""
+        for instance in self._tables.get(table, ()):
+            yield from instance.routes.prefixes(FAMILIES[table.family])
+
+    def route(self, table: RouteTable, nlri: bytes) -> tuple[str, WantedRoute] | None:
+        """Return the instance that has a prefix in a table, with its route; None without any."""
+        names = {id(instance): name for name, instance in self._instances.items()}
+        for instance in self._tables.get(table, ()):
+            route = instance.routes.route(FAMILIES[table.family], nlri)
+            if route is not None:
+                return names[id(instance)], route
+        return None
