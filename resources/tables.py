@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from resources.core import EndpointSlice, Namespace, Node, Secret, Service
 from resources.core import kinds as core
+from resources.errors import ObjectName
 from resources.host import Gateway, Host, NodeNetwork
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
@@ -49,6 +50,11 @@ class Tables:
         self.source_problems: Table[SourceProblem] = db.table(
             "source-problems", Index(KEY, _problem_key)
         )
+        self.unread_objects: Table[ObjectName] = db.table(
+            "unread-objects", Index(KEY, lambda row: (row.kind, row.namespace, row.name))
+        )
+        """Objects that are read one by one (Secrets) and could not be read, or not yet: one that has
+        no row in the table of its kind may exist."""
 
     def of(self, kind: Kind[T]) -> Table[T]:
         """Return a kind's table. Raises `KeyError` for a kind that is not one of `kinds`."""

@@ -26,6 +26,7 @@ from cells.sources.resources import EventTraceLinks, MassWithdrawHold
 from reconcilers.dialect import Unread
 from reconcilers.model import ObjectRef
 from resources.enumeration import first_of
+from resources.errors import ObjectName
 from resources.ingest import Ingest
 from resources.kubernetes import (
     Access,
@@ -38,6 +39,7 @@ from resources.kubernetes import (
     Timeouts,
     Writer,
 )
+from resources.row_updates import replace_all
 from resources.source import SourceProblem
 from resources.streams import guarded
 from resources.tables import Tables
@@ -67,6 +69,7 @@ class Kubernetes:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.access = access
+        self._database = database
         self._tables = tables
         self._clock = clock
         self._log = FeedLog(clock)
@@ -123,6 +126,7 @@ class Kubernetes:
         )
 
     def _on_statuses(self, statuses: tuple[FeedStatus, ...]) -> None:
+        self._write_unread(statuses)
         for name in self._statuses.keys() - {status.name for status in statuses}:
             del self._statuses[name]
             self._health.scope(name).remove()
@@ -133,6 +137,18 @@ class Kubernetes:
                 self._show(status)
         cause = self._report_server()
         self._log.report(self._statuses.values(), self._away_since, cause)
+
+    def _write_unread(self, statuses: Iterable[FeedStatus]) -> None:
+        """Write the names of the objects that could not be read, where they changed."""
+        table = self._tables.unread_objects
+        found = {
+            ObjectName(one.kind, one.namespace, one.object_name)
+            for one in statuses
+            if one.object_name and one.unread
+        }
+        if found != set(table.all(self._database.snapshot())):
+            with self._database.write(table) as txn:
+                replace_all(txn, table, found)
 
     def _report_server(self) -> str:
         """Report an outage of the API server: kinds fail, and none is followed; returns the cause."""

@@ -33,6 +33,7 @@ from resources.antrea import BGPPolicy
 from resources.antrea.bgppolicy import BGPPeer
 from resources.antrea.kinds import BGP_POLICY
 from resources.core import Node, Secret
+from resources.meta import ObjectKey
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 INSTANCE: Final = "antrea"
@@ -51,6 +52,10 @@ class Inputs(NamedTuple):
     policies: tuple[BGPPolicy, ...]
     secret: Secret | None
     """The one with the passwords."""
+    secret_key: ObjectKey
+    """Its namespace and name."""
+    secret_unread: bool = False
+    """True if it could not be read: without it, it is not known whether it exists."""
     next_fields: bool = False
 
 
@@ -156,7 +161,7 @@ def _peers(
     inputs: Inputs,
     problems: list[Problem],
 ) -> list[Peer]:
-    passwords = Passwords(inputs.secret)
+    passwords = Passwords(inputs.secret_key, inputs.secret, unread=inputs.secret_unread)
     found = []
     for entry in entries:
         if entry.family not in sets:
@@ -165,7 +170,7 @@ def _peers(
         if not inputs.next_fields:
             given = _released(given)
         password = passwords.find(entry.address, given.asn, given.address)
-        if password.problem is not None:
+        if password.problem is not None and password.problem not in problems:
             problems.append(password.problem)
         hold = given.hold_time_seconds or HOLD_TIME
         restarts = given.graceful_restart_enabled is not False
@@ -182,6 +187,7 @@ def _peers(
             connect_retry_time=given.connect_retry_seconds or CONNECT_RETRY_TIME,
             ebgp_multihop=given.multihop_ttl,
             password=password.reference,
+            down_reason=password.down_reason,
             graceful_restart=(
                 GracefulRestart(given.graceful_restart_time_seconds) if restarts else None
             ),

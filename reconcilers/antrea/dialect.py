@@ -98,8 +98,9 @@ class AntreaDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """Policies and Secrets; the node is followed for every dialect."""
-        return (self.tables.of(BGP_POLICY), self.tables.secrets)
+        """Policies, and Secrets, read or not; the node is followed for every dialect."""
+        t = self.tables
+        return (t.of(BGP_POLICY), t.secrets, t.unread_objects)
 
     def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
         """Return the peers of all BGPPolicies."""
@@ -111,12 +112,16 @@ class AntreaDialect(Dialect):
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the effective policy of the node."""
         tables = self.tables
+        secret_key = compile_node.secret_key(self.of_node.namespace)
+        unread = tables.unread_objects.get(snapshot, (SECRET_KIND.name, *secret_key))
         return compile_node.compile_node(
             compile_node.Inputs(
                 context.node,
                 tables.nodes.get(snapshot, ("", context.node)),
                 tuple(tables.of(BGP_POLICY).all(snapshot)),
-                tables.secrets.get(snapshot, compile_node.secret_key(self.of_node.namespace)),
+                tables.secrets.get(snapshot, secret_key),
+                secret_key,
+                unread is not None,
                 self.options.next_fields,
             )
         )

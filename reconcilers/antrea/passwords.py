@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from reconcilers.model import ObjectRef, Problem, SecretRef
 from resources.addresses import canonical_address
 from resources.core import Secret
+from resources.meta import ObjectKey
 from resources.secret_value import SecretValue
 from speaker.api.secret import InvalidSecret
 from speaker.api.secret import Secret as Password
@@ -19,12 +20,17 @@ class FoundPassword(NamedTuple):
 
     reference: SecretRef | None = None
     problem: Problem | None = None
+    down_reason: str | None = None
+    """Why the peer stays down."""
 
 
 class Passwords:
     """The passwords of one Secret, by canonical address and AS number."""
 
-    def __init__(self, secret: Secret | None) -> None:
+    def __init__(self, secret_key: ObjectKey, secret: Secret | None, *, unread: bool) -> None:
+        """``secret_key`` is the key of the Secret; without it ``unread`` is True if it may exist."""
+        self._secret_key = secret_key
+        self._unread = unread and secret is None
         self._secret = secret
         self._keys: dict[tuple[str, int], list[str]] = {}
         for key in sorted(secret.data) if secret is not None else ():
@@ -37,8 +43,15 @@ class Passwords:
 
         Of several keys the one with the policy's spelling counts, as in Antrea; without that one the
         first one does, with a problem. An empty value is no password; one that TCP MD5 cannot use keeps
-        the peer down.
+        the peer down. So does a Secret that could not be read: a peer may have a password in it.
         """
+        if self._unread:
+            namespace, name = self._secret_key
+            reason = f"Secret {namespace}/{name} could not be read"
+            text = f"{reason}: peers stay down, as they may have a password in it"
+            of_secret = Problem((ObjectRef("Secret", namespace, name),), "", text)
+            reference = SecretRef(namespace, name, f"{spelling}-{asn}", verbatim=True)
+            return FoundPassword(reference, of_secret, reason)
         secret, keys = self._secret, self._keys.get((address, asn), [])
         if secret is None or not keys:
             return FoundPassword()

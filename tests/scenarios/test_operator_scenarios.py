@@ -19,7 +19,7 @@ import yaml
 from cells.hive import load
 from cells.hive.hive import Hive
 from cells.operator import cell
-from reconcilers.operator import planned_objects
+from reconcilers.operator import writes
 from resources.kind import Kind
 from resources.kubernetes import ElectionTiming, migration
 from tests.support.apiserver import ApiServer
@@ -39,8 +39,8 @@ QUIET = 0.1
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
     monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (ElectionTiming(retry=0.05),))
-    monkeypatch.setattr(planned_objects, "FIRST_RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(planned_objects, "WRITE_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(writes, "FIRST_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(writes, "WRITE_INTERVAL_SECONDS", 0.02)
     monkeypatch.setattr(migration, "FIRST_RETRY_SECONDS", 0.05)
 
 

@@ -27,7 +27,7 @@ from cells.hive.hive import Hive
 from cells.operator.webhook import certificate
 from cells.report import cell as report
 from reconcilers.dialect import Dialect
-from reconcilers.operator import planned_objects
+from reconcilers.operator import writes
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE as NODE_KIND
 from resources.core.kinds import SECRET
@@ -122,8 +122,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Second attempts within the time of a test."""
     hurry(monkeypatch)
     monkeypatch.setattr(report, "SETTLE_SECONDS", 0.1)
-    monkeypatch.setattr(planned_objects, "FIRST_RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(planned_objects, "WRITE_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(writes, "FIRST_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(writes, "WRITE_INTERVAL_SECONDS", 0.02)
     monkeypatch.setattr(certificate, "FIRST_INTERVAL", 0.05)
 
 
@@ -494,6 +494,25 @@ def test_a_secret_that_an_agent_may_not_read_takes_no_other_peer(
             server.always("list", "secrets", None)
             server.always("watch", "secrets", None)
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
+
+    scenario(test)
+
+
+def test_an_agent_opens_no_session_without_a_password_that_it_may_not_read(tmp_path: Path) -> None:
+    def down(hive: Hive) -> set[str]:
+        peers = hive.get(IntentTables).peers.all(hive.get(Database).snapshot())
+        return {peer.down_reason or "" for peer in peers if peer.dialect == "antrea"}
+
+    async def test(server: ApiServer) -> None:
+        forbid_secret(server, "antrea-bgp-passwords")
+        async with agent(server, tmp_path) as hive:
+            text = "Secret kube-system/antrea-bgp-passwords could not be read"
+            await until(lambda: down(hive) == {text})
+            server.delete("Secret", "antrea-bgp-passwords", "kube-system")
+            server.always("list", "secrets", None)
+            server.always("watch", "secrets", None)
+            # Without the Secret no peer has a password, as in Antrea.
+            await reaches(lambda: down(hive), {""})
 
     scenario(test)
 

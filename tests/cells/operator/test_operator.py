@@ -19,7 +19,7 @@ from cells.observability.metrics import Metrics
 from cells.operator import cell
 from cells.operator.election import Leadership, LostLeadershipError
 from cells.options import OperatorOptions
-from reconcilers.operator import planned_objects
+from reconcilers.operator import writes
 from resources.kubernetes import migration
 from tests.cells.hurry import hurry
 from tests.reconcilers.build import cluster_config, node, peer_config
@@ -39,8 +39,8 @@ LEASE_SECONDS = OperatorOptions().lease_duration_seconds
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
-    monkeypatch.setattr(planned_objects, "FIRST_RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(planned_objects, "WRITE_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(writes, "FIRST_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(writes, "WRITE_INTERVAL_SECONDS", 0.02)
     monkeypatch.setattr(migration, "FIRST_RETRY_SECONDS", 0.05)
 
 
@@ -322,7 +322,7 @@ def test_f09_a_terminating_lease_namespace_leaves_no_leader_and_no_write(
 def test_f09_changes_in_quick_succession_are_one_write_of_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planned_objects, "WRITE_INTERVAL_SECONDS", 0.3)
+    monkeypatch.setattr(writes, "WRITE_INTERVAL_SECONDS", 0.3)
 
     async def scenario(server: ApiServer) -> None:
         fill(server)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.model import SecretRef
+from resources.errors import ObjectName
 from tests.reconcilers.antrea.build import Cluster, dual, node, policy, secret
 
 FIELD = "data[{}]".format
@@ -78,6 +79,36 @@ def test_passwords_by_address_and_as_number() -> None:
     it = Cluster(node(), policy(peers=peers), secret(given))
     expected = SecretRef("kube-system", "antrea-bgp-passwords", "10.30.4.1-64600", verbatim=True)
     assert keys(it) == {"10.30.4.1": expected, "10.30.4.2": None, "10.30.4.3": None}
+    assert it.problems() == []
+
+
+def down_reason(it: Cluster) -> str | None:
+    """Return why the one peer has to stay down."""
+    it.run()
+    (peer,) = it.intent.peers.all(it.db.snapshot())
+    return peer.down_reason
+
+
+def test_a_secret_that_could_not_be_read_keeps_the_peers_down() -> None:
+    unread = ObjectName("Secret", "kube-system", "antrea-bgp-passwords")
+    it = Cluster(node(), policy())
+    table = it.resources.unread_objects
+    assert down_reason(it) is None
+    with it.db.write(table) as txn:
+        table.upsert(txn, unread)
+    reason = "Secret kube-system/antrea-bgp-passwords could not be read"
+    assert down_reason(it) == reason
+    (problem,) = it.render()["problems"]
+    assert problem["message"] == f"{reason}: peers stay down, as they may have a password in it"
+    # The last one that was read counts.
+    it.put(secret({"10.30.4.1-64600": "one"}))
+    assert down_reason(it) is None
+    assert it.problems() == []
+    it.delete("Secret", "antrea-bgp-passwords", "kube-system")
+    assert down_reason(it) == reason
+    with it.db.write(table) as txn:
+        table.delete(txn, ("Secret", "kube-system", "antrea-bgp-passwords"))
+    assert down_reason(it) is None
     assert it.problems() == []
 
 
