@@ -459,11 +459,20 @@ def test_a_kind_that_an_agent_may_not_read_takes_no_peer_of_another_dialect(
     scenario(test)
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in read_by_agent() if kind.custom], ids=lambda kind: str(kind.plural)
-)
+def failing_kinds() -> list[Any]:
+    """Return each kind of a dialect; those that are merged with each mode of conflicts."""
+    merged = {kind.name for name in ("frrk8s", "metallb") for kind in DIALECTS[name].kinds}
+    return [
+        pytest.param(kind, mode, id=f"{kind.plural}-{mode}")
+        for kind in read_by_agent()
+        if kind.custom
+        for mode in (("keep", "clear", "isolate") if kind.name in merged else ("isolate",))
+    ]
+
+
+@pytest.mark.parametrize(("kind", "on_conflict"), failing_kinds())
 def test_f06_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
-    kind: Kind[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Kind[Any], on_conflict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hurry(monkeypatch, replace(QUICK, failing_grace=0.1))
 
@@ -472,7 +481,7 @@ def test_f06_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
             "list", kind.plural, status(500, "InternalError", "conversion webhook failed")
         )
         others = {PEERS[name] for name, one in DIALECTS.items() if kind not in one.kinds}
-        async with agent(server, tmp_path) as hive:
+        async with agent(server, tmp_path, on_conflict) as hive:
             await until(lambda: others <= peers_of(hive))
             server.always("list", kind.plural, None)
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
