@@ -5,6 +5,7 @@
   as the kernel has them)
 * `forwarding`, `wanted`, `wanted_tables`: the best paths, and the routes that follow from them
 * `reasons`, `martians`, `default_route`: why a route is not installed
+* `reconciler`, `installed`: the kernel as a target, and what the writer has confirmed
 * ``writer`` is the process that writes them
 
 The pure modules know prefixes as octets and no rows: a route is an entry of a dictionary.

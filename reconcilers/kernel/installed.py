@@ -1,0 +1,389 @@
+"""The routes that the writer has put into the kernel, and the changes that are on their way to it.
+
+The actual state of the kernel as a target: what the writer listed and confirmed, with the changes that
+were handed to it and are not answered. Of a prefix that changes faster than the kernel takes it the
+last state is sent, not every step. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
+from typing import Final, NamedTuple, final
+
+from reconcilers.kernel.writer.port import KernelWriter
+from reconcilers.kernel.writer.values import (
+    MAX_ROUTES,
+    Batch,
+    Changed,
+    Confirmed,
+    Failure,
+    Freed,
+    FromWriter,
+    Health,
+    Listing,
+    Move,
+    NextHop,
+    NextHopSet,
+    Reason,
+    Resolved,
+    Routes,
+    RouteTable,
+    SetRoutes,
+    Settings,
+)
+from speaker.nlri import ENCODED_SIZE
+
+IN_FLIGHT: Final = 2
+"""Batches that are not confirmed: the writer has the next one when it is done with one."""
+OLDEST: Final = MAX_ROUTES // 4
+"""Changes of a batch that are the oldest ones: the others are the newest, so that a single change does
+not wait for a table that is being installed, and each is sent in time. The kernel deletes routes
+fastest in the opposite order of their installation."""
+
+UNKNOWN: Final[NextHopSet] = (NextHop(weight=0),)
+"""Next hops of a route that the kernel has against our will: no route shall have them."""
+
+
+class RouteFailure(NamedTuple):
+    """Why the kernel does not have a route."""
+
+    reason: Reason
+    text: str
+
+
+class _InFlight(NamedTuple):
+    """A batch that is not confirmed."""
+
+    changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
+
+
+class Counts:
+    """What has been done, for metrics; all since the start."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.routes = 0
+        """Of confirmed batches."""
+        self.written = 0
+        """Messages to the kernel."""
+        self.seconds = 0.0
+        """The writer's time."""
+        self.failures: dict[Reason, int] = {}
+        self.changed: dict[str, int] = {}
+        """Routes that others changed, by the way in which the writer noticed it."""
+
+
+@final
+class InstalledRoutes:
+    """The state of the kernel as far as it is ours."""
+
+    def __init__(
+        self,
+        writer: KernelWriter,
+        settings: Settings,
+        on_change: Callable[[], None],
+        on_resolved: Callable[[Resolved], None] = lambda _: None,
+        on_connected: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``on_change`` is called when `take_changed` or `take_failed` has something.
+
+        ``on_connected``: a writer is there that knows nothing of what was sent before.
+        """
+        self._writer = writer
+        self._settings = settings
+        self._on_change = on_change
+        self._on_resolved = on_resolved
+        self._on_connected = on_connected
+        self.listed = False
+        """Whether it is known which routes are in the kernel."""
+        self.health = ""
+        """What the writer reports; empty without a problem."""
+        self.counts = Counts()
+        self._held: dict[RouteTable, dict[bytes, NextHopSet]] = {}
+        self._waiting: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
+        """Changes that are not handed over yet; the oldest first. None removes."""
+        self._in_flight: dict[int, _InFlight] = {}
+        self._number = 0
+        self._changed: dict[RouteTable, set[bytes] | None] = {}
+        self._failed: dict[RouteTable, dict[bytes, RouteFailure]] = {}
+        self._occupied: dict[RouteTable, set[bytes]] = {}
+        self._unreported: dict[RouteTable, str] = {}
+        self._listing: dict[RouteTable, dict[bytes, NextHopSet]] = {}
+        writer.follow(self._connected, self._received)
+
+    # ------------------------------------------------------------- the target
+
+    @property
+    def tables(self) -> Collection[RouteTable]:
+        """The tables with routes of ours."""
+        return [table for table, held in self._held.items() if held]
+
+    def count(self, table: RouteTable) -> int:
+        """The number of routes of a table."""
+        return len(self._held.get(table, ()))
+
+    def held(self, table: RouteTable, prefixes: Iterable[bytes]) -> dict[bytes, NextHopSet]:
+        """Return the next hops of those prefixes that are in the kernel, or on their way to it."""
+        known = self._held.get(table)
+        if not known:
+            return {}
+        get = known.get
+        return {nlri: hops for nlri in prefixes if (hops := get(nlri)) is not None}
+
+    def prefixes(self, table: RouteTable) -> tuple[bytes, ...]:
+        """Return all prefixes of a table; a copy."""
+        return tuple(self._held.get(table, ()))
+
+    def is_confirmed(self, table: RouteTable, nlri: bytes) -> bool:
+        """True if no change of a prefix is on its way."""
+        if nlri in self._waiting.get(table, ()):
+            return False
+        return all(nlri not in one.changes.get(table, ()) for one in self._in_flight.values())
+
+    def failure(self, table: RouteTable, nlri: bytes) -> RouteFailure | None:
+        """Return why the kernel does not have a route as it was sent; None where it has."""
+        return self._failed.get(table, {}).get(nlri)
+
+    def failures(self) -> dict[Reason, int]:
+        """Return the number of routes that failed, by reason."""
+        found: dict[Reason, int] = {}
+        for failed in self._failed.values():
+            for failure in failed.values():
+                found[failure.reason] = found.get(failure.reason, 0) + 1
+        return found
+
+    def occupied(self, table: RouteTable) -> Collection[bytes]:
+        """Return the prefixes in whose place another program has a route."""
+        return self._occupied.get(table, ())
+
+    @property
+    def pending(self) -> int:
+        """Changes that are not confirmed."""
+        in_flight = (part for one in self._in_flight.values() for part in one.changes.values())
+        return sum(map(len, (*self._waiting.values(), *in_flight)))
+
+    def change(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
+        """Hand changes to the writer, as soon as it has room; None removes a route."""
+        waiting = self._waiting.setdefault(table, {})
+        held = self._held.setdefault(table, {})
+        # The newest change is the last one.
+        for nlri in waiting.keys() & changes.keys() if waiting else ():
+            del waiting[nlri]
+        waiting.update(changes)
+        for nlri, hops in changes.items():
+            if hops is not None:
+                held[nlri] = hops
+            elif nlri in held:
+                del held[nlri]
+        self._send()
+
+    def move(self, moves: Mapping[NextHopSet, NextHopSet | None]) -> None:
+        """Have all routes of some sets of next hops use other ones, by one message for each set."""
+        if not self.listed:
+            return
+        for table, held in self._held.items():
+            moved = [(nlri, hops) for nlri, hops in held.items() if hops in moves]
+            waiting = self._waiting.get(table, {})
+            for nlri, hops in moved:
+                new = moves[hops]
+                if new is None:
+                    del held[nlri]
+                else:
+                    held[nlri] = new
+                if nlri in waiting:
+                    waiting[nlri] = new
+        in_order = tuple(Move(old, new) for old, new in moves.items())
+        # Batches that are on their way may install routes of the old sets: after them.
+        self._hand_over(Batch(0, moves=in_order), {})
+
+    def take_changed(self) -> dict[RouteTable, set[bytes] | None]:
+        """Return what the kernel does not have any more, by table; None is a whole table."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def take_failed(self, table: RouteTable) -> str:
+        """Return an error that was not reported yet, as text; empty without one."""
+        return self._unreported.pop(table, "")
+
+    # ---------------------------------------------------------------- batches
+
+    def _send(self) -> None:
+        while self.listed and len(self._in_flight) < IN_FLIGHT:
+            changes = self._take_batch()
+            if not changes:
+                return
+            removed, routes = [], []
+            for table, part in changes.items():
+                for hops, prefixes in _by_set(part).items():
+                    octets = Routes(table, b"".join(prefixes))
+                    if hops is None:
+                        removed.append(octets)
+                    else:
+                        routes.append(SetRoutes(hops, (octets,)))
+            self._hand_over(Batch(0, removed=tuple(removed), routes=tuple(routes)), changes)
+
+    def _take_batch(self) -> dict[RouteTable, dict[bytes, NextHopSet | None]]:
+        """Take the next changes: the newest ones, and some of the oldest."""
+        found: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
+        room = MAX_ROUTES
+        for table in list(self._waiting):
+            waiting = self._waiting[table]
+            if len(waiting) <= room:
+                found[table] = dict(reversed(waiting.items()))
+                del self._waiting[table]
+            else:
+                oldest = list(islice(waiting, min(OLDEST, room)))
+                some = {nlri: waiting.pop(nlri) for nlri in oldest}
+                some.update(waiting.popitem() for _ in range(room - len(some)))
+                found[table] = some
+            room -= len(found[table])
+            if room <= 0:
+                break
+        return {table: part for table, part in found.items() if part}
+
+    def _hand_over(
+        self, batch: Batch, changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
+    ) -> None:
+        self._number += 1
+        self._in_flight[self._number] = _InFlight(changes)
+        self._writer.send(batch._replace(number=self._number))
+
+    # ----------------------------------------------------------- the writer
+
+    def _connected(self) -> None:
+        """Begin with a new writer: what was sent to the former one and not confirmed is void."""
+        self.listed = False
+        self.health = ""
+        self._in_flight.clear()
+        self._waiting.clear()
+        self._listing = {}
+        self._writer.send(self._settings)
+        self._on_connected()
+
+    def _received(self, message: FromWriter) -> None:
+        match message:
+            case Listing():
+                self._list(message)
+            case Confirmed():
+                self._confirm(message)
+            case Changed():
+                self._change(message)
+            case Freed(routes):
+                self._free(routes)
+            case Resolved():
+                self._on_resolved(message)
+            case Health(problem):
+                self.health = problem
+                self._on_change()
+            case _:
+                pass
+
+    def _list(self, message: Listing) -> None:
+        if message.number:
+            return
+        for hops, routes in message.routes:
+            for table, octets in routes:
+                part = dict.fromkeys(split(octets), hops)
+                self._listing.setdefault(table, {}).update(part)
+        if not message.last:
+            return
+        self._changed = dict.fromkeys((*self._held, *self._listing))
+        self._held, self._listing = self._listing, {}
+        self._failed.clear()
+        self._occupied.clear()
+        self.listed = True
+        self._on_change()
+
+    def _confirm(self, message: Confirmed) -> None:
+        batch = self._in_flight.pop(message.number, None)
+        if batch is None:
+            return
+        counts = self.counts
+        counts.batches += 1
+        counts.written += message.written
+        counts.seconds += message.seconds
+        counts.routes += sum(map(len, batch.changes.values()))
+        for table, part in batch.changes.items():
+            if failed := self._failed.get(table):
+                for nlri in part:
+                    failed.pop(nlri, None)
+        for failure in message.failures:
+            self._fail(failure, batch)
+        self._send()
+        if message.failures or not (self._in_flight or self._waiting):
+            self._on_change()
+
+    def _fail(self, failure: Failure, batch: _InFlight) -> None:
+        reason, counts = failure.reason, self.counts.failures
+        for table, octets in failure.routes:
+            prefixes = split(octets)
+            counts[reason] = counts.get(reason, 0) + len(prefixes)
+            self._lose(table, prefixes, RouteFailure(reason, failure.text))
+            part = batch.changes.get(table, {})
+            self._keep(table, [nlri for nlri in prefixes if nlri in part and part[nlri] is None])
+            if reason is Reason.OCCUPIED:
+                self._occupied.setdefault(table, set()).update(prefixes)
+            else:
+                self._unreported[table] = f"{len(prefixes)} routes: {reason}: {failure.text}"
+
+    def _change(self, message: Changed) -> None:
+        changed = self.counts.changed
+        for reason, routes in message.changes:
+            for table, octets in routes:
+                prefixes = split(octets)
+                changed[message.cause] = changed.get(message.cause, 0) + len(prefixes)
+                self._lose(table, prefixes, RouteFailure(reason, "changed by another program"))
+                if reason is Reason.UNEXPECTED:
+                    self._keep(table, prefixes)
+                if reason is Reason.OCCUPIED:
+                    self._occupied.setdefault(table, set()).update(prefixes)
+        self._on_change()
+
+    def _lose(self, table: RouteTable, prefixes: Collection[bytes], failure: RouteFailure) -> None:
+        """Note that the kernel does not have some routes as they were sent."""
+        held, waiting = self._held.get(table, {}), self._waiting.get(table, {})
+        for nlri in prefixes:
+            if nlri not in waiting:
+                held.pop(nlri, None)
+        self._failed.setdefault(table, {}).update(dict.fromkeys(prefixes, failure))
+        known = self._changed.setdefault(table, set())
+        if known is not None:
+            known.update(prefixes)
+
+    def _keep(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
+        """Note that the kernel has some routes that are to be removed."""
+        held, waiting = self._held.setdefault(table, {}), self._waiting.get(table, {})
+        held.update((nlri, UNKNOWN) for nlri in prefixes if nlri not in waiting)
+
+    def _free(self, routes: Iterable[Routes]) -> None:
+        for table, octets in routes:
+            prefixes = split(octets)
+            self._occupied.get(table, set()).difference_update(prefixes)
+            known = self._changed.setdefault(table, set())
+            if known is not None:
+                known.update(prefixes)
+        self._on_change()
+
+
+def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, list[bytes]]:
+    """Group prefixes by their next hops."""
+    found: dict[NextHopSet | None, list[bytes]] = {}
+    last: object = found
+    prefixes: list[bytes] = []
+    for nlri, hops in part.items():
+        if hops is not last:
+            # Hashing a set takes longer than all else, and neighbours have the same, mostly.
+            last, prefixes = hops, found.setdefault(hops, [])
+        prefixes.append(nlri)
+    return found
+
+
+def split(octets: bytes) -> list[bytes]:
+    """Return the prefixes of concatenated wire forms."""
+    found, at, end = [], 0, len(octets)
+    while at < end:
+        next_ = at + ENCODED_SIZE[octets[at]]
+        found.append(octets[at:next_])
+        at = next_
+    return found

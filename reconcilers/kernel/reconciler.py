@@ -1,0 +1,297 @@
+"""Reconciles the routing tables of the kernel: received routes that belong into them.
+
+Objects are the tables, one per family; their parts are the routes. Best paths come as streams, not in a
+table of StateDB; what the kernel holds is what the writer has confirmed. Operations hand changes to the
+writer and return.
+
+Routes that an earlier process installed are kept until it is known which of them are still there: until
+route selection is complete, and the peers that routes are accepted from are Established, or
+`DEFERRAL_SECONDS` have passed (RFC 4724 section 4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final, final
+
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from reconcilers.kernel.default_route import default_route_names
+from reconcilers.kernel.installed import InstalledRoutes
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.routing import DEFAULT_VRF
+from reconcilers.kernel.tracked_routing import TrackedRouting
+from reconcilers.kernel.wanted import PENDING
+from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
+from reconcilers.kernel.writer.port import KernelWriter
+from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
+from reconcilers.model import Instance
+from reconcilers.sliced_work import Slices, at_once
+from reconcilers.tables import IntentTables
+from reconcilers.target.reconciler import (
+    Description,
+    ObjectKey,
+    Parts,
+    ReconcileError,
+    Reconciler,
+    State,
+)
+from resources.host import Host
+from speaker.api import BestPathItem
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
+from statedb import Database, Snapshot
+
+DEFERRAL_SECONDS: Final = 120.0
+"""For which routes of an earlier process are kept at most while their peers are away."""
+_KERNEL_FAMILIES: Final = {str(family): kind for kind, family in FAMILIES.items()}
+
+
+@final
+class KernelRoutes(Reconciler):
+    """Objects are ``(table, family, metric)`` as text, parts prefixes, values `NextHopSet`."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent: IntentTables,
+        writer: KernelWriter,
+        options: FibOptions,
+        installs: Callable[[Instance], bool],
+    ) -> None:
+        """``installs``: whether the received routes of an instance belong into the kernel."""
+        self._changes: Subject[object] = Subject()
+        self.description = Description(
+            name="kernel-routes",
+            order=50,
+            tables=("instances", "peers"),
+            target="kernel",
+            summary="routing tables of the kernel: received routes",
+            stream=self._changes,
+        )
+        self._database = database
+        self._intent = intent
+        self._options = options
+        self._installs = installs
+        self._writer = writer
+        self.routing = TrackedRouting(options.table)
+        self.wanted_tables = WantedTables(self.routing, options)
+        self._tracked: Track = Track()
+        self._configured: tuple[object, ...] = ()
+        self._deferred = True
+        self._whole = False
+        """Whether all tables are to be compared."""
+        settings = Settings(options.protocol, options.keep)
+        self.installed = InstalledRoutes(
+            writer, settings, self._wake, self._resolved, self._connected
+        )
+
+    # -------------------------------------------------------------- from outside
+
+    @property
+    def changed(self) -> Observable[object]:
+        """Emits when there is something to reconcile."""
+        return self._changes
+
+    def _wake(self) -> None:
+        self._changes.on_next(None)
+
+    def best_paths(self, instance: str, items: Iterable[BestPathItem]) -> None:
+        """Follow the best paths of an instance."""
+        self.wanted_tables.apply(instance, items)
+        self._track()
+        self._wake()
+
+    def host_changed(self, host: Host | None) -> None:
+        """Follow the interfaces, addresses and VRFs of the host."""
+        self.routing.set_host(host)
+        self._resolve(networks=True)
+
+    def session_lost(self, instance: str, peer: str) -> None:
+        """Have no route use a peer whose routes are being withdrawn: one message per set."""
+        self.wanted_tables.session_lost(instance, peer)
+        self._move()
+        self._wake()
+
+    def session_restored(self, instance: str, peer: str) -> None:
+        """Use the routes of a peer again."""
+        self.wanted_tables.session_restored(instance, peer)
+        self._wake()
+
+    def end_deferral(self) -> None:
+        """Remove the routes of an earlier process that are not wanted."""
+        if self._deferred:
+            self._deferred = False
+            self._wake_whole()
+
+    @property
+    def deferred(self) -> bool:
+        """Whether routes of an earlier process are kept that no peer has announced yet."""
+        return self._deferred
+
+    def _wake_whole(self) -> None:
+        self._whole = True
+        self._wake()
+
+    def _connected(self) -> None:
+        # What is known of next hops is kept until the new writer says otherwise.
+        self._tracked = Track()
+        self._track()
+
+    def _resolved(self, message: Resolved) -> None:
+        self.routing.resolved(message.resolutions)
+        self._resolve(networks=False)
+
+    def _resolve(self, *, networks: bool) -> None:
+        self.routing.begin()
+        self.wanted_tables.host_changed(networks=networks)
+        self._track()
+        self._move()
+        self._wake()
+
+    def _move(self) -> None:
+        moves = self.wanted_tables.take_moves()
+        if moves:
+            self.installed.move(moves)
+
+    def _track(self) -> None:
+        """Have the writer look up the next hops that are asked for."""
+        tracked = Track(tuple(sorted(self.routing.wanted)))
+        if tracked != self._tracked:
+            self._tracked = tracked
+            self._writer.send(tracked)
+
+    # ------------------------------------------------------------ the reconciler
+
+    def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
+        """See `Reconciler`."""
+        self._configure(snapshot)
+        if not self.installed.listed:
+            return at_once({})
+        found: dict[RouteTable, set[bytes] | None] = {}
+        if self._whole:
+            self._whole = False
+            found.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))
+        for changes in (self.wanted_tables.take_changed(), self.installed.take_changed()):
+            for table, parts in changes.items():
+                known = found.setdefault(table, set())
+                if parts is None or known is None:
+                    found[table] = None
+                else:
+                    known |= parts
+        return at_once({_key(table): parts for table, parts in found.items()})
+
+    def _configure(self, snapshot: Snapshot) -> None:
+        """Follow the instances of the intent."""
+        tables = self._intent
+        revisions = (tables.instances.revision(snapshot), tables.peers.revision(snapshot))
+        if revisions == self._configured:
+            return
+        self._configured = revisions
+        rows = list(tables.instances.all(snapshot))
+        names = default_route_names(
+            tables.peers.all(snapshot), everywhere=self._options.default_route
+        )
+        self.routing.begin()
+        self.wanted_tables.configure(
+            [
+                InstanceTable(row.name, row.vrf or DEFAULT_VRF)
+                for row in rows
+                if self._installs(row)
+            ],
+            {row.name: row.vrf or DEFAULT_VRF for row in rows},
+            names,
+        )
+        self._track()
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        del snapshot
+        if not self.installed.listed:
+            return ()
+        return [_key(table) for table in self.wanted_tables.tables]
+
+    def actual_objects(self) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        return [_key(table) for table in self.installed.tables]
+
+    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
+        """A table is wanted while an instance has it, and while routes of it are kept."""
+        del snapshot
+        table = _table(key)
+        return table in self.wanted_tables.tables or (
+            self._deferred and bool(self.installed.count(table))
+        )
+
+    def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
+        """See `Reconciler`."""
+        del snapshot
+        table = _table(key)
+        prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
+        found = self.wanted_tables.next_hops(table, prefixes)
+        occupied = self.installed.occupied(table)
+        if occupied:
+            found = {nlri: hops for nlri, hops in found.items() if nlri not in occupied}
+        pending = [nlri for nlri, hops in found.items() if hops is PENDING]
+        if pending:
+            for nlri in pending:
+                del found[nlri]
+            found.update(self.installed.held(table, pending))
+        if self._deferred:
+            # What is not wanted yet may be again once all peers are there.
+            return self.installed.held(table, prefixes) | found
+        return found
+
+    def actual(self, key: ObjectKey, parts: Parts) -> State | None:
+        """See `Reconciler`."""
+        table = _table(key)
+        if table not in self.installed.tables and table not in self.wanted_tables.tables:
+            return None
+        return self.installed.held(
+            table, self.installed.prefixes(table) if parts is None else parts
+        )
+
+    def update(self, key: ObjectKey, changes: State) -> None:
+        """See `Reconciler`. Raises `ReconcileError` for routes that the kernel did not take."""
+        table = _table(key)
+        failed = self.installed.take_failed(table)
+        if failed:
+            raise ReconcileError(failed)
+        self.installed.change(table, changes)
+
+    def delete(self, key: ObjectKey) -> None:
+        """See `Reconciler`."""
+        table = _table(key)
+        self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
+
+    def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
+        """See `Reconciler`."""
+        del snapshot
+        table = _table(key)
+        wanted = dict.fromkeys(self.wanted_tables.prefixes(table))
+        rest = iter(wanted)
+        yield list(islice(rest, size))
+        while piece := list(islice(rest, size)):
+            yield piece
+        others = (nlri for nlri in self.installed.prefixes(table) if nlri not in wanted)
+        while piece := list(islice(others, size)):
+            yield piece
+
+    def text(self, part: bytes) -> str:
+        """See `Reconciler`. An IPv4 and an IPv6 prefix may be the same octets."""
+        is_ipv6 = any(
+            table.family == IPV6 and (self.installed.held(table, (part,)) or part in wanted)
+            for table in (*self.wanted_tables.tables, *self.installed.tables)
+            for wanted in (self.wanted_tables.next_hops(table, (part,)),)
+        )
+        return prefix_to_text(IPV6_UNICAST if is_ipv6 else IPV4_UNICAST, part)
+
+
+def _key(table: RouteTable) -> ObjectKey:
+    return (str(table.table), str(FAMILIES[table.family]), str(table.metric))
+
+
+def _table(key: ObjectKey) -> RouteTable:
+    number, family, metric = key
+    return RouteTable(int(number), _KERNEL_FAMILIES[family], int(metric))

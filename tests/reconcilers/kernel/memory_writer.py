@@ -1,0 +1,130 @@
+"""A writer of kernel routes in memory: it does what the messages say, when the test lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from reconcilers.kernel.installed import split
+from reconcilers.kernel.writer.values import (
+    Batch,
+    Cause,
+    Change,
+    Changed,
+    Confirmed,
+    Failure,
+    Freed,
+    FromWriter,
+    KernelRoute,
+    Listing,
+    NextHopSet,
+    Reason,
+    Resolution,
+    Resolved,
+    Routes,
+    RouteTable,
+    SetRoutes,
+    Settings,
+    ToWriter,
+    Track,
+    TrackedAddress,
+)
+
+Place = tuple[RouteTable, bytes]
+
+
+class MemoryWriter:
+    """A kernel and its writer."""
+
+    def __init__(self) -> None:
+        self.kernel: dict[Place, NextHopSet] = {}
+        """Our routes."""
+        self.foreign: set[Place] = set()
+        self.reject: Reason | None = None
+        """Why the kernel takes no route."""
+        self.sent: list[ToWriter] = []
+        """Messages that have not been processed."""
+        self.batches: list[Batch] = []
+        self.own_routes: dict[TrackedAddress, KernelRoute | None] = {}
+        self.tracked: Track = Track()
+        self._connected: Callable[[], None] = lambda: None
+        self._received: Callable[[FromWriter], None] = lambda _: None
+
+    def send(self, message: ToWriter) -> None:
+        """See `KernelWriter`."""
+        self.sent.append(message)
+
+    def follow(self, connected: Callable[[], None], received: Callable[[FromWriter], None]) -> None:
+        """See `KernelWriter`."""
+        self._connected, self._received = connected, received
+
+    def connect(self) -> None:
+        """Begin a connection, as after the start of the writer: what was sent is lost."""
+        self.sent.clear()
+        self.tracked = Track()
+        self._connected()
+
+    def run(self) -> None:
+        """Process all messages, and those that follow from the answers."""
+        while self.sent:
+            self.step()
+
+    def step(self) -> None:
+        """Process one message."""
+        message = self.sent.pop(0)
+        match message:
+            case Settings():
+                routes = [
+                    SetRoutes(hops, (Routes(table, nlri),))
+                    for (table, nlri), hops in self.kernel.items()
+                ]
+                self._received(Listing(0, tuple(routes), last=False))
+                self._received(Listing(0, (), last=True))
+            case Batch():
+                self.batches.append(message)
+                self._received(self._written(message))
+            case Track(addresses):
+                new = [one for one in addresses if one not in self.tracked.addresses]
+                self.tracked = message
+                self.resolve(new)
+            case _:
+                raise AssertionError(message)
+
+    def resolve(self, addresses: Iterable[TrackedAddress]) -> None:
+        """Report what leads to some addresses."""
+        found = [Resolution(one, self.own_routes.get(one)) for one in addresses]
+        if found:
+            self._received(Resolved(tuple(found)))
+
+    def _written(self, batch: Batch) -> Confirmed:
+        failures: list[Failure] = []
+        for old, new in batch.moves:
+            for place, hops in list(self.kernel.items()):
+                if hops == old:
+                    if new is None:
+                        del self.kernel[place]
+                    else:
+                        self.kernel[place] = new
+        for table, octets in batch.removed:
+            for nlri in split(octets):
+                self.kernel.pop((table, nlri), None)
+        for hops, routes in batch.routes:
+            for table, octets in routes:
+                for nlri in split(octets):
+                    reason = Reason.OCCUPIED if (table, nlri) in self.foreign else self.reject
+                    if reason is None:
+                        self.kernel[table, nlri] = hops
+                    else:
+                        self.kernel.pop((table, nlri), None)
+                        failures.append(Failure(reason, 1, "no", (Routes(table, nlri),)))
+        return Confirmed(batch.number, 1, tuple(failures), 0.001)
+
+    def change(self, reason: Reason, table: RouteTable, nlri: bytes) -> None:
+        """Another program changes a route."""
+        if reason is Reason.MISSING:
+            del self.kernel[table, nlri]
+        self._received(Changed(Cause.EVENT, (Change(reason, (Routes(table, nlri),)),)))
+
+    def free(self, table: RouteTable, nlri: bytes) -> None:
+        """Another program removes its route."""
+        self.foreign.discard((table, nlri))
+        self._received(Freed((Routes(table, nlri),)))
