@@ -18,6 +18,7 @@ from speaker.engine.instance import Instance
 from speaker.engine.sliced_work import (
     FAILOVER_UNITS,
     LOOKUPS_PER_UNIT,
+    SLICE_UNITS,
     STEP_ROUTES,
     SlicedWork,
     Steps,
@@ -25,7 +26,7 @@ from speaker.engine.sliced_work import (
 from speaker.nlri import Family
 from speaker.rib.decision import best
 from speaker.rib.instance_import import Border, imported_path, imported_source
-from speaker.rib.loc_rib import Change, LocRib
+from speaker.rib.loc_rib import LocRib, TableChanges
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy, compile_import
 
@@ -126,20 +127,17 @@ class _Import:
 
     # ---------------------------------------------------------------- changes
 
-    def changed(
-        self, changes: Mapping[Family, Sequence[Change]], touched: Mapping[Family, set[bytes]]
-    ) -> None:
+    def changed(self, changes: Mapping[Family, TableChanges]) -> None:
         """Import changes of the other instance's Loc-RIB (`OutboundUpdates.followers`)."""
         if self.origin.config.imports:
             # A path of its own may have changed behind an imported one.
-            for family, table in self.origin.outbound.loc.tables.items():
-                prefixes = {n for _, _, part in changes.get(family, ()) for n in part}
-                prefixes |= touched.get(family, set())
+            for family, changed in changes.items():
+                table = self.origin.outbound.loc.tables[family]
                 # Sorted: the order must not depend on hashes, so that a recorded run replays.
-                self._import(family, _own(table, sorted(prefixes)))
+                self._import(family, _own(table, sorted(changed.prefixes())))
             return
-        for family, of_family in changes.items():
-            for _, new, nlri in of_family:
+        for family, changed in changes.items():
+            for _, new, nlri in changed.best:
                 self._import(family, ((new, nlri),))
 
     def import_all(self) -> Steps:
@@ -159,12 +157,11 @@ class _Import:
                 gone = [nlri for nlri in some if nlri not in table]
                 self._withdraw(family, gone)
                 yield len(gone) + len(some) // LOOKUPS_PER_UNIT
-        for family, table_ in list(tables.items()):
-            for some in _steps(list(table_.prefixes())):
-                if self._version != version:
-                    return
-                self._import(family, _own(table_, some))
-                yield FAILOVER_UNITS * len(some)
+        for family, table_, some in self.origin.outbound.loc.slices(STEP_ROUTES):
+            if self._version != version:
+                return
+            self._import(family, _own(table_, some))
+            yield FAILOVER_UNITS * len(some) or SLICE_UNITS
 
     def _import(
         self, family: Family, routes: Iterable[tuple[Path | None, Sequence[bytes]]]

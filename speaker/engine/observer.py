@@ -1,4 +1,4 @@
-"""The observer of the sessions and routes of all instances, as a protocol.
+"""The observer of the sessions of all instances, as a protocol; Loc-RIBs have followers.
 
 An engine without an observer pays one comparison per message. An observer is notified of what has
 just happened; it must not change anything, and must not raise: an error in it would be attributed to
@@ -7,13 +7,12 @@ the session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol, final
 
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.message import Update
 from speaker.nlri import Family
-from speaker.rib.loc_rib import Change
 from speaker.rib.update_group import UpdateBatch
 
 
@@ -42,9 +41,6 @@ class Observer(Protocol):
 
     def updates_sent(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
         """UPDATEs were sent on a session."""
-
-    def loc_rib_changed(self, instance: str, changes: Mapping[Family, Sequence[Change]]) -> None:
-        """Best paths of an instance changed."""
 
 
 @final

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from speaker.iana import Family
-from speaker.rib.loc_rib import Change, LocRib
+from speaker.rib.decision import Metric
+from speaker.rib.key_slices import in_turns, key_slices
+from speaker.rib.loc_rib import LocRib, TableChanges
 
 
 class Ribs(Mapping[Family, LocRib]):
     """Family -> table; only `table` creates a missing one."""
 
-    __slots__ = ("_track_all_paths", "tables")
+    __slots__ = ("_track_all_paths", "metric", "tables")
 
-    def __init__(self) -> None:
+    def __init__(self, metric: Metric | None = None) -> None:
+        """Start without tables; ``metric`` as in `LocRib`."""
+        self.metric = metric
         self.tables: dict[Family, LocRib] = {}
         self._track_all_paths = False
 
@@ -21,16 +25,27 @@ class Ribs(Mapping[Family, LocRib]):
         """Return a family's table, created on first use."""
         known = self.tables.get(family)
         if known is None:
-            known = self.tables[family] = LocRib()
+            known = self.tables[family] = LocRib(self.metric)
             if self._track_all_paths:
                 known.track_all_paths()
         return known
 
     def track_all_paths(self) -> None:
-        """Track changes of any path from now on, for `take_touched`."""
+        """Track changes of any path from now on, for `TableChanges.several`."""
         self._track_all_paths = True
         for table in self.tables.values():
             table.track_all_paths()
+
+    def slices(self, size: int) -> Iterator[tuple[Family, LocRib, Sequence[bytes]]]:
+        """Iterate over all prefixes of the tables that exist now, in slices of about ``size``.
+
+        The tables may change meanwhile: the prefixes of one are copied in steps when its turn comes,
+        each of which is an empty slice. Whoever reads the present state of each slice, and follows the
+        changes from before the first one, has the whole table.
+        """
+        for family, table in list(self.tables.items()):
+            for prefixes in key_slices(in_turns(table.prefixes_in_steps()), size):
+                yield family, table, prefixes
 
     def __getitem__(self, family: Family) -> LocRib:
         return self.tables[family]
@@ -52,23 +67,17 @@ class Ribs(Mapping[Family, LocRib]):
                 return True
         return False
 
-    def take_touched(self) -> dict[Family, set[bytes]]:
-        """Return the prefixes with any change, of tables in which all paths are tracked."""
-        found: dict[Family, set[bytes]] = {}
-        for family, table in self.tables.items():
-            if touched := table.take_touched():
-                found[family] = touched
-        return found
-
     def discard_changes(self) -> None:
-        """Discard the changes of all tables: no peer has to receive them."""
+        """Discard the changes of all tables: nothing follows them."""
         for table in self.tables.values():
             table.discard_changes()
 
-    def take_changes(self) -> dict[Family, list[Change]]:
+    def take_changes(self) -> dict[Family, TableChanges]:
         """Return the changes of all tables since the last call."""
-        found: dict[Family, list[Change]] = {}
+        found: dict[Family, TableChanges] = {}
         for family, table in self.tables.items():
-            if changes := table.take_changes():
-                found[family] = changes
+            if table.changed:
+                changes = table.take_changes()
+                if changes.best or changes.several:
+                    found[family] = changes
         return found

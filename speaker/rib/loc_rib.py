@@ -3,37 +3,58 @@
 A prefix with one path maps to that path, which its whole attribute set shares; a prefix with several
 maps to a tuple. So a full table costs one dictionary entry per prefix. Changes since the last
 `take_changes` are kept as best path before and after: what an update group needs, unless it
-advertises all paths of a prefix (RFC 7911). For those the prefixes with any changed path are kept.
-Knows paths and their sources, no peers and no sessions. Messages whose prefixes change all together
-take `speaker.rib.loc_rib_fast_path`.
+advertises all paths of a prefix (RFC 7911). For those, and for equal paths, prefixes with any changed
+path are kept. Knows paths and their sources, no peers and no sessions. Messages whose
+prefixes change all together take `speaker.rib.loc_rib_fast_path`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from speaker.nlri import ENCODED_SIZE
-from speaker.rib.decision import order
+from speaker.rib.decision import Metric, order
 from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib_fast_path import Change, LocRibFastPath
 from speaker.rib.path import Path, Source
 
-__all__ = ["Change", "LocRib"]
+__all__ = ["Change", "LocRib", "TableChanges"]
+
+
+class TableChanges(NamedTuple):
+    """The changes of one table."""
+
+    best: list[Change]
+    """Changes of best paths, in the order in which they can be advertised."""
+    whole: int
+    """How many of them, the first ones, are of whole messages: one path before, one after, or none."""
+    several: dict[bytes, Path | None]
+    """Prefixes with several paths of which any changed -> the best path before.
+
+    Only after `LocRib.track_all_paths`. Those whose best path changed are in ``best``, too.
+    """
+
+    def prefixes(self) -> set[bytes]:
+        """Return the prefixes of which any path changed, where all are tracked."""
+        return {nlri for _, _, part in self.best for nlri in part} | self.several.keys()
 
 
 class LocRib:
     """The table of one family: prefix in wire form to paths."""
 
-    __slots__ = ("_dirty", "_fast", "_table", "_touched", "revision", "several")
+    __slots__ = ("_dirty", "_fast", "_metric", "_table", "_tracks_all", "revision", "several")
 
-    def __init__(self) -> None:
+    def __init__(self, metric: Metric | None = None) -> None:
+        """Start empty; ``metric`` is of a path's next hop, None where all are equal."""
+        self._metric = metric
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
         self._fast = LocRibFastPath(self._table)
         """Changes of whole messages; those that precede `_dirty` first."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that changed one by one."""
-        self._touched: set[bytes] | None = None
-        """Prefixes of which any path changed; None while no update group advertises all paths."""
+        self._tracks_all = False
+        """Whether prefixes of which another path changed are in `_dirty`, too."""
         self.several = 0
         """The number of prefixes with several paths."""
         self.revision = 0
@@ -49,19 +70,11 @@ class LocRib:
     def changed(self) -> bool:
         """Whether there are changes to take."""
         fast = self._fast
-        return bool(fast.announced or self._dirty or fast.replaced or self._touched)
+        return bool(fast.announced or self._dirty or fast.replaced)
 
     def track_all_paths(self) -> None:
-        """Track changes of any path from now on, for `take_touched`."""
-        if self._touched is None:
-            self._touched = set()
-
-    def take_touched(self) -> set[bytes]:
-        """Return the prefixes of which any path changed since the last call, if tracked."""
-        if self._touched is None:
-            return set()
-        touched, self._touched = self._touched, set()
-        return touched
+        """Track changes of any path from now on, for `TableChanges.several`."""
+        self._tracks_all = True
 
     def best(self, nlri: bytes) -> Path | None:
         """Return the best path of a prefix, or None."""
@@ -165,8 +178,6 @@ class LocRib:
         Returns the number of prefixes that had no path from this source.
         """
         self.revision += 1
-        if self._touched is not None:
-            self._touched.update(nlri)
         fast, dirty = self._fast, self._dirty
         if self._table.keys().isdisjoint(nlri):
             if fast.replaced and not fast.can_announce_beside(nlri):
@@ -181,7 +192,7 @@ class LocRib:
 
     def _announce_each(self, path: Path, nlri: Sequence[bytes]) -> int:
         """Announce prefix by prefix: the slow path."""
-        table, dirty = self._table, self._dirty
+        table, dirty, tracks_all = self._table, self._dirty, self._tracks_all
         source = path.source
         new = several = 0
         for prefix in nlri:
@@ -203,13 +214,13 @@ class LocRib:
             if len(others) == len(held):  # type: ignore[arg-type]  # as above
                 new += 1
             if others:
-                ranked = order((*others, path))
+                ranked = order((*others, path), self._metric)
                 table[prefix] = ranked
                 after = ranked[0]
             else:
                 table[prefix] = after = path
             before = held[0]  # type: ignore[index]  # as above
-            if after is not before:
+            if tracks_all or after is not before:
                 dirty.setdefault(prefix, before)
         self.several += several
         return new
@@ -224,7 +235,7 @@ class LocRib:
         is malformed, or pending changes do not permit the fast path.
         """
         fast = self._fast
-        if self._dirty or fast.has_withdrawal or self._touched is not None:
+        if self._dirty or fast.has_withdrawal:
             return 0, 0
         first = fields[0]
         if first[: ENCODED_SIZE[first[0]]] in self._table:
@@ -252,7 +263,7 @@ class LocRib:
         """
         self.revision += 1
         fast = self._fast
-        if self._touched is None and not self._dirty and (gone := fast.replace(source, nlri, None)):
+        if not self._dirty and (gone := fast.replace(source, nlri, None)):
             return gone
         if fast.replaced:
             fast.fold_into(self._dirty)
@@ -260,14 +271,12 @@ class LocRib:
 
     def _withdraw_each(self, source: Source, nlri: Sequence[bytes]) -> int:
         """Withdraw prefix by prefix: the slow path."""
-        table, dirty, touched = self._table, self._dirty, self._touched
+        table, dirty, tracks_all = self._table, self._dirty, self._tracks_all
         gone = single = 0
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
                 continue
-            if touched is not None:
-                touched.add(prefix)
             if isinstance(held, tuple):
                 others = [other for other in held if other.source is not source]
                 if len(others) == len(held):
@@ -276,9 +285,9 @@ class LocRib:
                     single += 1
                     table[prefix] = after = others[0]
                 else:
-                    ranked = table[prefix] = order(others)
+                    ranked = table[prefix] = order(others, self._metric)
                     after = ranked[0]
-                if after is not held[0]:
+                if tracks_all or after is not held[0]:
                     dirty.setdefault(prefix, held[0])
             elif held.source is source:
                 del table[prefix]
@@ -289,23 +298,55 @@ class LocRib:
         self.several -= single
         return gone
 
+    def reselect(self, nlri: Iterable[bytes]) -> int:
+        """Select the best path of prefixes again, with other metrics of next hops.
+
+        Returns the number of those with several paths: the others remain as they are.
+        """
+        table, dirty = self._table, self._dirty
+        several = 0
+        for prefix in nlri:
+            held = table.get(prefix)
+            if not isinstance(held, tuple):
+                continue
+            several += 1
+            ranked = order(held, self._metric)
+            if ranked[0] is not held[0]:
+                table[prefix] = ranked
+            elif not self._tracks_all:
+                continue
+            # With the same best path, too, other paths may be equal to it.
+            dirty.setdefault(prefix, held[0])
+        if several:
+            self.revision += 1
+        return several
+
     def discard_changes(self) -> None:
-        """Forget all changes: no update group advertises this table."""
+        """Forget all changes: nothing follows this table."""
         self._fast.take()
         self._dirty.clear()
-        self.take_touched()
 
-    def take_changes(self) -> list[Change]:
-        """Return the changes since the last call, in the order in which they can be advertised."""
+    def take_changes(self) -> TableChanges:
+        """Return the changes since the last call."""
         changes = self._fast.take()
+        whole = len(changes)
+        several: dict[bytes, Path | None] = {}
         if not self._dirty:
-            return changes
+            return TableChanges(changes, whole, several)
         dirty, self._dirty = self._dirty, {}
-        table = self._table
+        table, tracks_all = self._table, self._tracks_all
         pairs: dict[tuple[Path | None, Path | None], list[bytes]] = {}
         for prefix, old in dirty.items():
             held = table.get(prefix)
-            new = held[0] if isinstance(held, tuple) else held
+            new: Path | None
+            if isinstance(held, tuple):
+                new = held[0]
+                if tracks_all:
+                    several[prefix] = old
+            else:
+                new = held
+                if new is old and tracks_all:
+                    several[prefix] = old
             if new is old:
                 continue
             pair = (old, new)
@@ -315,4 +356,4 @@ class LocRib:
             else:
                 known.append(prefix)
         changes.extend((old, new, nlri) for (old, new), nlri in pairs.items())
-        return changes
+        return TableChanges(changes, whole, several)

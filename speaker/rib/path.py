@@ -199,6 +199,8 @@ class Path(msgspec.Struct, eq=False, weakref=True):
             neighbor_as=_neighbor_as(attributes.as_path),
             late=(
                 not source.ebgp,
+                # The place of the IGP metric, which is not the path's (`speaker.rib.decision`).
+                0,
                 # RFC 4456 section 9: ORIGINATOR_ID replaces the BGP Identifier; then the shorter
                 # CLUSTER_LIST is preferred.
                 _originator(attributes, source),

@@ -18,7 +18,7 @@ from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, export_next_hop, same_update
 from speaker.rib.key_slices import CopySteps, copied_in_steps
-from speaker.rib.loc_rib import Change, LocRib
+from speaker.rib.loc_rib import Change, LocRib, TableChanges
 from speaker.rib.path import Path, Source, SourceSession, same_export
 from speaker.rib.policy import compile_export
 from speaker.rib.update_encoder import UpdateBatch, UpdateEncoder, join_batches
@@ -111,22 +111,21 @@ class UpdateGroup(Generic[M]):
 
     def export_changes(
         self,
-        changes: Mapping[Family, Sequence[Change]],
-        touched: Mapping[Family, set[bytes]],
+        changes: Mapping[Family, TableChanges],
     ) -> Iterator[tuple[M, UpdateBatch]]:
-        """Yield the UPDATEs for each member, from the table before the changes to the one after.
-
-        ``touched`` are the prefixes with any changed path, of the families with ADD-PATH.
-        """
+        """Yield the UPDATEs for each member, from the table before the changes to the one after."""
         if self._counts is None:
             return
         batches: list[UpdateBatch] = []
         private: dict[SourceSession, list[UpdateBatch]] = {}
         for family in self._sendable:
+            changed = changes.get(family)
+            if changed is None:
+                continue
             if family in self._add_path:
-                self._encode_add_path(family, touched.get(family, set()), batches)
-            elif changes.get(family):
-                self._encode_changes(family, changes[family], batches, private)
+                self._encode_add_path(family, changed.prefixes(), batches)
+            elif changed.best:
+                self._encode_changes(family, changed.best, batches, private)
         if not batches and not private:
             return
         special = {*[batch.exclude for batch in batches], *private}

@@ -27,18 +27,16 @@ from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family, prefix_to_text
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.export import ExportRules
-from speaker.rib.loc_rib import Change
+from speaker.rib.loc_rib import TableChanges
 from speaker.rib.local_routes import LOCAL, LocalPaths
 from speaker.rib.update_group import UpdateBatch, UpdateGroup
 
 
 class LocRibFollower(Protocol):
-    """What follows the Loc-RIB of an instance."""
+    """What follows the Loc-RIB of an instance: imports, streams of best paths, BMP stations."""
 
-    def changed(
-        self, changes: Mapping[Family, Sequence[Change]], touched: Mapping[Family, set[bytes]]
-    ) -> None:
-        """Take best paths that changed, and prefixes with any changed path where all are tracked."""
+    def changed(self, changes: Mapping[Family, TableChanges]) -> None:
+        """Take the changes of all tables, before any UPDATE about them is sent."""
 
 
 _Group: TypeAlias = UpdateGroup[EstablishedPeer]
@@ -71,7 +69,7 @@ class OutboundUpdates:
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
         self.followers: dict[LocRibFollower, None] = {}
-        """What receives the changes of the Loc-RIB, before the peers: other instances' imports."""
+        """What receives the changes of the Loc-RIB, before the peers."""
         self._reapplying: dict[EstablishedPeer, None] = {}
         """Sessions with a changed import policy that is not applied to all received routes yet."""
 
@@ -316,26 +314,23 @@ class OutboundUpdates:
             )
 
     def _send_changes(self, ribs: Ribs) -> None:
-        observer = self._slot.observer
         groups = [
             group
             for group in self._groups.values()
             if group.tables is ribs and not group.exports_nothing
         ]
-        followers = self.followers if ribs is self.loc else ()
-        if not groups and observer is None and not followers:
+        # A copy: a station that fails stops to follow.
+        followers = tuple(self.followers) if ribs is self.loc else ()
+        if not groups and not followers:
             ribs.discard_changes()
             return
         changes = ribs.take_changes()
-        touched = ribs.take_touched()
-        if not changes and not touched:
+        if not changes:
             return
         for follower in followers:
-            follower.changed(changes, touched)
-        if observer is not None and ribs is self.loc:
-            observer.loc_rib_changed(self._instance, changes)
+            follower.changed(changes)
         for group in groups:
-            for established, batch in group.export_changes(changes, touched):
+            for established, batch in group.export_changes(changes):
                 self._send(established, batch)
 
     def _answer_route_refreshes(self) -> None:

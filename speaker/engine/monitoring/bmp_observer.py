@@ -1,9 +1,9 @@
-"""The engine's observer: events become BMP messages (RFC 7854), once for all stations.
+"""The engine's observer, and a follower of its Loc-RIBs: events become BMP messages (RFC 7854).
 
-An UPDATE is forwarded with the octets in which it was received wherever the Adj-RIB-In holds exactly
-its routes; elsewhere (a malformed UPDATE, a family that was not negotiated) the routes are encoded as
-they are held. Every method that the engine calls has a fence: an error here ends connections to
-stations.
+Each is encoded once for all stations. An UPDATE is forwarded with the octets in which it was received
+wherever the Adj-RIB-In holds exactly its routes; elsewhere (a malformed UPDATE, a family that was not
+negotiated) the routes are encoded as they are held. Every method that the engine calls has a fence: an
+error here ends connections to stations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from speaker.iana import IPV4_UNICAST, Afi, MessageType
 from speaker.message import Reach, Unreach, Update, frame_message
 from speaker.nlri import Family, decode_prefixes
 from speaker.peer.engine_context import EngineContext
-from speaker.rib.loc_rib import Change
+from speaker.rib.loc_rib import TableChanges
 from speaker.rib.update_group import UpdateBatch
 
 _ADJ_RIB_IN: Final[tuple[Monitor, ...]] = ("pre-policy", "post-policy")
@@ -54,6 +54,27 @@ def _fenced(method: Method) -> Method:
 
 
 @final
+class _LocRibExport:
+    """Follows the Loc-RIB of an instance (`speaker.engine.instance.outbound_updates`)."""
+
+    __slots__ = ("_exporter", "_instance", "outbound")
+
+    def __init__(self, exporter: Exporter, instance: Instance) -> None:
+        self._exporter = exporter
+        self._instance = instance.name
+        self.outbound = instance.outbound
+        self.outbound.followers[self] = None
+
+    def end(self) -> None:
+        """Follow no longer."""
+        self.outbound.followers.pop(self, None)
+
+    def changed(self, changes: Mapping[Family, TableChanges]) -> None:
+        """Export changes of best paths (`LocRibFollower`)."""
+        self._exporter.loc_rib_changed(self._instance, changes)
+
+
+@final
 class Exporter:
     """All monitoring stations of an engine (`speaker.engine.observer.Observer`)."""
 
@@ -70,6 +91,8 @@ class Exporter:
         self._by_monitor: dict[Monitor, tuple[Station, ...]] = {}
         """The connected stations that want a kind of routes."""
         self._registry = PeerRegistry(instances)
+        self._loc_ribs: dict[str, _LocRibExport] = {}
+        """By instance; none while no connected station wants the Loc-RIB."""
 
     # ---------------------------------------------------------------- stations
 
@@ -116,6 +139,18 @@ class Exporter:
             for monitor in dict.fromkeys(station.config.monitor):
                 wanted.setdefault(monitor, []).append(station)
         self._by_monitor = {monitor: tuple(stations) for monitor, stations in wanted.items()}
+        self._follow_loc_ribs()
+
+    def _follow_loc_ribs(self) -> None:
+        """Follow the Loc-RIBs of the present instances, or none of them."""
+        instances = self._instances if "loc-rib" in self._by_monitor else {}
+        for name, export in list(self._loc_ribs.items()):
+            if name not in instances or instances[name].outbound is not export.outbound:
+                del self._loc_ribs[name]
+                export.end()
+        for name, instance in instances.items():
+            if name not in self._loc_ribs:
+                self._loc_ribs[name] = _LocRibExport(self, instance)
 
     def transport(self, item: Transport) -> bool:
         """Handle a transport event; False where the connection is not a station's."""
@@ -219,12 +254,14 @@ class Exporter:
     @_fenced
     def instance_up(self, instance: str) -> None:
         """Handle a new instance, which has no session yet."""
+        self._follow_loc_ribs()
         for station in self._by_monitor.get("loc-rib", ()):
             self._send_loc_rib(station, instance)
 
     @_fenced
     def instance_down(self, instance: str) -> None:
         """Handle the removal of an instance, after that of its sessions."""
+        self._follow_loc_ribs()
         peer = self._registry.remove_instance(instance)
         if peer is not None:
             for station in self._by_monitor.get("loc-rib", ()):
@@ -330,14 +367,14 @@ class Exporter:
             self._send(stations, peer, "adj-rib-out", cut(batch.octets))
 
     @_fenced
-    def loc_rib_changed(self, instance: str, changes: Mapping[Family, Sequence[Change]]) -> None:
-        """See `Observer`."""
+    def loc_rib_changed(self, instance: str, changes: Mapping[Family, TableChanges]) -> None:
+        """Export changes of best paths."""
         stations = self._by_monitor.get("loc-rib")
         if not stations:
             return
         updates: list[bytes] = []
-        for family, some in changes.items():
-            for _, new, nlri in some:
+        for family, changed in changes.items():
+            for _, new, nlri in changed.best:
                 if new is None:
                     updates += withdrawn(family, nlri)
                 else:

@@ -105,17 +105,11 @@ def adj_rib_out(peer: MonitoredSession) -> Iterator[bytes]:
 
 def loc_rib(peer: MonitoredLocRib) -> Iterator[bytes]:
     """Yield the best routes of an instance (RFC 9069), then End-of-RIB."""
-    tables = peer.instance.outbound.loc.tables
-    for family in list(tables):
-        table = tables[family]
-        for prefixes in key_slices(in_turns(table.prefixes_in_steps()), SLICE_ROUTES):
-            if not prefixes:
-                yield b""
-                continue
-            updates: list[bytes] = []
-            for path, some in table.best_of(prefixes).items():
-                updates += announced(family, path, some, as4=True)
-            yield peer.monitored("loc-rib", updates, NO_TIME)
+    for family, table, prefixes in peer.instance.outbound.loc.slices(SLICE_ROUTES):
+        updates: list[bytes] = []
+        for path, some in table.best_of(prefixes).items():
+            updates += announced(family, path, some, as4=True)
+        yield peer.monitored("loc-rib", updates, NO_TIME)
     ends = [pack.end_of_rib(family) for family in LOC_RIB_FAMILIES]
     yield peer.monitored("loc-rib", ends, NO_TIME)
 

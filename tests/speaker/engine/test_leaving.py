@@ -28,6 +28,7 @@ from speaker.iana import IPV4_UNICAST
 from speaker.nlri import prefix_to_wire
 from speaker.peer.actions import Write
 from speaker.recording import Player
+from speaker.rib.loc_rib import LocRib, TableChanges
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB, WATCHER = "10.0.0.1", "10.0.9.9"
@@ -138,10 +139,10 @@ def test_sessions_that_end_in_one_turn_share_its_slice(monkeypatch: pytest.Monke
     taken: list[int] = []
     original = table.take_changes
 
-    def counted(self: object) -> list[object]:
-        changes = original(self)  # type: ignore[arg-type]
-        taken.append(sum(len(nlri) for _, _, nlri in changes))
-        return changes  # type: ignore[return-value]
+    def counted(self: LocRib) -> TableChanges:
+        changes = original(self)
+        taken.append(sum(len(nlri) for _, _, nlri in changes.best))
+        return changes
 
     monkeypatch.setattr(table, "take_changes", counted)
     lab.lose(*range(5))

@@ -1,4 +1,4 @@
-"""RFC 4271 section 9.1.2, rule by rule, and its independence of the order of arrival."""
+"""RFC 4271 section 9.1.2, rule by rule, its independence of the order of arrival, and equal paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.attribute import AS_SEQUENCE, AS_SET, PathAttributes, Segment
-from speaker.rib.decision import Reason, best, explain, order
+from speaker.rib.decision import Reason, best, equal_paths, explain, order
 from speaker.rib.local_routes import LOCAL
 from speaker.rib.path import LLGR_STALE, Path, Source
 
@@ -22,6 +22,7 @@ def path(
     address: bytes = b"\x0a\x00\x00\x01",
     local: bool = False,
     imported: bool = False,
+    next_hop: bytes = b"",
 ) -> Path:
     source = LOCAL
     if imported or not local:
@@ -34,9 +35,24 @@ def path(
         )
     as_path = (Segment(AS_SEQUENCE, asns),) if asns else ()
     return Path(
-        PathAttributes(origin=origin, as_path=as_path, med=med, local_preference=preference),
+        PathAttributes(
+            origin=origin,
+            as_path=as_path,
+            med=med,
+            local_preference=preference,
+            next_hop=next_hop,
+        ),
         source,
     )
+
+
+NEAR, FAR = b"\x0a\0\0\x01", b"\x0a\0\0\x02"
+METRICS = {NEAR: 10, FAR: 20}
+
+
+def metric(of: Path) -> int:
+    """The IGP metric of a path's next hop; 0 for an unknown one."""
+    return METRICS.get(of.attributes.next_hop, 0)
 
 
 def identified(path_id: int) -> Path:
@@ -65,6 +81,8 @@ RULES = [
     ("9.1.2.2 c", path(1, med=5), path(1, med=6), Reason.MED),
     ("9.1.2.2 c", path(1), path(1, med=1), Reason.MED),
     ("9.1.2.2 d", path(1, router_id=9), path(2, ebgp=False, router_id=1), Reason.EBGP),
+    ("9.1.2.2 e", path(1, next_hop=NEAR, router_id=9), path(2, next_hop=FAR), Reason.IGP_METRIC),
+    ("9.1.2.2 e", path(1, router_id=9), path(2, next_hop=NEAR), Reason.IGP_METRIC),
     ("9.1.2.2 f", path(1, router_id=1), path(2, router_id=2), Reason.ROUTER_ID),
     (
         "RFC 4456 9",
@@ -99,9 +117,9 @@ def test_the_first_rule_that_differs_decides_and_is_the_reason(
     section: str, winner: Path, loser: Path, reason: Reason
 ) -> None:
     del section
-    assert best([loser, winner]) is winner
-    assert explain(loser, [loser, winner]) is reason
-    assert explain(winner, [loser, winner]) is Reason.BEST
+    assert best([loser, winner], metric) is winner
+    assert explain(loser, [loser, winner], metric) is reason
+    assert explain(winner, [loser, winner], metric) is Reason.BEST
 
 
 def test_there_is_a_case_for_every_reason() -> None:
@@ -119,9 +137,67 @@ def test_an_as_set_counts_as_one_hop() -> None:
     assert best([path(1, 2, 3), short]) is short
 
 
+def test_rfc4271_9_1_2_2_e_without_metrics_all_next_hops_are_equal() -> None:
+    near, far = path(1, next_hop=NEAR, router_id=2), path(2, next_hop=FAR, router_id=1)
+    assert best([near, far]) is far
+    assert explain(near, [near, far]) is Reason.ROUTER_ID
+
+
+def test_rfc4271_9_1_2_2_e_ebgp_precedes_the_metric() -> None:
+    near, far = path(1, next_hop=NEAR, ebgp=False), path(2, next_hop=FAR)
+    assert best([near, far], metric) is far
+
+
+def equal(*paths: Path, relax: bool = False, maximum: int = 64) -> tuple[Path, ...]:
+    return equal_paths(paths, maximum=maximum, relax=relax, metric=metric)
+
+
+AFTER_ROUTER_ID = {
+    Reason.ROUTER_ID,
+    Reason.CLUSTER_LIST,
+    Reason.ADDRESS,
+    Reason.IMPORTED,
+    Reason.EQUAL,
+}
+
+
+@pytest.mark.parametrize(
+    ("section", "winner", "loser", "reason"),
+    RULES,
+    ids=[f"{section}: {reason.value}" for section, _, _, reason in RULES],
+)
+def test_rfc4271_9_1_2_2_paths_are_equal_up_to_the_router_id(
+    section: str, winner: Path, loser: Path, reason: Reason
+) -> None:
+    """Each step on its own: those before the router ID separate two paths, the others do not."""
+    del section
+    found = equal(loser, winner, relax=True)
+    assert found == ((winner, loser) if reason in AFTER_ROUTER_ID else (winner,))
+
+
+def test_paths_of_other_ases_are_equal_only_where_as_paths_are_relaxed() -> None:
+    first, same, other = path(1, 9), path(1, 9, router_id=2), path(2, 9, router_id=3)
+    longer = path(2, 3, 9, router_id=4)
+    assert equal(other, same, longer, first) == (first, same)
+    assert equal(other, same, longer, first, relax=True) == (first, same, other)
+
+
+def test_a_higher_med_is_not_equal_in_its_as_and_not_compared_with_another_one() -> None:
+    first, higher, other = path(1, med=5), path(1, med=6, router_id=2), path(2, med=7, router_id=3)
+    assert equal(first, higher, other, relax=True) == (first, other)
+
+
+def test_the_equal_paths_are_bounded_and_the_best_of_them_remain() -> None:
+    paths = [path(1, router_id=n) for n in (4, 2, 3, 1)]
+    assert equal(*paths, maximum=2) == (paths[3], paths[1])
+    assert equal(*paths, maximum=1) == (paths[3],)
+    assert equal(paths[0]) == (paths[0],)
+
+
 PATHS = st.builds(
     path,
     st.integers(1, 3),
+    next_hop=st.sampled_from([b"", NEAR, FAR]),
     origin=st.integers(0, 2),
     med=st.sampled_from([None, 1, 2]),
     preference=st.sampled_from([None, 100, 200]),
@@ -136,8 +212,14 @@ def test_the_best_path_does_not_depend_on_the_order_of_arrival(
     paths: list[Path], data: st.DataObject
 ) -> None:
     shuffled = data.draw(st.permutations(paths))
-    assert best(paths) is best(shuffled)
-    ranked = order(shuffled)
-    assert ranked[0] is best(paths)
+    assert best(paths, metric) is best(shuffled, metric)
+    ranked = order(shuffled, metric)
+    assert ranked[0] is best(paths, metric)
     assert set(ranked) == set(paths)
-    assert [p for p in paths if explain(p, paths) is Reason.BEST] == [ranked[0]]
+    assert [p for p in paths if explain(p, paths, metric) is Reason.BEST] == [ranked[0]]
+    for relax in (False, True):
+        found = equal(*shuffled, relax=relax)
+        assert found == equal(*paths, relax=relax)
+        assert found[0] is ranked[0]
+        # One of equal paths is as good as the others, whichever is first by the router ID.
+        assert set(found) <= set(equal(*paths, relax=True))

@@ -64,7 +64,7 @@ def test_replayed_changes_give_the_table_and_the_table_equals_the_model(
     advertised: dict[bytes, Path] = {}
 
     def take() -> None:
-        for old, new, nlri in rib.take_changes():
+        for old, new, nlri in rib.take_changes().best:
             for prefix in nlri:
                 # The best path before a change is the one after the change before it.
                 assert advertised.get(prefix) is old
@@ -114,7 +114,7 @@ def test_replayed_changes_give_the_table_and_the_table_equals_the_model(
 def in_sum(rib: LocRib) -> dict[bytes, tuple[Path | None, Path | None]]:
     """Take the changes: for each prefix the best path before the first and after the last one."""
     found: dict[bytes, tuple[Path | None, Path | None]] = {}
-    for old, new, nlri in rib.take_changes():
+    for old, new, nlri in rib.take_changes().best:
         for prefix in nlri:
             first, last = found.get(prefix, (old, old))
             assert last is old
@@ -144,13 +144,35 @@ def test_fast_path_and_slow_path_agree(steps: list[Step]) -> None:
     assert in_sum(fast) == in_sum(slow)
 
 
+@given(st.lists(STEP, max_size=25))
+def test_where_all_paths_are_tracked_no_change_of_any_path_is_missed(steps: list[Step]) -> None:
+    rib = LocRib()
+    rib.track_all_paths()
+    known: dict[bytes, tuple[Path, ...]] = {}
+    for what, who, which, nlri in [*steps, ("take", 0, 0, [])]:
+        if what in {"announce", "field"}:
+            rib.announce(PATHS[who][which], nlri)
+        elif what == "withdraw":
+            rib.withdraw(SOURCES[who], nlri)
+        elif what == "take":
+            changes = rib.take_changes()
+            present = dict(rib.items())
+            differing = {n for n in PREFIXES if known.get(n) != present.get(n)}
+            assert differing <= changes.prefixes()
+            whole = {n for _, _, part in changes.best[: changes.whole] for n in part}
+            for prefix in differing - whole:
+                if len(known.get(prefix, ())) > 1 and len(present.get(prefix, ())) > 1:
+                    assert changes.several[prefix] is known[prefix][0]
+            known = present
+
+
 def test_a_change_that_is_reverted_before_it_is_taken_is_no_change() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
     rib.withdraw(SOURCES[0], PREFIXES)
     rib.announce(PATHS[0][0], PREFIXES)
-    assert rib.take_changes() == []
+    assert rib.take_changes().best == []
 
 
 def test_a_worse_path_is_no_change_of_the_best_path() -> None:
@@ -158,9 +180,9 @@ def test_a_worse_path_is_no_change_of_the_best_path() -> None:
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
     rib.announce(PATHS[1][1], PREFIXES)
-    assert rib.take_changes() == []
+    assert rib.take_changes().best == []
     rib.withdraw(SOURCES[0], PREFIXES[:1])
-    ((old, new, nlri),) = rib.take_changes()
+    ((old, new, nlri),) = rib.take_changes().best
     assert (old, new, list(nlri)) == (PATHS[0][0], PATHS[1][1], PREFIXES[:1])
 
 
@@ -201,7 +223,7 @@ def test_a_withdrawal_of_mixed_paths_takes_the_slow_path() -> None:
     gone = [PREFIXES[1], b"\x08\x63", PREFIXES[1], PREFIXES[3]]
     assert rib.withdraw(SOURCES[0], gone) == 2
     assert set(rib.prefixes()) == {PREFIXES[0], PREFIXES[2], PREFIXES[4]}
-    assert sorted(prefix for _, _, nlri in rib.take_changes() for prefix in nlri) == [
+    assert sorted(prefix for _, _, nlri in rib.take_changes().best for prefix in nlri) == [
         PREFIXES[1],
         PREFIXES[3],
     ]
@@ -230,7 +252,7 @@ def test_pending_changes_keep_their_order() -> None:
     assert rib.announce_new([PATHS[0][0]], [b"".join(new)], Afi.IPV4) == (1, 3)
     rib.withdraw(SOURCES[0], new[:1])
     assert rib.announce_new([PATHS[0][0]], [b"\x10\x0a\x01"], Afi.IPV4) == (0, 0)
-    ((old, now, announced), (_, gone, withdrawn)) = rib.take_changes()
+    ((old, now, announced), (_, gone, withdrawn)) = rib.take_changes().best
     assert (old, now, list(announced), len(announced)) == (None, PATHS[0][0], new, 3)
     assert (announced[1], announced[1:]) == (new[1], new[1:])
     assert (gone, withdrawn) == (None, new[:1])
@@ -247,7 +269,9 @@ def test_the_number_of_whole_messages_is_bounded() -> None:
     for prefix in many:
         rib.withdraw(SOURCES[0], [prefix])
         assert len(rib._fast.replaced) <= 32
-    gone = {prefix: old for old, new, nlri in rib.take_changes() for prefix in nlri if new is None}
+    gone = {
+        prefix: old for old, new, nlri in rib.take_changes().best for prefix in nlri if new is None
+    }
     assert gone == paths
 
 
@@ -258,7 +282,7 @@ def test_a_new_prefix_is_announced_beside_whole_withdrawals() -> None:
     rib.take_changes()
     rib.withdraw(SOURCES[0], PREFIXES[:3])
     rib.announce(PATHS[1][0], PREFIXES[3:])
-    assert rib.take_changes() == [
+    assert rib.take_changes().best == [
         (None, PATHS[1][0], PREFIXES[3:]),
         (PATHS[0][0], None, PREFIXES[:3]),
     ]
@@ -270,7 +294,7 @@ def test_a_prefix_that_was_just_withdrawn_is_not_new() -> None:
     rib.take_changes()
     rib.withdraw(SOURCES[0], PREFIXES[:2])
     rib.announce(PATHS[1][0], PREFIXES[1:2])
-    assert rib.take_changes() == [
+    assert rib.take_changes().best == [
         (PATHS[0][0], None, PREFIXES[:1]),
         (PATHS[0][0], PATHS[1][0], PREFIXES[1:2]),
     ]
@@ -285,7 +309,7 @@ def test_the_number_of_announcements_beside_whole_withdrawals_is_bounded() -> No
     for prefix in many:
         rib.announce(PATHS[1][0], [prefix])
         assert len(rib._fast.announced) <= 8 or not rib._fast.replaced
-    changes = rib.take_changes()
+    changes = rib.take_changes().best
     found = {prefix: (old, new) for old, new, nlri in changes for prefix in nlri}
     assert found == {
         **dict.fromkeys(PREFIXES, (PATHS[0][0], None)),
