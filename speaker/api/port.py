@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from speaker.api.best_paths import BestPathSource
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
 from speaker.api.routes import Routes
 from speaker.api.status import InstanceStatus, PeerStatus
@@ -27,8 +28,8 @@ class UnknownName(LookupError):  # noqa: N818  named after the fault
         self.name = name
 
 
-class SpeakerPort(Protocol):
-    """Instances, peers and route-set changes in; sessions and routes out."""
+class SpeakerPort(BestPathSource, Protocol):
+    """Instances, peers and route-set changes in; sessions, routes and streams of best paths out."""
 
     def set_instance(self, config: InstanceConfig) -> None:
         """Create an instance, or recreate it where its identity changed; otherwise no effect."""
@@ -60,6 +61,14 @@ class SpeakerPort(Protocol):
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
         """Change the local routes of the instance's Loc-RIB (for export all and local)."""
+
+    def set_next_hop_metrics(self, instance: str, metrics: Mapping[str, int]) -> None:
+        """Set the IGP metrics of next hops, by address as text, in place of the former ones.
+
+        For route selection (RFC 4271 section 9.1.2.2 e); the lower one is preferred. Beside any
+        metric a next hop without one has 0; with none, as at the beginning, all are equal. Raises
+        `UnknownName`.
+        """
 
     def instance_configs(self) -> Mapping[str, InstanceConfig]:
         """Return the configured instances by name; a new mapping."""

@@ -11,6 +11,7 @@ tables     the number of routes of each table, and of its changes
 adjRibIn   the received routes, and which of them are stale
 locRib     all paths of every prefix, the best one first
 routeSets  the same of the route sets
+streams    the streams of best paths, and how much each of them has still to send
 adjRibOut  the update groups, and their routes where they are stored (RFC 7911)
 =========  ====================================================================
 """
@@ -34,8 +35,13 @@ MAX_ROUTES: Final = 50_000
 """Beyond this number the routes themselves are left out: the checksum would delay sessions."""
 
 
-def digest(context: EngineContext, instances: Mapping[str, Instance]) -> dict[str, str]:
-    """Return the checksums by part, at the context's present time."""
+def digest(
+    context: EngineContext, instances: Mapping[str, Instance], streams: Iterable[str]
+) -> dict[str, str]:
+    """Return the checksums by part, at the context's present time.
+
+    ``streams`` are the states of streams of best paths as text.
+    """
     ordered = [instance for _, instance in sorted(instances.items())]
     sizes = [size for instance in ordered for size in _sizes(instance)]
     parts = {
@@ -52,6 +58,7 @@ def digest(context: EngineContext, instances: Mapping[str, Instance]) -> dict[st
             )
         ),
         "tables": _hash(repr(size).encode() for size in sizes),
+        "streams": _hash(map(str.encode, streams)),
     }
     if sum(routes for *_, routes in sizes) <= MAX_ROUTES:
         names: dict[Path, bytes] = {}

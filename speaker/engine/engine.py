@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
@@ -23,6 +23,7 @@ from speaker.api import (
     UnknownName,
 )
 from speaker.engine import views
+from speaker.engine.best_path_streams import BestPathStreams
 from speaker.engine.digest import digest
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.inputs import (
@@ -41,6 +42,7 @@ from speaker.engine.inputs import (
     SendUpdates,
     SetCollectors,
     SetInstance,
+    SetNextHopMetrics,
     SetPeer,
     Shutdown,
     ShutDownPeer,
@@ -64,6 +66,7 @@ from speaker.nlri import Family
 from speaker.peer.actions import Action, Close
 from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import CONFIGURATION_CHANGE
+from speaker.rib.next_hop_metrics import NextHopMetrics
 from speaker.rib.policy import compile_import
 
 MAX_QUEUED_OCTETS = 64 * 1024 * 1024
@@ -90,6 +93,8 @@ class Engine:
         self._work = SlicedWork(partial(self._report_fault, where="removing routes"))
         self._imports = InstanceImports(self._instances, self._work)
         self._slot = ObserverSlot()
+        self._metrics = NextHopMetrics()
+        self._streams = BestPathStreams(self._context, self._instances, self._report_fault)
         self.max_queue = max_queue
         self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}
@@ -121,6 +126,8 @@ class Engine:
                     instance.outbound.send_pending()
                 except Exception as error:  # noqa: BLE001  the documented fence
                     self._report_fault(error, "sending updates", instance.name)
+            if self._streams:
+                self._streams.work()
             if self._monitoring.streaming:
                 self._monitoring.work()
         elif isinstance(item, UpdateRoutes):
@@ -175,6 +182,8 @@ class Engine:
                     removed.stop(DECONFIGURED)
                     self._imports.follow_configuration()
                     self._monitoring.instance_down(name)
+                    self._streams.instance_down(name)
+                    self._set_metrics(name, {})
             case (
                 SetPeer()
                 | RemovePeer()
@@ -192,8 +201,12 @@ class Engine:
                 self._shut_down(communication)
             case SetCollectors() | WallClock():
                 self._monitoring_command(item)
+            case SetNextHopMetrics(name, metrics):
+                self.instance(name)
+                self._set_metrics(name, metrics)
             case _:
-                assert_never(item)
+                with self._fence("following best paths"):
+                    self._streams.command(item)
 
     def _monitoring_command(self, item: SetCollectors | WallClock) -> None:
         match item:
@@ -206,9 +219,20 @@ class Engine:
             case _:
                 assert_never(item)
 
+    def _set_metrics(self, name: str, metrics: Mapping[str, int]) -> None:
+        """Set the metrics of an instance's next hops, for its paths wherever they are imported."""
+        if self._metrics.set(name, metrics):
+            for instance in self._instances.values():
+                steps = instance.outbound.reselect(self._metrics.of(instance.name))
+                imported = any(one.instance == name for one in instance.config.imports)
+                if instance.name == name or imported:
+                    self._work.add(steps)
+
     def _shut_down(self, communication: str) -> None:
         cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
         self._work.stop()
+        # What forwards goes on with the routes that it has.
+        self._streams.stop()
         for instance in self._instances.values():
             instance.stop(cease, keep_routes=True)
         self._monitoring.stop()
@@ -307,7 +331,10 @@ class Engine:
             after.originate((), config.originate)
         else:
             after.inherit(before)
+        after.outbound.loc.set_metric(self._metrics.of(config.name))
         self._imports.follow_configuration()
+        with self._fence("following best paths", config.name):
+            self._streams.instance_up(after)
 
     # ------------------------------------------------------------------ reading
 
@@ -335,6 +362,8 @@ class Engine:
         for instance in self._instances.values():
             if instance.outbound.pending:
                 return True
+        if self._streams and self._streams.needs_work:
+            return True
         return self._monitoring.needs_work
 
     def next_deadline(self) -> float | None:
@@ -352,7 +381,7 @@ class Engine:
     def digest(self, now: float) -> dict[str, str]:
         """Return checksums of the state at a time (seconds); see `speaker.engine.digest`."""
         self._context.now = now
-        return digest(self._context, self._instances)
+        return digest(self._context, self._instances, self._streams.describe())
 
     def peers(self, now: float) -> Iterator[PeerStatus]:
         """Iterate over all sessions, by instance and name."""

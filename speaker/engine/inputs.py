@@ -10,7 +10,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from speaker.api import BmpCollector, DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
+from speaker.api import (
+    BmpCollector,
+    DynamicPeerConfig,
+    InstanceConfig,
+    Multipath,
+    PeerConfig,
+    RouteAttributes,
+)
 from speaker.nlri import Family
 
 
@@ -161,6 +168,34 @@ class WallClock(msgspec.Struct, frozen=True):
     offset: float
 
 
+class SetNextHopMetrics(msgspec.Struct, frozen=True):
+    """See `speaker.api.SpeakerPort.set_next_hop_metrics`."""
+
+    instance: str
+    metrics: Mapping[str, int]
+
+
+class FollowBestPaths(msgspec.Struct, frozen=True):
+    """Send a reader, by a number of its own, the best paths of an instance (`SendBestPaths`)."""
+
+    reader: int
+    instance: str
+    multipath: Multipath
+
+
+class BestPathsTaken(msgspec.Struct, frozen=True):
+    """A reader has taken a number of batches, and has room for others."""
+
+    reader: int
+    batches: int
+
+
+class UnfollowBestPaths(msgspec.Struct, frozen=True):
+    """A reader of best paths has closed its stream."""
+
+    reader: int
+
+
 class SendUpdates(msgspec.Struct, frozen=True):
     """Send the changes since the last `SendUpdates`; once per turn of the event loop."""
 
@@ -177,6 +212,7 @@ class Shutdown(msgspec.Struct, frozen=True):
 Transport = (
     TransportConnected | TransportFailed | TransportAccepted | TransportClosed | QueueChanged
 )
+Following = FollowBestPaths | BestPathsTaken | UnfollowBestPaths
 PeerCommand = SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | RequestRefresh
 Command = (
     SetInstance
@@ -185,6 +221,8 @@ Command = (
     | RemoveRouteSet
     | SetCollectors
     | WallClock
+    | SetNextHopMetrics
+    | Following
     | Shutdown
 )
 Input = Transport | NeighborFound | Command | UpdateRoutes | BytesReceived | TimersDue | SendUpdates

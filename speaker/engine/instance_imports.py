@@ -256,7 +256,7 @@ def _own(table: LocRib, nlri: Iterable[bytes]) -> Iterator[tuple[Path | None, Se
         path: Path | None = paths[0] if paths else None
         if path is not None and path.source.imported_from is not None:
             own = [path for path in paths if path.source.imported_from is None]
-            path = best(own) if own else None
+            path = best(own, table.metric) if own else None
         groups.setdefault(path, []).append(prefix)
     yield from groups.items()
 

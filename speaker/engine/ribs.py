@@ -16,7 +16,7 @@ class Ribs(Mapping[Family, LocRib]):
     __slots__ = ("_track_all_paths", "metric", "tables")
 
     def __init__(self, metric: Metric | None = None) -> None:
-        """Start without tables; ``metric`` as in `LocRib`."""
+        """Start without tables; ``metric`` is that of next hops, as in `LocRib`."""
         self.metric = metric
         self.tables: dict[Family, LocRib] = {}
         self._track_all_paths = False
@@ -35,6 +35,12 @@ class Ribs(Mapping[Family, LocRib]):
         self._track_all_paths = True
         for table in self.tables.values():
             table.track_all_paths()
+
+    def set_metric(self, metric: Metric | None) -> None:
+        """Select by another metric from now on; `LocRib.reselect` applies it to what is there."""
+        self.metric = metric
+        for table in self.tables.values():
+            table.metric = metric
 
     def slices(self, size: int) -> Iterator[tuple[Family, LocRib, Sequence[bytes]]]:
         """Iterate over all prefixes of the tables that exist now, in slices of about ``size``.

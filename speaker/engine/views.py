@@ -256,7 +256,8 @@ class _AvailableView:
                     if local and key in self._shown:
                         continue
                     self._shown.add(key)
-                reason = Reason.BEST if path is paths[0] else explain(path, paths)
+                best = path is paths[0]
+                reason = Reason.BEST if best else explain(path, paths, table.metric)
                 yield _route(
                     self._family,
                     nlri,
@@ -362,7 +363,8 @@ def _received(
     elif used is None or used not in paths:
         reason, best, used = NOT_ACCEPTED, False, None
     else:
-        why = Reason.BEST if used is paths[0] else explain(used, paths)
+        metric = None if table is None else table.metric
+        why = Reason.BEST if used is paths[0] else explain(used, paths, metric)
         reason, best = why.value, why is Reason.BEST
     return _route(
         family,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from speaker.api import Event, Secret
+from speaker.api import BestPathItem, Event, Secret
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,4 +62,17 @@ class ReportEvent(msgspec.Struct, frozen=True):
     event: Event
 
 
-Action = Connect | SetTtl | Write | Close | ReportEvent
+class SendBestPaths(msgspec.Struct, frozen=True):
+    """Give a reader of best paths a batch of items, in order; answered by BestPathsTaken."""
+
+    reader: int
+    items: tuple[BestPathItem, ...]
+
+
+class EndBestPaths(msgspec.Struct, frozen=True):
+    """End the stream of a reader of best paths, after an internal error that was reported."""
+
+    reader: int
+
+
+Action = Connect | SetTtl | Write | Close | ReportEvent | SendBestPaths | EndBestPaths

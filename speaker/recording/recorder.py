@@ -16,10 +16,10 @@ from typing import Final, Protocol, final
 
 import msgspec
 
-from speaker.api import Fault, RecordingEnded, Secret
+from speaker.api import BestPathChange, Fault, RecordingEnded, Secret
 from speaker.engine import Engine
 from speaker.engine.inputs import Input, Shutdown
-from speaker.peer.actions import Action, ReportEvent, Write
+from speaker.peer.actions import Action, ReportEvent, SendBestPaths, Write
 from speaker.recording.lines import (
     FORMAT,
     DigestLine,
@@ -68,6 +68,8 @@ def checksum(actions: Sequence[Action]) -> str:
                 if octets is None:
                     octets = known[id(part)] = zlib.crc32(part)
                 crc = zlib.crc32(b"%d,%d" % (len(part), octets), crc)
+        elif isinstance(action, SendBestPaths):
+            crc = zlib.crc32(_best_paths(action), crc)
         else:
             crc = zlib.crc32(_plain(action), crc)
     return f"{crc:08x}"
@@ -81,6 +83,16 @@ def _plain(action: Action) -> bytes:
             return f"Fault {event.where}".encode()
         return type(event).__name__.encode() + msgspec.json.encode(event)
     return type(action).__name__.encode() + msgspec.json.encode(action, enc_hook=_hidden)
+
+
+def _best_paths(action: SendBestPaths) -> bytes:
+    parts = [b"%d" % action.reader]
+    for item in action.items:
+        parts.append(type(item).__name__.encode())
+        if isinstance(item, BestPathChange):
+            parts.append(msgspec.json.encode(item[:3]))
+            parts += item.prefixes
+    return b",".join(parts)
 
 
 def _hidden(value: object) -> str:

@@ -43,6 +43,8 @@ def imported_source(source: Source, border: Border, sent_path_id: int) -> Source
         internal=source.internal and border.same_as,
         sent_path_id=sent_path_id,
         imported_from=border.instance,
+        direct=source.direct,
+        interface=source.interface,
     )
 
 

@@ -43,11 +43,12 @@ class TableChanges(NamedTuple):
 class LocRib:
     """The table of one family: prefix in wire form to paths."""
 
-    __slots__ = ("_dirty", "_fast", "_metric", "_table", "_tracks_all", "revision", "several")
+    __slots__ = ("_dirty", "_fast", "_table", "_tracks_all", "metric", "revision", "several")
 
     def __init__(self, metric: Metric | None = None) -> None:
-        """Start empty; ``metric`` is of a path's next hop, None where all are equal."""
-        self._metric = metric
+        """Start empty; for ``metric`` see `reselect`."""
+        self.metric = metric
+        """The metric of a path's next hop; None where all are equal."""
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
         self._fast = LocRibFastPath(self._table)
         """Changes of whole messages; those that precede `_dirty` first."""
@@ -214,7 +215,7 @@ class LocRib:
             if len(others) == len(held):  # type: ignore[arg-type]  # as above
                 new += 1
             if others:
-                ranked = order((*others, path), self._metric)
+                ranked = order((*others, path), self.metric)
                 table[prefix] = ranked
                 after = ranked[0]
             else:
@@ -285,7 +286,7 @@ class LocRib:
                     single += 1
                     table[prefix] = after = others[0]
                 else:
-                    ranked = table[prefix] = order(others, self._metric)
+                    ranked = table[prefix] = order(others, self.metric)
                     after = ranked[0]
                 if tracks_all or after is not held[0]:
                     dirty.setdefault(prefix, held[0])
@@ -299,7 +300,7 @@ class LocRib:
         return gone
 
     def reselect(self, nlri: Iterable[bytes]) -> int:
-        """Select the best path of prefixes again, with other metrics of next hops.
+        """Select the best path of prefixes again, after another metric of next hops.
 
         Returns the number of those with several paths: the others remain as they are.
         """
@@ -310,7 +311,7 @@ class LocRib:
             if not isinstance(held, tuple):
                 continue
             several += 1
-            ranked = order(held, self._metric)
+            ranked = order(held, self.metric)
             if ranked[0] is not held[0]:
                 table[prefix] = ranked
             elif not self._tracks_all:

@@ -47,8 +47,10 @@ class Source:
 
     __slots__ = (
         "address",
+        "direct",
         "ebgp",
         "imported_from",
+        "interface",
         "internal",
         "local",
         "name",
@@ -68,16 +70,21 @@ class Source:
         internal: bool | None = None,
         sent_path_id: int = 1,
         imported_from: str | None = None,
+        direct: bool = False,
+        interface: str | None = None,
     ) -> None:
         """Describe a session; without an address the source is this router.
 
-        ``address`` has 4 or 16 octets. ``internal`` defaults to the opposite of ``ebgp``; a peer in
+        ``address`` has 4 or 16 octets, and a zone. ``internal`` defaults to the opposite of ``ebgp``; a peer in
         another member AS of our confederation is neither (RFC 5065). ``sent_path_id`` is the path
-        identifier with which its paths are advertised.
+        identifier with which its paths are advertised. ``direct``: the session reaches neighbours of
+        its links only. ``interface`` is the session's, where it is configured or in the address.
         """
         self.internal = not ebgp if internal is None else internal
         self.imported_from = imported_from
         """The instance of this router whose source it is, where its paths are imported."""
+        self.direct = direct
+        self.interface = interface
         self.name = name
         self.sent_path_id = sent_path_id
         """The path identifier with which its paths are advertised (RFC 7911); 1 is this router."""
@@ -99,6 +106,8 @@ class Source:
             ebgp=self.ebgp,
             internal=self.internal,
             sent_path_id=sent_path_id,
+            direct=self.direct,
+            interface=self.interface,
         )
         source.received_path_id = path_id
         source.session = self.session
@@ -106,11 +115,11 @@ class Source:
 
     def same_router(self, other: Source) -> bool:
         """Return whether another session has the same peer, as after its restart."""
-        return (self.address, self.router_id, self.ebgp) == (
-            other.address,
-            other.router_id,
-            other.ebgp,
-        )
+        return self._router == other._router
+
+    @property
+    def _router(self) -> tuple[object, ...]:
+        return (self.address, self.router_id, self.ebgp, self.direct, self.interface)
 
     def __repr__(self) -> str:
         return f"Source({self.name!r})"

@@ -17,6 +17,11 @@ def is_loopback(address: bytes) -> bool:
     return address[0] == 127 if len(address) == 4 else address == _LOOPBACK_6
 
 
+def is_link_local(address: bytes) -> bool:
+    """Return whether an address of 4 or 16 octets is an IPv6 link-local address (RFC 4291)."""
+    return len(address) == 16 and address[0] == 0xFE and address[1] & 0xC0 == 0x80
+
+
 def unusable_reason(next_hop: bytes, own: frozenset[bytes], *, loopback: bool) -> str | None:
     """Return why a next hop is unusable, or None.
 

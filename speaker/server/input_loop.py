@@ -25,7 +25,17 @@ from speaker.engine.inputs import (
     TimersDue,
     WallClock,
 )
-from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
+from speaker.peer.actions import (
+    Action,
+    Close,
+    Connect,
+    EndBestPaths,
+    ReportEvent,
+    SendBestPaths,
+    SetTtl,
+    Write,
+)
+from speaker.server.best_path_queue import BestPathQueue
 from speaker.server.discovery import Neighbors
 from speaker.server.instance_listeners import InstanceListeners
 from speaker.server.trace_links import TraceLinks
@@ -61,6 +71,8 @@ class InputLoop:
         self.listeners = InstanceListeners(self.transports, on_event)
         self.neighbors = Neighbors(self.feed)
         self.trace_links = TraceLinks()
+        self.readers: dict[int, BestPathQueue] = {}
+        """The readers of best paths, by number."""
         self.monitored = False
         """Whether there are monitoring stations, which need the wall clock."""
         self._inputs: deque[Input] = deque()
@@ -91,6 +103,9 @@ class InputLoop:
             self._timer.cancel()
             self._timer = None
         self.loop = None
+        for queue in self.readers.values():
+            queue.end()
+        self.readers.clear()
 
     def now(self) -> float:
         """Return the time for the core, in seconds; 0 before `start` without a clock of its own."""
@@ -235,3 +250,11 @@ class InputLoop:
                 self.transports.close(action)
             case ReportEvent(event):
                 self._on_event(event)
+            case SendBestPaths(reader, items):
+                queue = self.readers.get(reader)
+                if queue is not None:
+                    queue.put(items)
+            case EndBestPaths(reader):
+                queue = self.readers.pop(reader, None)
+                if queue is not None:
+                    queue.end()

@@ -7,21 +7,25 @@ event loop's thread. Decides nothing about BGP.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
 
 from speaker.api import (
+    ONE_PATH,
+    BestPathReader,
     BmpCollector,
     CollectorStatus,
     DynamicPeerConfig,
     Event,
     InstanceConfig,
     InstanceStatus,
+    Multipath,
     PeerConfig,
     PeerStatus,
     RouteChanges,
@@ -30,7 +34,9 @@ from speaker.api import (
 from speaker.engine import Engine
 from speaker.engine.configuration import ConfigurationReads
 from speaker.engine.inputs import (
+    BestPathsTaken,
     EnablePeer,
+    FollowBestPaths,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
@@ -38,13 +44,16 @@ from speaker.engine.inputs import (
     ResetPeer,
     SetCollectors,
     SetInstance,
+    SetNextHopMetrics,
     SetPeer,
     Shutdown,
     ShutDownPeer,
+    UnfollowBestPaths,
     UpdateRoutes,
 )
 from speaker.nlri import Family
 from speaker.recording import DEFAULT_LIMIT, Recorder
+from speaker.server.best_path_queue import BestPathQueue
 from speaker.server.input_loop import InputLoop
 from speaker.server.recording_file import RecordingFile, Reservation
 
@@ -92,6 +101,7 @@ class Speaker(ConfigurationReads):
         self._reservation: Reservation | None = None
         self._record_limit = record_limit
         self._recorder: Recorder | None = None
+        self._readers = itertools.count(1)
         self._file: RecordingFile | None = None
 
     # ------------------------------------------------------------ start, stop
@@ -237,6 +247,25 @@ class Speaker(ConfigurationReads):
         self._inputs.monitored = bool(collectors)
         self._inputs.feed_wall_clock()
         self._inputs.feed(SetCollectors(tuple(collectors)))
+
+    def set_next_hop_metrics(self, instance: str, metrics: Mapping[str, int]) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._require(instance)
+        self._inputs.feed(SetNextHopMetrics(instance, dict(metrics)))
+
+    def follow_best_paths(self, instance: str, multipath: Multipath = ONE_PATH) -> BestPathReader:
+        """See `speaker.api.SpeakerPort`."""
+        inputs, number = self._inputs, next(self._readers)
+
+        def close() -> None:
+            del inputs.readers[number]
+            inputs.feed(UnfollowBestPaths(number))
+
+        reader = inputs.readers[number] = BestPathQueue(
+            lambda batches: inputs.feed(BestPathsTaken(number, batches)), close
+        )
+        inputs.feed(FollowBestPaths(number, instance, multipath))
+        return reader
 
     # ----------------------------------------------------------------- status
 

@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from speaker.api import (
     ESTABLISHED,
+    ONE_PATH,
+    BestPathReader,
     DynamicPeerConfig,
     FamilyStatus,
     InstanceConfig,
     InstanceStatus,
+    Multipath,
     PeerConfig,
     PeerStatus,
     RouteAttributes,
@@ -18,6 +21,7 @@ from speaker.api import (
 )
 from speaker.api.port import RouteChanges
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_text
+from speaker.server.best_path_queue import BestPathQueue
 
 
 class StandInSpeaker:
@@ -55,6 +59,13 @@ class StandInSpeaker:
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
         raise NotImplementedError
+
+    def set_next_hop_metrics(self, instance: str, metrics: Mapping[str, int]) -> None:
+        raise NotImplementedError
+
+    def follow_best_paths(self, instance: str, multipath: Multipath = ONE_PATH) -> BestPathReader:
+        del instance, multipath
+        return BestPathQueue(lambda _: None, lambda: None)
 
     def instance_configs(self) -> Mapping[str, InstanceConfig]:
         return dict(self._instances)

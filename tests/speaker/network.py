@@ -38,7 +38,16 @@ from speaker.engine.inputs import (
     UpdateRoutes,
 )
 from speaker.nlri import Family, prefix_to_wire
-from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
+from speaker.peer.actions import (
+    Action,
+    Close,
+    Connect,
+    EndBestPaths,
+    ReportEvent,
+    SendBestPaths,
+    SetTtl,
+    Write,
+)
 from speaker.recording import Recorder
 
 INSTANCE = "i"
@@ -82,6 +91,8 @@ class Host:
     events: list[Event] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     connects: list[Connect] = field(default_factory=list)
+    streamed: list[SendBestPaths | EndBestPaths] = field(default_factory=list)
+    """What readers of best paths were sent."""
     accepted: int = 0
     other_address: str | None = None
     """Of the other IP version than ``address``: the source of connections to peers of that version."""
@@ -219,6 +230,8 @@ class Network:
                 pass
             case ReportEvent(event):
                 host.events.append(event)
+            case SendBestPaths() | EndBestPaths():
+                host.streamed.append(action)
             case _:
                 assert_never(action)
 

@@ -6,13 +6,16 @@ Reads are the engine's own. Calls are recorded, and fail where the test wants th
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from speaker.api import (
+    ONE_PATH,
+    BestPathReader,
     DynamicPeerConfig,
     InstanceConfig,
     InstanceStatus,
+    Multipath,
     PeerConfig,
     PeerStatus,
     Routes,
@@ -21,15 +24,21 @@ from speaker.api.port import RouteChanges
 from speaker.engine import Engine
 from speaker.engine.configuration import ConfigurationReads
 from speaker.engine.inputs import (
+    BestPathsTaken,
+    FollowBestPaths,
     Input,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
     SetInstance,
+    SetNextHopMetrics,
     SetPeer,
+    UnfollowBestPaths,
     UpdateRoutes,
 )
 from speaker.nlri import Family, prefix_to_text
+from speaker.peer.actions import SendBestPaths
+from speaker.server.best_path_queue import BestPathQueue
 from tests.speaker.network import Host, Network
 
 
@@ -46,6 +55,9 @@ class EngineSpeaker(ConfigurationReads):
         """Names of instances, peers and route sets, and prefixes, whose calls raise OSError."""
         self.interrupt = False
         """Whether the next call is interrupted by a BaseException, as by a cancelled task."""
+        self.queues: dict[int, BestPathQueue] = {}
+        """The readers of best paths, by number."""
+        self._readers = 0
         super().__init__(self.host.engine)
 
     def take(self) -> list[tuple[Any, ...]]:
@@ -89,6 +101,32 @@ class EngineSpeaker(ConfigurationReads):
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
         self.call(UpdateRoutes(instance, None, changes), "update_local", instance, dict(changes))
+
+    def set_next_hop_metrics(self, instance: str, metrics: Mapping[str, int]) -> None:
+        self.call(SetNextHopMetrics(instance, metrics), "set_next_hop_metrics", instance)
+
+    def follow_best_paths(self, instance: str, multipath: Multipath = ONE_PATH) -> BestPathReader:
+        number = self._readers = self._readers + 1
+        queue = BestPathQueue(
+            lambda batches: self._give(BestPathsTaken(number, batches)),
+            lambda: self._give(UnfollowBestPaths(number)),
+        )
+        self.call(FollowBestPaths(number, instance, multipath), "follow_best_paths", instance)
+        self.queues[number] = queue
+        return queue
+
+    def deliver(self) -> None:
+        """Give the readers of best paths what the engine has sent them."""
+        streamed, self.host.streamed = self.host.streamed, []
+        for action in streamed:
+            queue = self.queues[action.reader]
+            if isinstance(action, SendBestPaths):
+                queue.put(action.items)
+            else:
+                queue.end()
+
+    def _give(self, item: Input) -> None:
+        self.host.give(item)
 
     def peers(self) -> Sequence[PeerStatus]:
         return list(self.host.engine.peers(self.network.now))

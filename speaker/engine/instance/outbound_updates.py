@@ -20,12 +20,14 @@ from speaker.engine.selection_deferral import SelectionDeferral
 from speaker.engine.sliced_work import (
     FAILOVER_UNITS,
     LOOKUPS_PER_UNIT,
+    SLICE_UNITS,
     STEP_ROUTES,
     Steps,
 )
 from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family, prefix_to_text
 from speaker.peer.engine_context import EngineContext
+from speaker.rib.decision import Metric
 from speaker.rib.export import ExportRules
 from speaker.rib.loc_rib import TableChanges
 from speaker.rib.local_routes import LOCAL, LocalPaths
@@ -128,6 +130,19 @@ class OutboundUpdates:
         self.send_pending()
         if not any(group.rules.route_set == route_set for group in self._groups.values()):
             del self.sets[route_set]
+
+    def reselect(self, metric: Metric | None) -> Steps:
+        """Select the best paths of the Loc-RIB by another metric of next hops, in steps."""
+        self.loc.set_metric(metric)
+        return self._reselect()
+
+    def _reselect(self) -> Steps:
+        if not any(table.several for table in self.loc.tables.values()):
+            return
+        for _, table, some in self.loc.slices(STEP_ROUTES):
+            yield (
+                FAILOVER_UNITS * table.reselect(some) + len(some) // LOOKUPS_PER_UNIT or SLICE_UNITS
+            )
 
     # ------------------------------------------------------------------ peers
 

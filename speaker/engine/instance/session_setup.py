@@ -122,9 +122,15 @@ class SessionSetup:
         return EstablishedPeer(peer, session, negotiated, inbound, stale)
 
     def _source(self, peer: Peer, session: Session, negotiated: Negotiated) -> Source:
+        config = peer.config
+        zone = session.remote[0].partition("%")[2]
         return Source(
             peer.name,
             address=address_key(session.remote[0]),
+            # A link-local address, or eBGP with a TTL of one hop (RFC 4271 section 5.1.3).
+            direct=bool(zone)
+            or (negotiated.ebgp and config.ebgp_multihop == 1 and config.ttl_security <= 1),
+            interface=zone or config.interface,
             router_id=negotiated.peer_router_id,
             ebgp=negotiated.ebgp and not negotiated.confederation,
             internal=not negotiated.ebgp,

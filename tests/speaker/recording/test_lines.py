@@ -17,6 +17,7 @@ from speaker.api import (
     InstanceConfig,
     Match,
     MaximumPrefixes,
+    Multipath,
     PeerConfig,
     Policy,
     PrefixRule,
@@ -26,8 +27,10 @@ from speaker.api import (
     Term,
 )
 from speaker.engine.inputs import (
+    BestPathsTaken,
     BytesReceived,
     EnablePeer,
+    FollowBestPaths,
     Input,
     NeighborFound,
     QueueChanged,
@@ -39,6 +42,7 @@ from speaker.engine.inputs import (
     SendUpdates,
     SetCollectors,
     SetInstance,
+    SetNextHopMetrics,
     SetPeer,
     Shutdown,
     ShutDownPeer,
@@ -47,6 +51,7 @@ from speaker.engine.inputs import (
     TransportClosed,
     TransportConnected,
     TransportFailed,
+    UnfollowBestPaths,
     UpdateRoutes,
     WallClock,
 )
@@ -132,6 +137,10 @@ EXAMPLES: list[Input] = [
     SetCollectors((BmpCollector(name="c", address="192.0.2.9", monitor=("loc-rib",)),)),
     SetCollectors(()),
     WallClock(1_700_000_000.25),
+    SetNextHopMetrics("i", {"192.0.2.1": 10, "2001:db8::1": 0}),
+    FollowBestPaths(1, "i", Multipath(64, relax=True)),
+    BestPathsTaken(1, 2),
+    UnfollowBestPaths(1),
     SendUpdates(),
     Shutdown("bye"),
 ]

@@ -17,10 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speaker.api import (
+    BestPathChange,
     GracefulRestart,
     InstanceConfig,
     InstanceImport,
     Match,
+    Multipath,
     PeerConfig,
     Policy,
     PrefixRule,
@@ -33,17 +35,21 @@ from speaker.api import (
 )
 from speaker.engine import Engine
 from speaker.engine.inputs import (
+    BestPathsTaken,
     EnablePeer,
+    FollowBestPaths,
     ResetPeer,
     SendUpdates,
     SetInstance,
+    SetNextHopMetrics,
     SetPeer,
     Shutdown,
     ShutDownPeer,
+    UnfollowBestPaths,
     UpdateRoutes,
 )
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
-from speaker.peer.actions import ReportEvent
+from speaker.peer.actions import ReportEvent, SendBestPaths
 from speaker.recording import BadRecording, Player, Recorder
 from tests.speaker.network import INSTANCE, Host, Lines, Network
 from tests.support.examples import examples
@@ -87,7 +93,7 @@ def session(seed: int, steps: int = 30) -> Network:
                 host.peer(config(other, 65001 + n))
     for _ in range(steps):
         host, other = rng.sample(hosts, 2)
-        match rng.randrange(9):
+        match rng.randrange(11):
             case 0 | 1 | 2:
                 prefixes = [f"10.{rng.randrange(20)}.0.0/16", f"2001:db8:{rng.randrange(9)}::/48"]
                 attributes = RouteAttributes(med=rng.randrange(3), communities=(rng.randrange(9),))
@@ -109,10 +115,31 @@ def session(seed: int, steps: int = 30) -> Network:
                 host.give(ResetPeer(INSTANCE, other.name, "because"))
             case 7:
                 give_instances(host, rng)
+            case 8:
+                give_reader(host, rng)
+            case 9:
+                metrics = {f"10.0.0.{n + 1}": rng.randrange(9) for n in range(3)}
+                host.give(SetNextHopMetrics(INSTANCE, metrics))
             case _:
                 host.refresh(other.name)
         network.run(rng.choice((0.05, 1.0, 12.0)))
     return network
+
+
+def give_reader(host: Host, rng: random.Random) -> None:
+    """Open a stream of best paths, close one, or take some of what was sent."""
+    reader = rng.randrange(3)
+    match rng.randrange(4):
+        case 0:
+            multipath = Multipath(rng.choice((1, 2, 64)), relax=rng.random() < 0.5)
+            host.give(FollowBestPaths(reader, rng.choice((INSTANCE, "vrf")), multipath))
+        case 1:
+            host.give(UnfollowBestPaths(reader))
+        case _:
+            sent = sum(action.reader == reader for action in host.streamed)
+            host.streamed = [action for action in host.streamed if action.reader != reader]
+            if sent:
+                host.give(BestPathsTaken(reader, sent))
 
 
 def give_instances(host: Host, rng: random.Random) -> None:
@@ -177,6 +204,33 @@ def test_a_recorded_run_replays_to_the_same_state(seed: int) -> None:
         assert player.digests >= 1
         assert tables(player.engine, network.now) == tables(host.engine, network.now)
         assert PASSWORD.encode() not in b"".join(lines)
+
+
+def test_a_stream_of_best_paths_is_replayed_with_what_its_reader_was_sent() -> None:
+    network = Network(record=True)
+    host, other = (network.host(f"r{n}", f"10.0.0.{n + 1}", 65001 + n) for n in range(2))
+    for one, peer, asn in ((host, other, 65002), (other, host, 65001)):
+        one.peer(config(peer, asn))
+    host.give(FollowBestPaths(1, INSTANCE, Multipath(64)))
+    sent = []
+    for n in range(30):
+        other.routes({f"10.{n}.{k}.0/24": RouteAttributes(med=k) for k in range(5)})
+        host.routes({f"10.{n}.0.0/24": RouteAttributes()})
+        network.run(5 if n % 3 == 0 else 0.01)
+        if n % 7 == 0:
+            sent += host.streamed
+            host.give(BestPathsTaken(1, len(host.streamed)))
+            host.streamed.clear()
+    sent += host.streamed
+    replayed = [
+        action
+        for step in Player(finished(host)).play()
+        for action in step.actions
+        if isinstance(action, SendBestPaths)
+    ]
+    assert replayed == sent
+    items = [item for a in sent if isinstance(a, SendBestPaths) for item in a.items]
+    assert sum(len(item.prefixes) for item in items if isinstance(item, BestPathChange)) > 20
 
 
 def test_the_order_of_hashes_and_objects_in_memory_does_not_matter(tmp_path: Path) -> None:

@@ -14,9 +14,17 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from speaker.api import InstanceConfig, PeerConfig, Secret, UnknownName
+from speaker.api import (
+    BestPathChange,
+    InstanceConfig,
+    PeerConfig,
+    Secret,
+    StreamClosed,
+    UnknownName,
+)
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
+from tests.speaker.best_path_reader import Reader
 from tests.speaker.server.pair import NAME, A, B, pair, routes, session_elsewhere
 from tests.support.wait import until
 
@@ -36,6 +44,46 @@ def test_routes_are_exchanged_over_tcp() -> None:
             status = p.a.peers()[0]
             assert abs(status.since - time.time()) < 60
             assert status.local_address == A
+
+    asyncio.run(main())
+
+
+def test_a_reader_follows_the_best_paths_of_an_instance() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            stream, reader = p.b.follow_best_paths(NAME), Reader()
+
+            async def follow() -> None:
+                while True:
+                    await stream.wait()
+                    reader.apply(stream.take())
+
+            following = asyncio.ensure_future(follow())
+            p.a.update_routes(NAME, "s", routes("10.1.0.0/16", "10.2.0.0/16"))
+            p.connect()
+            await until(lambda: len(reader.routes) == 2)
+            (found,) = {one.paths for one in reader.routes.values()}
+            assert (found[0].address, found[0].next_hop) == (A, socket.inet_aton(A))
+            p.a.update_routes(NAME, "s", {IPV4_UNICAST: {prefix_to_wire("10.1.0.0/16")[1]: None}})
+            await until(lambda: len(reader.routes) == 1)
+            assert reader.marks == ["TableBegin", "TableEnd", "SelectionEnd"]
+            await p.b.stop()
+            with pytest.raises(StreamClosed):
+                await following
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_closes_its_stream_is_given_nothing_more() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            closed, other = p.a.follow_best_paths(NAME), p.a.follow_best_paths(NAME)
+            await other.wait()
+            closed.close()
+            closed.close()
+            p.a.update_local(NAME, routes("10.1.0.0/16"))
+            await until(lambda: any(isinstance(i, BestPathChange) for i in other.take()))
+            assert not closed.take()
 
     asyncio.run(main())
 

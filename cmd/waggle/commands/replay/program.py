@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,11 +11,20 @@ from typing import Any
 import msgspec
 
 from cells.serve.items import peer_item, route_item
-from speaker.api import PeerStatus
+from speaker.api import BestPathChange, BestPathItem, PeerStatus
 from speaker.engine import Engine
 from speaker.message import HEADER_SIZE
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
-from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
+from speaker.peer.actions import (
+    Action,
+    Close,
+    Connect,
+    EndBestPaths,
+    ReportEvent,
+    SendBestPaths,
+    SetTtl,
+    Write,
+)
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, route_columns, sessions
 from waggle.output import member
@@ -122,6 +132,13 @@ def _action(step: Step, action: Action, engine: Engine, connections: dict[int, s
         record["peer"] = getattr(event, "peer", None)
         record["detail"] = f"{type(event).__name__}: {_event_text(msgspec.to_builtins(event))}"
         return record
+    if isinstance(action, SendBestPaths | EndBestPaths):
+        record["peer"] = None
+        record["reader"] = action.reader
+        record["detail"] = f"reader {action.reader}"
+        if isinstance(action, SendBestPaths):
+            record["detail"] += f": {', '.join(_items(action.items))}"
+        return record
     if isinstance(action, Connect):
         connections[action.connection] = action.peer
     described = engine.describe_connection(action.connection)
@@ -142,6 +159,16 @@ def _action(step: Step, action: Action, engine: Engine, connections: dict[int, s
         case Close(abort=abort):
             record["detail"] = "immediately" if abort else "after pending writes"
     return record
+
+
+def _items(items: Sequence[BestPathItem]) -> Iterator[str]:
+    """Yield the names of the items of a stream; changes with the number of their prefixes."""
+    for is_change, some in itertools.groupby(items, lambda i: isinstance(i, BestPathChange)):
+        if is_change:
+            prefixes = sum(len(i.prefixes) for i in some if isinstance(i, BestPathChange))
+            yield f"changes of {prefixes} prefixes"
+        else:
+            yield from (type(item).__name__ for item in some)
 
 
 def _event_text(event: Json) -> str:

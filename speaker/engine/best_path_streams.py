@@ -1,0 +1,448 @@
+"""Streams of best paths: what readers of a Loc-RIB are sent, at their own pace.
+
+A stream follows the Loc-RIB of its instance as imports and BMP stations do. What it sends is bounded by
+what its reader has taken; what it keeps meanwhile is bounded by the table:
+
+=========  ==============================================================================
+table      the prefixes of the whole table, in slices: at the beginning
+queue      changes of whole messages, up to `QUEUE_PREFIXES`: passed on as they are
+backlog    prefixes with the best path that the reader was given last: everything else.
+           What a prefix has now is looked up when it is sent, so that steps in between
+           are not sent
+=========  ==============================================================================
+
+While the table is sent every change is backlog, of which a slice of the table takes its prefixes. The
+queue precedes the backlog: nothing is added to it while there is any. Half of what is sent of the
+backlog are the newest changes, so that a single one does not wait for a hundred thousand others; the
+other half the oldest, so that each is sent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, assert_never, final
+
+from speaker.api import (
+    NO_PATHS,
+    BestPathChange,
+    BestPathItem,
+    InstanceRemoved,
+    Multipath,
+    PathSet,
+    SelectionEnd,
+    TableBegin,
+    TableEnd,
+)
+from speaker.engine.inputs import (
+    BestPathsTaken,
+    FollowBestPaths,
+    Following,
+    UnfollowBestPaths,
+)
+from speaker.engine.instance import Instance
+from speaker.engine.path_sets import PathSets
+from speaker.nlri import Family
+from speaker.peer.actions import EndBestPaths, SendBestPaths
+from speaker.peer.engine_context import EngineContext
+from speaker.rib.decision import equal_paths
+from speaker.rib.loc_rib import Change, LocRib, TableChanges
+from speaker.rib.path import Path
+
+MAX_UNREAD: Final = 4
+"""Batches that are sent before the reader has taken one of them."""
+BATCH_PREFIXES: Final = 8192
+"""Prefixes of the queue in a batch, more only where a single message has more."""
+QUEUE_PREFIXES: Final = 4 * BATCH_PREFIXES
+LOOKUPS: Final = 2000
+"""Prefixes that are looked up for a batch: one or two milliseconds."""
+
+Backlog: TypeAlias = dict[Family, dict[bytes, Path | None]]
+Fault: TypeAlias = Callable[[Exception, str, str], None]
+"""Reports an error in a place of an instance."""
+
+
+@final
+class BestPathStreams:
+    """The streams of an engine, by the number of their reader."""
+
+    def __init__(
+        self, context: EngineContext, instances: Mapping[str, Instance], report: Fault
+    ) -> None:
+        """Start without readers; ``instances`` are the engine's, by name, and are read only."""
+        self._context = context
+        self._instances = instances
+        self._report = report
+        self._sets = PathSets()
+        self._streams: dict[int, BestPathStream] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there are readers."""
+        return bool(self._streams)
+
+    def command(self, item: Following) -> None:
+        """Handle what a reader does."""
+        match item:
+            case FollowBestPaths(reader, instance, multipath):
+                self._follow(reader, instance, multipath)
+            case UnfollowBestPaths(reader):
+                self._unfollow(reader)
+            case BestPathsTaken(reader, batches):
+                stream = self._streams.get(reader)
+                if stream is not None:
+                    stream.unread = max(0, stream.unread - batches)
+            case _:
+                assert_never(item)
+
+    def _follow(self, reader: int, instance: str, multipath: Multipath) -> None:
+        self._unfollow(reader)
+        stream = self._streams[reader] = BestPathStream(
+            reader, instance, multipath, self._sets, self._fail
+        )
+        known = self._instances.get(instance)
+        if known is not None:
+            stream.begin(known)
+
+    def _unfollow(self, reader: int) -> None:
+        stream = self._streams.pop(reader, None)
+        if stream is not None:
+            stream.detach()
+
+    def stop(self) -> None:
+        """Send nothing any more: the speaker stops."""
+        for reader in list(self._streams):
+            self._unfollow(reader)
+
+    def instance_up(self, instance: Instance) -> None:
+        """Begin the streams of an instance that was created, or created again."""
+        for stream in self._streams.values():
+            if stream.instance == instance.name:
+                stream.begin(instance)
+
+    def instance_down(self, name: str) -> None:
+        """Handle the removal of an instance."""
+        for stream in self._streams.values():
+            if stream.instance == name:
+                stream.removed()
+
+    @property
+    def needs_work(self) -> bool:
+        """Whether anything can be sent."""
+        for stream in self._streams.values():  # noqa: SIM110  read after each input
+            if stream.ready:
+                return True
+        return False
+
+    def work(self) -> None:
+        """Send each reader what it has room for, at most one batch of look-ups."""
+        for stream in list(self._streams.values()):
+            while stream.ready:
+                try:
+                    looked_up = stream.looks_up
+                    items = stream.batch()
+                except Exception as error:  # noqa: BLE001  fence: other readers and all peers go on
+                    self._fail(stream, error)
+                    break
+                if items:
+                    stream.unread += 1
+                    self._context.out.append(SendBestPaths(stream.reader, tuple(items)))
+                if looked_up:
+                    break
+
+    def _fail(self, stream: BestPathStream, error: Exception) -> None:
+        """End a stream whose changes cannot be sent; its reader may open another one."""
+        self._report(error, "following best paths", stream.instance)
+        self._unfollow(stream.reader)
+        self._context.out.append(EndBestPaths(stream.reader))
+
+    def describe(self) -> Iterator[str]:
+        """Iterate over the state of each stream as text, for the digest."""
+        for reader, stream in sorted(self._streams.items()):
+            yield f"{reader} {stream.instance} {stream.unread} {stream.waiting}"
+
+
+@final
+class BestPathStream:
+    """The stream of one reader (`speaker.engine.instance.outbound_updates.LocRibFollower`)."""
+
+    __slots__ = (
+        "_draining",
+        "_fail",
+        "_filling",
+        "_followed",
+        "_given",
+        "_marks",
+        "_multipath",
+        "_queue",
+        "_queued",
+        "_selection_due",
+        "_sets",
+        "_swaps",
+        "_table",
+        "instance",
+        "reader",
+        "unread",
+    )
+
+    def __init__(
+        self,
+        reader: int,
+        instance: str,
+        multipath: Multipath,
+        sets: PathSets,
+        fail: Callable[[BestPathStream, Exception], None],
+    ) -> None:
+        """Wait for the instance; ``fail`` ends the stream after an error."""
+        self.reader = reader
+        self.instance = instance
+        self.unread = 0
+        """Batches that were sent and not taken yet."""
+        self._multipath = multipath
+        self._sets = sets
+        self._fail = fail
+        self._followed: Instance | None = None
+        self._marks: list[BestPathItem] = []
+        """Items to send before anything else."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._table: Iterator[tuple[Family, LocRib, Sequence[bytes]]] | None = None
+        """What is left of the whole table; None when it was sent."""
+        self._queue: deque[tuple[Family, Change]] = deque()
+        self._queued = 0
+        """Prefixes in the queue."""
+        self._filling: Backlog = {}
+        """The newer half of the backlog; no prefix is in both."""
+        self._draining: Backlog = {}
+        """The older half, to which nothing is added."""
+        self._swaps = 0
+        """How often the older half was empty, and the newer one took its place."""
+        self._selection_due: int | None = None
+        """The number of swaps after which all that preceded the end of selection was sent."""
+        self._given: dict[Family, dict[bytes, PathSet]] = {}
+        """The sets of several paths that the reader was given last."""
+
+    # --------------------------------------------------------------- instance
+
+    def begin(self, instance: Instance) -> None:
+        """Follow an instance, its whole table first."""
+        self.detach()
+        self._followed = instance
+        loc = instance.outbound.loc
+        if self._multipath.maximum > 1:
+            loc.track_all_paths()
+        # What is pending of before is in the table; it would be sent as a change, too.
+        instance.outbound.send_table_changes()
+        instance.outbound.followers[self] = None
+        self._marks = [TableBegin()]
+        self._table = loc.slices(LOOKUPS)
+        self._selection_due = -1
+
+    def removed(self) -> None:
+        """Tell the reader that its instance was removed."""
+        self.detach()
+        self._marks = [InstanceRemoved()]
+
+    def detach(self) -> None:
+        """Follow no instance, and forget all that is not sent."""
+        if self._followed is not None:
+            self._followed.outbound.followers.pop(self, None)
+            self._followed = None
+        self._marks = []
+        self._forget()
+
+    # ---------------------------------------------------------------- changes
+
+    def changed(self, changes: Mapping[Family, TableChanges]) -> None:
+        """Take changes of the Loc-RIB (`LocRibFollower`)."""
+        try:
+            for family, changed in changes.items():
+                self._take(family, changed)
+        except Exception as error:  # noqa: BLE001  fence: the peers are sent their UPDATEs
+            self._fail(self, error)
+
+    def _take(self, family: Family, changed: TableChanges) -> None:
+        one = self._multipath.maximum == 1
+        for number, change in enumerate(changed.best):
+            old, _, nlri = change
+            if (
+                (one or number < changed.whole)
+                and self._table is None
+                and self._queued < QUEUE_PREFIXES
+                and not (self._filling or self._draining)
+            ):
+                self._queue.append((family, change))
+                self._queued += len(nlri)
+            elif one or not changed.several or number < changed.whole:
+                self._add(family, ((prefix, old) for prefix in nlri))
+            else:
+                self._add(family, ((n, old) for n in nlri if n not in changed.several))
+        if changed.several and not one:
+            self._add(family, changed.several.items())
+
+    def _add(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
+        """Add prefixes with their best path before to the backlog."""
+        filling = self._filling.setdefault(family, {})
+        older = self._draining.get(family)
+        if older:
+            for prefix, old in prefixes:
+                if prefix not in older:
+                    filling.setdefault(prefix, old)
+        elif filling:
+            for prefix, old in prefixes:
+                filling.setdefault(prefix, old)
+        else:
+            # Each prefix is once among them, but for one that a message repeats.
+            filling.update(prefixes)
+        if not filling:
+            del self._filling[family]
+
+    # ------------------------------------------------------------------- send
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is anything to send, and room for it."""
+        if self.unread >= MAX_UNREAD:
+            return False
+        if self._queue or self._filling or self._marks or self._draining or self._table is not None:
+            return True
+        return self._selection_due is not None and not self._deferred
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the next batch looks prefixes up in the table."""
+        return self._table is not None or (
+            not self._queue and bool(self._filling or self._draining)
+        )
+
+    @property
+    def waiting(self) -> tuple[bool, int, int]:
+        """Whether the table is being sent; the prefixes of the queue, and of the backlog."""
+        halves = (self._filling, self._draining)
+        backlog = sum(len(prefixes) for half in halves for prefixes in half.values())
+        return self._table is not None, self._queued, backlog
+
+    @property
+    def _deferred(self) -> bool:
+        return self._followed is not None and self._followed.restarting
+
+    def batch(self) -> list[BestPathItem]:
+        """Return the next items; empty while the prefixes of a long table are copied."""
+        items, self._marks = self._marks, []
+        if self._table is not None:
+            if not self._add_slice(items):
+                return items
+            items.append(TableEnd())
+            self._table = None
+        sent = 0
+        while self._queue and sent < BATCH_PREFIXES:
+            family, (old, new, nlri) = self._queue.popleft()
+            sent += len(nlri)
+            self._queued -= len(nlri)
+            before, after = self._single(old), self._single(new)
+            if before != after:
+                items.append(BestPathChange(family, before, after, nlri))
+        if not self._queue:
+            if not sent:
+                items += self._of_backlog()
+            self._end_selection(items)
+        return items
+
+    def _add_slice(self, items: list[BestPathItem]) -> bool:
+        """Add a slice of the whole table; returns whether that was the last one before."""
+        assert self._table is not None  # noqa: S101  checked by `batch`
+        part = next(self._table, None)
+        if part is None:
+            return True
+        family, _, prefixes = part
+        # The reader has nothing of these prefixes, whatever changed meanwhile.
+        pending = self._filling.get(family)
+        if pending:
+            for prefix in prefixes:
+                pending.pop(prefix, None)
+            if not pending:
+                del self._filling[family]
+        items += self._looked_up(family, dict.fromkeys(prefixes))
+        return False
+
+    def _of_backlog(self) -> Iterator[BestPathItem]:
+        """Take some of the newest and some of the oldest prefixes of the backlog."""
+        if not self._draining:
+            self._draining, self._filling = self._filling, {}
+            self._swaps += 1
+        taken: Backlog = {}
+        room = LOOKUPS // 2 if self._filling else LOOKUPS
+        room = LOOKUPS - _move(self._draining, taken, room)
+        _move(self._filling, taken, room)
+        for family, prefixes in taken.items():
+            yield from self._looked_up(family, prefixes)
+
+    def _end_selection(self, items: list[BestPathItem]) -> None:
+        """Add the end of route selection once all changes that preceded it are sent."""
+        due = self._selection_due
+        if due is None or self._deferred:
+            return
+        if due < 0:
+            due = self._selection_due = self._swaps + 2
+        if self._swaps >= due or not (self._filling or self._draining):
+            items.append(SelectionEnd())
+            self._selection_due = None
+
+    def _looked_up(
+        self, family: Family, prefixes: Mapping[bytes, Path | None]
+    ) -> Iterator[BestPathItem]:
+        """Yield the changes of prefixes, from the best path before to what the table has now."""
+        assert self._followed is not None  # noqa: S101  without an instance nothing is kept
+        table = self._followed.outbound.loc.tables[family]
+        groups: dict[tuple[PathSet, PathSet], list[bytes]] = {}
+        if self._multipath.maximum == 1:
+            pairs: dict[tuple[Path | None, Path | None], list[bytes]] = {}
+            best = table.best
+            for prefix, old in prefixes.items():
+                pairs.setdefault((old, best(prefix)), []).append(prefix)
+            for (old, new), nlri in pairs.items():
+                groups.setdefault((self._single(old), self._single(new)), []).extend(nlri)
+        else:
+            given = self._given.setdefault(family, {})
+            sets: dict[tuple[Path, ...], PathSet] = {}
+            for prefix, old in prefixes.items():
+                paths = table.paths(prefix)
+                after = sets.get(paths)
+                if after is None:
+                    after = sets[paths] = self._best(paths, table)
+                before = given.pop(prefix, None) or self._single(old)
+                if len(after.paths) > 1:
+                    given[prefix] = after
+                groups.setdefault((before, after), []).append(prefix)
+        for (before, after), nlri in groups.items():
+            if before != after:
+                yield BestPathChange(family, before, after, nlri)
+
+    def _single(self, path: Path | None) -> PathSet:
+        return NO_PATHS if path is None else self._sets.single(path, self.instance)
+
+    def _best(self, paths: tuple[Path, ...], table: LocRib) -> PathSet:
+        if len(paths) < 2:
+            return self._single(paths[0] if paths else None)
+        equal = equal_paths(
+            paths,
+            maximum=self._multipath.maximum,
+            relax=self._multipath.relax,
+            metric=table.metric,
+        )
+        return self._sets.several(equal, self.instance)
+
+
+def _move(backlog: Backlog, taken: Backlog, room: int) -> int:
+    """Move up to ``room`` prefixes, the newest ones first; returns their number."""
+    moved = 0
+    while backlog and moved < room:
+        family, prefixes = next(reversed(backlog.items()))
+        found = taken.setdefault(family, {})
+        while prefixes and moved < room:
+            prefix, old = prefixes.popitem()
+            found[prefix] = old
+            moved += 1
+        if not prefixes:
+            del backlog[family]
+    return moved
