@@ -179,6 +179,7 @@ class BestPathStream:
         "_sets",
         "_swaps",
         "_table",
+        "_uncopied",
         "instance",
         "reader",
         "unread",
@@ -206,8 +207,10 @@ class BestPathStream:
         self._forget()
 
     def _forget(self) -> None:
-        self._table: Iterator[tuple[Family, LocRib, Sequence[bytes]]] | None = None
+        self._table: Iterator[tuple[Family, LocRib, Sequence[bytes] | None]] | None = None
         """What is left of the whole table; None when it was sent."""
+        self._uncopied: set[Family] = set()
+        """The families of the whole table whose prefixes are not copied yet."""
         self._queue: deque[tuple[Family, Change]] = deque()
         self._queued = 0
         """Prefixes in the queue."""
@@ -231,11 +234,10 @@ class BestPathStream:
         loc = instance.outbound.loc
         if self._multipath.maximum > 1:
             loc.track_all_paths()
-        # What is pending of before is in the table; it would be sent as a change, too.
-        instance.outbound.send_table_changes()
         instance.outbound.followers[self] = None
         self._marks = [TableBegin()]
         self._table = loc.slices(LOOKUPS)
+        self._uncopied = set(loc.tables)
         self._selection_due = -1
 
     def removed(self) -> None:
@@ -257,7 +259,9 @@ class BestPathStream:
         """Take changes of the Loc-RIB (`LocRibFollower`)."""
         try:
             for family, changed in changes.items():
-                self._take(family, changed)
+                # What changes before the copy of a table is in the copy.
+                if family not in self._uncopied:
+                    self._take(family, changed)
         except Exception as error:  # noqa: BLE001  fence: the peers are sent their UPDATEs
             self._fail(self, error)
 
@@ -328,6 +332,11 @@ class BestPathStream:
 
     def batch(self) -> list[BestPathItem]:
         """Return the next items; empty while the prefixes of a long table are copied."""
+        followed = self._followed
+        if followed is not None and followed.outbound.loc.changed:
+            # Imports from an instance that itself imports: what is looked up has to be the state
+            # behind all changes that this stream has taken.
+            followed.outbound.send_table_changes()
         items, self._marks = self._marks, []
         if self._table is not None:
             if not self._add_slice(items):
@@ -355,6 +364,9 @@ class BestPathStream:
         if part is None:
             return True
         family, _, prefixes = part
+        if prefixes is None:
+            return False
+        self._uncopied.discard(family)
         # The reader has nothing of these prefixes, whatever changed meanwhile.
         pending = self._filling.get(family)
         if pending:

@@ -157,11 +157,14 @@ class _Import:
                 gone = [nlri for nlri in some if nlri not in table]
                 self._withdraw(family, gone)
                 yield len(gone) + len(some) // LOOKUPS_PER_UNIT
-        for family, table_, some in self.origin.outbound.loc.slices(STEP_ROUTES):
+        for family, table_, prefixes in self.origin.outbound.loc.slices(STEP_ROUTES):
             if self._version != version:
                 return
-            self._import(family, _own(table_, some))
-            yield FAILOVER_UNITS * len(some) or SLICE_UNITS
+            if prefixes is None:
+                yield SLICE_UNITS
+            else:
+                self._import(family, _own(table_, prefixes))
+                yield FAILOVER_UNITS * len(prefixes)
 
     def _import(
         self, family: Family, routes: Iterable[tuple[Path | None, Sequence[bytes]]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from speaker.iana import Family
 from speaker.rib.decision import Metric
-from speaker.rib.key_slices import in_turns, key_slices
+from speaker.rib.key_slices import CopySteps, key_slices
 from speaker.rib.loc_rib import LocRib, TableChanges
 
 
@@ -42,15 +42,21 @@ class Ribs(Mapping[Family, LocRib]):
         for table in self.tables.values():
             table.metric = metric
 
-    def slices(self, size: int) -> Iterator[tuple[Family, LocRib, Sequence[bytes]]]:
+    def slices(self, size: int) -> Iterator[tuple[Family, LocRib, Sequence[bytes] | None]]:
         """Iterate over all prefixes of the tables that exist now, in slices of about ``size``.
 
-        The tables may change meanwhile: the prefixes of one are copied in steps when its turn comes,
-        each of which is an empty slice. Whoever reads the present state of each slice, and follows the
-        changes from before the first one, has the whole table.
+        Whoever reads the present state of each slice, and follows the changes from before the first
+        one, has the whole table. The prefixes of a table are copied when its turn comes, in steps;
+        each step is a turn for others, and None. From the next slice on, which may be empty, the copy
+        is complete.
         """
         for family, table in list(self.tables.items()):
-            for prefixes in key_slices(in_turns(table.prefixes_in_steps()), size):
+            steps = table.prefixes_in_steps()
+            while (lists := _step(steps)) is None:
+                yield family, table, None
+            slices = key_slices(lists, size)
+            yield family, table, next(slices, ())
+            for prefixes in slices:
                 yield family, table, prefixes
 
     def __getitem__(self, family: Family) -> LocRib:
@@ -87,3 +93,13 @@ class Ribs(Mapping[Family, LocRib]):
                 if changes.best or changes.several:
                     found[family] = changes
         return found
+
+
+def _step(steps: CopySteps) -> Iterator[Sequence[bytes]] | None:
+    """Perform a step of a copy; returns its lists after the last one."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        lists: Iterator[Sequence[bytes]] = end.value
+        return lists
+    return None

@@ -75,10 +75,11 @@ class Source:
     ) -> None:
         """Describe a session; without an address the source is this router.
 
-        ``address`` has 4 or 16 octets, and a zone. ``internal`` defaults to the opposite of ``ebgp``; a peer in
-        another member AS of our confederation is neither (RFC 5065). ``sent_path_id`` is the path
-        identifier with which its paths are advertised. ``direct``: the session reaches neighbours of
-        its links only. ``interface`` is the session's, where it is configured or in the address.
+        ``address`` has 4 or 16 octets, and a zone. ``internal`` defaults to the opposite of ``ebgp``;
+        a peer in another member AS of our confederation is neither (RFC 5065). ``sent_path_id`` is the
+        path identifier with which its paths are advertised. ``direct``: the session reaches
+        neighbours of its links only. ``interface`` is the session's, where it is configured or in the
+        address.
         """
         self.internal = not ebgp if internal is None else internal
         self.imported_from = imported_from

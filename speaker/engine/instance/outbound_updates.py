@@ -140,9 +140,10 @@ class OutboundUpdates:
         if not any(table.several for table in self.loc.tables.values()):
             return
         for _, table, some in self.loc.slices(STEP_ROUTES):
-            yield (
-                FAILOVER_UNITS * table.reselect(some) + len(some) // LOOKUPS_PER_UNIT or SLICE_UNITS
-            )
+            if some is None:
+                yield SLICE_UNITS
+            else:
+                yield FAILOVER_UNITS * table.reselect(some) + len(some) // LOOKUPS_PER_UNIT
 
     # ------------------------------------------------------------------ peers
 

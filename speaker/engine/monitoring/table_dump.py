@@ -107,7 +107,7 @@ def loc_rib(peer: MonitoredLocRib) -> Iterator[bytes]:
     """Yield the best routes of an instance (RFC 9069), then End-of-RIB."""
     for family, table, prefixes in peer.instance.outbound.loc.slices(SLICE_ROUTES):
         updates: list[bytes] = []
-        for path, some in table.best_of(prefixes).items():
+        for path, some in table.best_of(prefixes or ()).items():
             updates += announced(family, path, some, as4=True)
         yield peer.monitored("loc-rib", updates, NO_TIME)
     ends = [pack.end_of_rib(family) for family in LOC_RIB_FAMILIES]
