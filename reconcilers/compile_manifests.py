@@ -22,6 +22,9 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.rejections import by_node
 from reconcilers.intent.render import document
+from reconcilers.kernel.offline import kernel_document
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.tables import IntentTables, Json, problem_item
@@ -138,6 +141,22 @@ class OfflineIntent:
         """Return the document of ``waggle render``."""
         whole = self.document()
         return whole | {"generated": [*whole["generated"], *self.rendered()]}
+
+    def kernel(self, received: ReceivedRoutes, options: FibOptions) -> Json:
+        """Return what would stand in the kernel if peers announced these routes.
+
+        Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
+        """
+        snapshot = self.db.snapshot()
+        described = self.resources.node_networks.get(snapshot, ("", self.settings.node))
+        return kernel_document(
+            received,
+            list(self.intent.instances.all(snapshot)),
+            list(self.intent.peers.all(snapshot)),
+            None if described is None else described.host,
+            options,
+            {one.name for one in self._dialects if one.installs_routes or options.fib is True},
+        )
 
     def without_effect(self) -> list[Json]:
         """Return the problems of objects and references without effect (`Dialect.without_effect`)."""

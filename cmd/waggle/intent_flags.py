@@ -36,6 +36,17 @@ def add_intent_flags(parser: argparse._ActionsContainer, dialects: Dialects) -> 
         _add(parser, item)
 
 
+def add_option_flags(parser: argparse._ActionsContainer, name: str, options: type[Options]) -> None:
+    """Add the flags of the options of a cell."""
+    for item in describe(name, options):
+        _add(parser, item)
+
+
+def given_options(args: argparse.Namespace, name: str, options: type[T]) -> T:
+    """Return the values of the flags of `add_option_flags`. Raises `InvalidOption`."""
+    return _read(args, name, options)
+
+
 def given_intent_flags(args: argparse.Namespace, dialects: Dialects) -> list[str]:
     """Return the flags of `add_intent_flags` that are given."""
     secrets = [] if args.secrets_namespace is None else ["--secrets-namespace"]

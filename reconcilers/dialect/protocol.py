@@ -71,6 +71,8 @@ class Dialect:
     """The kinds whose objects the operator writes and deletes."""
     reviewed_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose objects the operator's webhook reviews before the API server stores them."""
+    installs_routes: ClassVar[bool] = False
+    """True if received routes that its peers' import policies accept belong into the kernel."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()

@@ -129,6 +129,7 @@ class Frrk8sDialect(Dialect):
 
     name: ClassVar = "frrk8s"
     title: ClassVar = "FRR-k8s"
+    installs_routes: ClassVar = True
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *KINDS, FRRK8S_CONFIGURATION)
     kinds: ClassVar[tuple[Kind[Any], ...]] = (*cluster_kinds, SECRET, SERVICE_CIDR)
     options_type: ClassVar = Frrk8sOptions

@@ -5,6 +5,7 @@
   as the kernel has them)
 * `forwarding`, `wanted`, `wanted_tables`: the best paths, and the routes that follow from them
 * `reasons`, `martians`, `default_route`: why a route is not installed
+* `offline`: the same without a kernel, of routes in a file (`received_file`, `offline_speaker`)
 * `reconciler`, `installed`: the kernel as a target, and what the writer has confirmed
 * ``writer`` is the process that writes them
 

@@ -203,3 +203,124 @@ def test_the_router_id_is_the_address_of_the_node_that_a_flag_prefers(
     assert main(["render", "-f", str(path), "--node", "n1", *flags]) == 0
     (instance,) = json.loads(capsys.readouterr().out)["instances"]
     assert instance["routerID"] == router_id
+
+
+RECEIVING = {
+    "apiVersion": "frrk8s.metallb.io/v1beta1",
+    "kind": "FRRConfiguration",
+    "metadata": {"name": "spine", "namespace": "frr-k8s-system"},
+    "spec": {
+        "bgp": {
+            "routers": [
+                {
+                    "asn": 64710,
+                    "neighbors": [
+                        {
+                            "address": "10.88.0.1",
+                            "asn": 64701,
+                            "toReceive": {"allowed": {"mode": "all"}},
+                        }
+                    ],
+                }
+            ]
+        }
+    },
+}
+NETWORK = {
+    "apiVersion": "waggle.dev/v1alpha1",
+    "kind": "NodeNetwork",
+    "metadata": {"name": "n1"},
+    "spec": {"devices": [{"name": "eth0", "addresses": ["10.88.0.11/24"]}]},
+}
+
+
+class TestReceived:
+    """The routes of ``--received``, and what would stand in the kernel."""
+
+    @pytest.fixture
+    def arguments(self, tmp_path: Path) -> list[str]:
+        manifest = tmp_path / "m.json"
+        items = [RECEIVING, NETWORK]
+        manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+        received = tmp_path / "received.json"
+        routes = [{"prefix": "203.0.113.0/24"}, {"prefix": "127.0.0.0/8"}]
+        received.write_text(json.dumps({"10.88.0.1": routes}))
+        return ["render", "-f", str(manifest), "--node", "n1", "--received", str(received)]
+
+    def test_the_document_has_the_kernels_routes_and_the_others_with_a_reason(
+        self, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*arguments, "--fib-metric", "55"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["kernel"] == [
+            {
+                "table": 254,
+                "prefix": "203.0.113.0/24",
+                "type": "unicast",
+                "protocol": 186,
+                "metric": 55,
+                "nexthops": [{"via": "10.88.0.1", "dev": "eth0", "weight": 1}],
+            }
+        ]
+        assert document["notInstalled"] == [
+            {
+                "prefix": "127.0.0.0/8",
+                "peer": "10.88.0.1",
+                "reason": "Martian",
+                "message": "127.0.0.0/8 is loopback",
+            }
+        ]
+
+    def test_without_the_file_the_document_has_neither(
+        self, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*arguments[:-2], "--fib"]) == 0
+        assert not {"kernel", "notInstalled"} & json.loads(capsys.readouterr().out).keys()
+
+    def test_switched_off_nothing_is_installed(
+        self, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*arguments, "--fib=false"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert not document["kernel"]
+        assert [row["reason"] for row in document["notInstalled"]] == ["Off", "Martian"]
+
+    def test_the_tables_have_both(
+        self, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*arguments, "-o", "table"]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert ["TABLE", "PREFIX", "NEXT-HOPS"] in lines
+        assert ["254", "203.0.113.0/24", "10.88.0.1%eth0"] in lines
+        message = ["127.0.0.0/8", "is", "loopback"]
+        assert ["127.0.0.0/8", "10.88.0.1", "Martian", *message] in lines
+
+    @pytest.mark.parametrize(
+        ("content", "error"),
+        [
+            (None, "No such file or directory"),
+            ("{", "Input data was truncated"),
+            ('{"10.88.0.2": []}', "the node has no peer 10.88.0.2"),
+        ],
+    )
+    def test_a_file_that_cannot_be_used_is_exit_2(
+        self,
+        content: str | None,
+        error: str,
+        arguments: list[str],
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        path = Path(arguments[-1])
+        path.unlink()
+        if content is not None:
+            path.write_text(content)
+        assert main(arguments) == 2
+        captured = capsys.readouterr()
+        assert not captured.out
+        assert captured.err.startswith(f"waggle render: {path}: {error}")
+
+    def test_a_value_that_no_kernel_takes_is_exit_2(
+        self, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*arguments, "--fib-table=255"]) == 2
+        assert "--fib-table: 255 is the kernel's table" in capsys.readouterr().err

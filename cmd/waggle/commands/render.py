@@ -5,19 +5,31 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cells.api.model import problem_text
+from reconcilers.kernel.options import FibOptions
 from resources.option_declarations import InvalidOption
 from resources.pages import reference
 from waggle import output
 from waggle.dialects import Dialects
-from waggle.intent_flags import add_intent_flags, offline_settings
+from waggle.intent_flags import (
+    add_intent_flags,
+    add_option_flags,
+    given_options,
+    offline_settings,
+)
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, exit_statuses, member
 from waggle.tables import NONE, Column
 
+if TYPE_CHECKING:
+    from reconcilers.kernel.received_file import ReceivedRoutes
+
 NAME = "render"
+KERNEL = "kernel"
+"""The cell whose options say which received routes are installed."""
 
 
 class PeerRow(NamedTuple):
@@ -93,6 +105,26 @@ ROUTES: tuple[Column, ...] = (
 )
 
 
+def _hops(route: dict[str, Any]) -> str:
+    hops = ((hop["via"], hop["dev"]) for hop in route["nexthops"])
+    return " ".join(via if dev is None else f"{via}%{dev}" for via, dev in hops) or route["type"]
+
+
+KERNEL_ROUTES: tuple[Column, ...] = (
+    Column("TABLE", member("table"), right=True),
+    Column("PREFIX", member("prefix")),
+    Column("NEXT-HOPS", _hops, minor=1, beneath=True),
+    Column("METRIC", member("metric"), right=True, wide=True),
+    Column("PROTOCOL", member("protocol"), right=True, wide=True),
+)
+NOT_INSTALLED: tuple[Column, ...] = (
+    Column("PREFIX", member("prefix")),
+    Column("PEER", member("peer"), minor=2, beneath=True),
+    Column("NOT-INSTALLED", member("reason")),
+    Column("MESSAGE", member("message"), minor=1, beneath=True),
+)
+
+
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
 ) -> None:
@@ -115,13 +147,21 @@ def add_parser(
     parser.add_argument("--node", required=True, metavar="NAME", help="the node")
     output.add_output_flags(parser, ("json", "yaml", "table", "wide"), "json")
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are problems")
+    parser.add_argument(
+        "--received",
+        metavar="FILE",
+        help="routes that the peers of the node announce, as JSON: print what would stand in the "
+        "kernel, and why other routes do not",
+    )
     add_intent_flags(parser, dialects)
+    add_option_flags(parser, KERNEL, FibOptions)
     parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compile and print; returns the exit status."""
     from reconcilers.compile_manifests import compile_manifests
+    from reconcilers.kernel.received_file import InvalidReceivedFile
     from resources.manifests import UnreadablePathError
 
     paths = manifest_paths(args)
@@ -130,8 +170,15 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = offline_settings(args, args.dialects)
         dialects = args.dialects.load()
+        fib = given_options(args, KERNEL, FibOptions)
         compiled = compile_manifests(paths, dialects, settings, sys.stdin.buffer)
         document = compiled.whole_document()
+        if args.received is not None:
+            try:
+                document |= compiled.kernel(_received(args.received), fib)
+            except InvalidReceivedFile as error:
+                print(f"waggle render: {args.received}: {error}", file=sys.stderr)
+                return EXIT_USAGE
     except (UnreadablePathError, InvalidOption) as error:
         print(f"waggle render: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -153,6 +200,16 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_ERROR if args.strict and document["problems"] else EXIT_OK
 
 
+def _received(path: str) -> ReceivedRoutes:
+    """Read the file of ``--received``. Raises `InvalidReceivedFile`."""
+    from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
+
+    try:
+        return decode_received(Path(path).read_bytes())
+    except OSError as error:
+        raise InvalidReceivedFile(error.strerror) from None
+
+
 def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     """Print peers, routes and problems as tables."""
     from resources.metav1 import NEUTRAL, is_adverse
@@ -167,6 +224,13 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     if routes:
         print()
         output.table(ROUTES, routes, args)
+    for columns, rows in (
+        (KERNEL_ROUTES, document.get("kernel")),
+        (NOT_INSTALLED, document.get("notInstalled")),
+    ):
+        if rows:
+            print()
+            output.table(columns, rows, args)
     adverse = [c for c in document["conditions"] if is_adverse(c["type"], c["status"] == "True")]
     for line in _complaints([c for c in adverse if c["type"] not in NEUTRAL], document["problems"]):
         print(f"! {line}", file=sys.stderr)
