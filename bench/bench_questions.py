@@ -187,6 +187,12 @@ def delays(
     return elapsed, busy
 
 
+def listens(path: Path) -> bool:
+    """True if the socket accepts connections: a program binds it before it can answer."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
+
+
 def received(path: Path, request: str) -> int:
     """Return the octets of an answer; 0 without one."""
     done = subprocess.run(
@@ -207,7 +213,7 @@ def measure(
         if time.monotonic() > deadline or program.process.poll() is not None:
             raise RuntimeError("the table has not arrived")
         time.sleep(1)
-        if program.socket.exists():
+        if listens(program.socket):
             size = received(program.socket, http_request("received"))
     small = http_request("small")
     end = time.monotonic() + IDLE_SECONDS

@@ -174,14 +174,23 @@ def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]
 # Alone
 
 
-def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Problem]:
-    """Return the problems of a unit by itself, and of its references."""
+def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) -> list[Problem]:
+    """Return the problems of a unit by itself, and of its references.
+
+    ``node`` is the one that lacks what is missing; empty where the same is reported of several nodes.
+    """
+    of_node = f" of node {node}" if node else ""
     found = [
         Problem((unit.ref,), unit.path(error.path), error.message, category="invalid")
         for error in compiled.errors
     ]
     found += [
-        Problem((unit.ref,), unit.path(one.path), one.message, category="unresolved")
+        Problem(
+            (unit.ref,),
+            unit.path(one.path),
+            f"no object{of_node} has a router of VRF {one.vrf}",
+            category="unresolved",
+        )
         for one in compiled.missing
     ]
     for part, reason in unresolved(compiled, resolve):

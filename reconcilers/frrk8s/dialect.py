@@ -328,6 +328,7 @@ class Frrk8sDialect(Dialect):
             feeds,
             replaced,
             {**earlier, **held},
+            named=not context.for_operator,
         )
 
     def _resolver(self, snapshot: Snapshot) -> Resolve:

@@ -58,6 +58,8 @@ class NodeObjects(NamedTuple):
     """By feed: the last good objects."""
     good: Sequence[Unit] = ()
     """The units of the last good state."""
+    named: bool = False
+    """True if problems name the node, which are reported by it alone."""
 
     def in_effect(self, pieces: Pieces) -> Slices[InEffect]:
         """Return the objects in effect, in slices where many have to be isolated."""
@@ -84,7 +86,7 @@ class NodeObjects(NamedTuple):
         """Merge these objects of feeds and all own ones."""
         translations = self._translations(objects)
         units = [*self.own, *_units(translations.values())]
-        merge = self.merger.merge(units, self.resolve, self.node)
+        merge = self.merger.merge(units, self.resolve, self.node, named=self.named)
         accepted = {unit.ref for unit in units}.union(*objects.values())
         problems = {name: feed.problems for name, feed in self.feeds.items()}
         return self._result(merge, units, accepted, translations, objects, problems)
@@ -126,7 +128,8 @@ class NodeObjects(NamedTuple):
         count = len({unit.ref for unit in units} | relations.ages.keys())
         for _ in range(MAX_TRIALS):
             given = [*units, *added]
-            result = yield from self.merger.isolated(given, self.resolve, relations, pieces)
+            node = self.node if self.named else ""
+            result = yield from self.merger.isolated(given, self.resolve, relations, pieces, node)
             if pieces.fill_slice(count):
                 yield
             objects = {name: _only(one.objects, result.refs) for name, one in self.feeds.items()}

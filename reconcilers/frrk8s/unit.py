@@ -149,10 +149,11 @@ class ProfilePart(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A reference of a unit that may become right by itself."""
+    """An import of a VRF that no object of the node has a router of: one may come."""
 
     path: str
-    message: str
+    vrf: str
+    """As it is shown."""
 
 
 class Compiled(NamedTuple):

@@ -275,7 +275,7 @@ class IntentCompiler:
             ),
             problems,
         )
-        problems += missing_vrfs(instances, self._host(snapshot))
+        problems += missing_vrfs(instances, self._host(snapshot), self._context.node)
         arbitrated = arbitrate(
             instances,
             peers,

@@ -8,7 +8,7 @@ from reconcilers.model import Instance, Problem
 from resources.host.network import Host
 
 
-def missing_vrfs(instances: Iterable[Instance], host: Host) -> Iterator[Problem]:
+def missing_vrfs(instances: Iterable[Instance], host: Host, node: str) -> Iterator[Problem]:
     """Yield a problem for each instance whose VRF is not there, where it is known which are.
 
     The instance is configured all the same: its sessions come up once the VRF is there.
@@ -19,5 +19,6 @@ def missing_vrfs(instances: Iterable[Instance], host: Host) -> Iterator[Problem]
     for row in instances:
         if row.vrf is not None and row.vrf not in there:
             objects = () if row.origin is None else (row.origin,)
-            text = f"the node has no VRF {row.vrf!r}: the sessions of instance {row.name!r} wait for it"
+            sessions = f"the sessions of instance {row.name!r} wait for it"
+            text = f"node {node} has no VRF {row.vrf!r}: {sessions}"
             yield Problem(objects, row.vrf_field, text, (), "unresolved", row.dialect)

@@ -109,8 +109,9 @@ def _router(
     )
     router_id = settings.router_id or router_id_of(context.node)
     if router_id is None:
+        node = context.node.metadata.name
         text = (
-            f"virtual router {name} has no router ID: the node has no IPv4 address; set "
+            f"virtual router {name} has no router ID: node {node} has no IPv4 address; set "
             f"router-id in the Node's annotation cilium.io/bgp-virtual-router.{name}"
         )
         compiled.problems.append(Problem((ref, _node_ref(context)), path, text, (name,)))

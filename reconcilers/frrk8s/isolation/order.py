@@ -78,9 +78,13 @@ def isolated(
     resolve: Resolve,
     relations: JointRelations = NO_RELATIONS,
     pieces: Pieces | None = None,
+    node: str = "",
 ) -> Slices[Isolated]:
-    """Take units in from the oldest to the youngest, those of one object together."""
-    isolation = _Isolation(units, compile_unit, resolve, relations, pieces or Pieces())
+    """Take units in from the oldest to the youngest, those of one object together.
+
+    ``node`` is the one that problems name (`own_problems`).
+    """
+    isolation = _Isolation(units, compile_unit, resolve, relations, pieces or Pieces(), node)
     yield from isolation.check()
     return (yield from isolation.result())
 
@@ -102,7 +106,9 @@ class _Isolation:
         resolve: Resolve,
         relations: JointRelations,
         pieces: Pieces,
+        node: str,
     ) -> None:
+        self._node = node
         self._compile = compile_unit
         self._pieces = pieces
         self._resolve = resolve
@@ -121,7 +127,11 @@ class _Isolation:
             if one.ref in self._wrong:
                 continue
             given = self._compiled(one, everything)
-            wrong = [p for unit, found in given for p in own_problems(unit, found, self._resolve)]
+            wrong = [
+                p
+                for unit, found in given
+                for p in own_problems(unit, found, self._resolve, self._node)
+            ]
             if wrong:
                 self._wrong[one.ref] = wrong
             else:
@@ -304,7 +314,8 @@ class _Isolation:
         if with_older:
             return LeftOut(with_older, "older")
         # An object that differs from younger ones alone had to wait for a VRF.
-        return LeftOut([*_left_out_vrfs(one, left_out), *with_all], "later")
+        vrfs = _left_out_vrfs(one, left_out, self._node)
+        return LeftOut([*vrfs, *with_all], "later")
 
 
 def _contradicts(claims: Claims, taken: Mapping[Subject, Any]) -> bool:
@@ -337,9 +348,10 @@ def _disagreements(
 
 
 def _left_out_vrfs(
-    one: IsolatedObject, left_out: Mapping[ObjectRef, IsolatedObject]
+    one: IsolatedObject, left_out: Mapping[ObjectRef, IsolatedObject], node: str
 ) -> Iterator[Problem]:
     """Yield a problem for each import from an object that is left out."""
+    on_node = f" on node {node}" if node else ""
     for unit in one.units:
         elsewhere = imported_elsewhere(unit)
         for i, router in enumerate(unit.row.spec.bgp.routers):
@@ -349,6 +361,6 @@ def _left_out_vrfs(
                 if vrf not in elsewhere or not refs:
                     continue
                 named = ", ".join(refs[:MAX_LISTED]) + (", ..." if len(refs) > MAX_LISTED else "")
-                text = f"VRF {shown_vrf(vrf)}: its router in {named} is left out"
+                text = f"VRF {shown_vrf(vrf)}: its router in {named} is left out{on_node}"
                 path = unit.path(f"spec.bgp.routers[{i}].imports[{j}].vrf")
                 yield Problem((unit.ref,), path, text, category="unresolved")

@@ -149,10 +149,13 @@ class Merger:
         self._last: dict[str, LastMerge] = {}
         """By node, the last one at the end."""
 
-    def merge(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
+    def merge(
+        self, units: Sequence[Unit], resolve: Resolve, node: str = "", *, named: bool = False
+    ) -> Merge:
         """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``).
 
-        ``node``: the one whose last merge is the nearest; it has no effect on the result.
+        ``node``: the one whose last merge is the nearest; it has no effect on the result but for
+        the problems, which name it if it is ``named``.
         """
         last = self._last.pop(node) if node in self._last else LastMerge()
         self._last[node] = last
@@ -163,7 +166,7 @@ class Merger:
         problems: list[Problem] = []
         claims: dict[Slot, UnitClaims] = {}
         for unit, found in zip(ordered, compiled, strict=True):
-            problems += own_problems(unit, found, resolve)
+            problems += own_problems(unit, found, resolve, node if named else "")
             number = 0
             while (unit.ref, number) in claims:
                 number += 1
@@ -190,10 +193,15 @@ class Merger:
         return Merge(united(units, compiled), reported, tuple(units), _partial(units, compiled))
 
     def isolated(
-        self, units: Iterable[Unit], resolve: Resolve, relations: JointRelations, pieces: Pieces
+        self,
+        units: Iterable[Unit],
+        resolve: Resolve,
+        relations: JointRelations,
+        pieces: Pieces,
+        node: str = "",
     ) -> Slices[Isolated]:
         """Accept units from the oldest to the youngest; ``relations`` are those of all feeds."""
-        return isolated(units, self._compile, resolve, relations, pieces)
+        return isolated(units, self._compile, resolve, relations, pieces, node)
 
     def without_password(
         self, units: Sequence[Unit], resolve: Resolve

@@ -151,8 +151,7 @@ class _Compiler:
             elif name and (errors := list(interface_errors(name, where))):
                 self._findings.errors += errors
             elif name not in self._vrfs:
-                text = f"no object of this node has a router of VRF {shown_vrf(name)}"
-                self._findings.missing.append(Missing(where, text))
+                self._findings.missing.append(Missing(where, shown_vrf(name)))
             found.add(name)
         return frozenset(found)
 

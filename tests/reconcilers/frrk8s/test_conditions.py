@@ -6,6 +6,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from resources.core.kinds import NODE
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.build import Cluster, node
+from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 
 Row = tuple[str, str, str, str]
@@ -76,3 +77,20 @@ def test_an_object_of_another_namespace_does_not_count() -> None:
     other = of("x")
     other["metadata"]["namespace"] = "default"
     assert conditions(cluster(other)) == [("x", "Accepted", "False", "OtherNamespace")]
+
+
+def test_a_vrf_without_a_router_is_missing_on_the_node_that_a_problem_names() -> None:
+    text = "no object{} has a router of VRF red"
+    spec = {"bgp": {"routers": [router(imports=[{"vrf": "red"}])]}}
+    agent = AgentInMemory("n1")
+    agent.write([{"kind": "Node", **node("n1")}, configuration("x", spec)])
+    agent.round()
+    (problem,) = agent.render()["problems"]
+    # The problem of an agent becomes an Event of the object, which other nodes have, too.
+    assert problem["message"] == text.format(" of node n1")
+    of_cluster = cluster(configuration("x", spec), nodes=2)
+    conditions(of_cluster)
+    (message,) = {
+        c["message"] for c in of_cluster.render()["conditions"] if c["type"] == "Accepted"
+    }
+    assert message.endswith(f"{text.format('')} on 2 nodes (n0, n1)")
