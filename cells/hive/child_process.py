@@ -1,0 +1,259 @@
+"""A child process of the program: started, watched, connected, and ended with it or left alone.
+
+What needs a capability of its own, or may not stand still while the event loop does, is a process. It
+listens on a Unix socket that it is handed (``--listener FD``). The program connects to it, again after
+each loss of the connection, with messages whose version both sides negotiate (an `asyncio.Protocol`, as
+`reconcilers.kernel.writer.client`). So the other side may as well be a container of the same Pod
+(`stay_connected`).
+
+`ChildProcess.run` is a job: its supervisor starts it again, with a back-off, after the process ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from cells.hive.health import Health
+
+FIRST_PAUSE: Final = 0.05
+LAST_PAUSE: Final = 5.0
+"""Seconds between two attempts to connect, which double."""
+END_SECONDS: Final = 1.0
+"""For a process to end by itself, and then by SIGTERM, before it is killed."""
+MAX_LINE: Final = 4096
+"""Octets of a line of the child's log."""
+
+log = structlog.get_logger("waggle.hive")
+
+
+class ChildEndedError(Exception):
+    """A child process has ended while the program runs."""
+
+    def __init__(self, name: str, status: int | None) -> None:
+        """``status``: of the process; None where it is not known, as it is no child."""
+        how = "" if status is None else f" with status {status}"
+        if status is not None and status < 0:
+            how = f" by {signal.Signals(-status).name}"
+        super().__init__(f"the process {name} has ended{how}")
+
+
+async def stay_connected(
+    address: str | bytes,
+    protocol: Callable[[], asyncio.Protocol],
+    health: Health,
+    name: str,
+    *,
+    until_refused: bool = False,
+) -> None:
+    """Keep a connection to a Unix socket until cancelled; the other side may start later.
+
+    ``protocol`` returns what receives the octets of a connection. With ``until_refused`` it returns
+    where no process listens, at first or later.
+    """
+    loop = asyncio.get_running_loop()
+    pause = FIRST_PAUSE
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.setblocking(False)
+        lost: asyncio.Future[None] = loop.create_future()
+        transport: asyncio.Transport | None = None
+        try:
+            await loop.sock_connect(connection, address)
+            watched = _Watched(protocol(), lost)
+            transport, _ = await loop.create_unix_connection(lambda w=watched: w, sock=connection)  # type: ignore[misc]
+        except OSError as error:
+            connection.close()
+            if until_refused:
+                return
+            health.degraded(f"no connection to {name}: {error.strerror or error}")
+        else:
+            health.ok(f"connected to {name}")
+            began = loop.time()
+            try:
+                await lost
+            finally:
+                # What was sent last is delivered before the end.
+                transport.close()
+            health.degraded(f"the connection to {name} was lost")
+            if loop.time() - began >= LAST_PAUSE:
+                pause = FIRST_PAUSE
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LAST_PAUSE)
+
+
+class _Watched(asyncio.Protocol):
+    """Passes a connection on, and notes its end."""
+
+    def __init__(self, protocol: asyncio.Protocol, lost: asyncio.Future[None]) -> None:
+        self._protocol = protocol
+        self._lost = lost
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._protocol.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.data_received(data)
+
+    def pause_writing(self) -> None:
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._protocol.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        try:
+            self._protocol.connection_lost(exc)
+        finally:
+            if not self._lost.done():
+                self._lost.set_result(None)
+
+
+class ChildProcess:
+    """A process that serves this program."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        protocol: Callable[[], asyncio.Protocol],
+        health: Health,
+        *,
+        survives: Path | None = None,
+        started: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``command``: the program, to which ``--listener FD`` is appended.
+
+        ``protocol`` returns what receives the octets of a connection. ``started`` is called once the
+        process runs, which has the capabilities of this one by then. With ``survives``, the path of a
+        socket, the process is left alone at the end of the program, and the next program connects to
+        it; otherwise its standard input ends with this program, and it has to end then.
+        """
+        self._name = name
+        self._command = tuple(command)
+        self._protocol = protocol
+        self._health = health
+        self._survives = survives
+        self._started = started
+        self.pid: int | None = None
+        """Of the process that runs, if it was started here."""
+
+    async def run(self) -> None:
+        """Start the process and stay connected to it. Raises `ChildEndedError` when it has ended."""
+        if self._survives is None:
+            await self._run_tied()
+        else:
+            await self._run_free(self._survives)
+
+    async def _run_tied(self) -> None:
+        with _listener(None) as listener:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                "--listener",
+                str(listener.fileno()),
+                stdin=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(listener.fileno(),),
+                start_new_session=True,
+            )
+            address = listener.getsockname()
+        try:
+            self._note_start(process.pid)
+            async with asyncio.TaskGroup() as group:
+                connection = group.create_task(
+                    stay_connected(address, self._protocol, self._health, self._name)
+                )
+                lines = group.create_task(self._copy_log(process.stderr))
+                status = await process.wait()
+                connection.cancel()
+                await lines
+        finally:
+            self.pid = None
+            await self._end(process)
+        self._health.degraded(f"{self._name} has ended")
+        raise ChildEndedError(self._name, status)
+
+    async def _run_free(self, path: Path) -> None:
+        connect = functools.partial(
+            stay_connected, str(path), self._protocol, self._health, self._name, until_refused=True
+        )
+        await connect()  # to the process that a former program left alone
+        with _listener(path) as listener:
+            # A parent that ends at once: a child of ours would end with the event loop.
+            shell = await asyncio.create_subprocess_exec(
+                *("/bin/sh", "-c", 'exec </dev/null; "$@" >&2 & echo $!', self._name),
+                *self._command,
+                "--listener",
+                str(listener.fileno()),
+                stdout=asyncio.subprocess.PIPE,
+                pass_fds=(listener.fileno(),),
+                start_new_session=True,
+            )
+            pid, _ = await shell.communicate()
+        self._note_start(int(pid))
+        try:
+            await connect()
+        finally:
+            self.pid = None
+        self._health.degraded(f"{self._name} has ended")
+        raise ChildEndedError(self._name, None)
+
+    def _note_start(self, pid: int) -> None:
+        self.pid = pid
+        log.info("child process started", event_name="child.started", process=self._name, pid=pid)
+        self._started()
+
+    async def _copy_log(self, stream: asyncio.StreamReader | None) -> None:
+        """Write the lines of the child's log to ours: a level, a colon and a text."""
+        rest = b""
+        while stream is not None and (octets := await stream.read(MAX_LINE)):
+            *whole, rest = (rest + octets).split(b"\n")
+            if len(rest) > MAX_LINE:
+                whole, rest = [*whole, rest], b""
+            for line in whole:
+                level, colon, text = line.decode(errors="replace").partition(": ")
+                if not colon or level not in ("info", "error"):
+                    level, text = "error", f"{level}{colon}{text}"
+                if level == "error":
+                    log.error(
+                        "child process", event_name="child.error", process=self._name, text=text
+                    )
+                else:
+                    log.info(
+                        "child process", event_name="child.info", process=self._name, text=text
+                    )
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        """End the process: by the end of its standard input, by SIGTERM, by SIGKILL."""
+        if process.stdin is not None:
+            process.stdin.close()
+        for end in (None, process.terminate, process.kill):
+            if process.returncode is not None:
+                return
+            if end is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    end()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(END_SECONDS):
+                    await process.wait()
+
+
+def _listener(path: Path | None) -> socket.socket:
+    """Listen on a path, or on a name in no folder that Linux finds."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if path is None:
+        listener.bind("")
+    else:
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(0o600)
+    listener.listen(8)
+    return listener
