@@ -390,7 +390,7 @@ class BestPathStream:
             yield from self._looked_up(family, prefixes)
 
     def _end_selection(self, items: list[BestPathItem]) -> None:
-        """Add the end of route selection once all changes that preceded it are sent."""
+        """Add the end of route selection (RFC 4724 section 4.1) behind what preceded it."""
         due = self._selection_due
         if due is None or self._deferred:
             return

@@ -50,6 +50,7 @@ def best_path(path: Path, instance: str) -> BestPath:
     source = path.source
     origin = source.imported_from
     attributes = path.decoded().attributes
+    # RFC 2545 section 3: of 32 octets the second half is the link-local address.
     next_hop, link_local = attributes.next_hop[:16], attributes.next_hop[16:]
     if is_link_local(next_hop):
         next_hop, link_local = b"", next_hop

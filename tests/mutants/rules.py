@@ -99,6 +99,19 @@ MUTANTS: Final = (
     ),
     Mutant(
         "4271 section 9",
+        "speaker/rib/decision.py",
+        "return (ebgp, metric(path), *rest)",
+        "return (metric(path), ebgp, *rest)",
+    ),
+    Mutant("4271 section 9", "speaker/rib/decision.py", "== steps and (", "== steps or ("),
+    Mutant(
+        "4271 section 9",
+        "speaker/rib/next_hop_metrics.py",
+        "if table == self._tables.get(instance, {}):",
+        "if True:",
+    ),
+    Mutant(
+        "4271 section 9",
         "speaker/rib/export.py",
         "if not self.ebgp and path.source.internal:",
         "if False:",
@@ -127,6 +140,24 @@ MUTANTS: Final = (
         "speaker/engine/prefix_limits.py",
         'data + self.limit.to_bytes(4, "big")',
         "data",
+    ),
+    Mutant(
+        "4724",
+        "speaker/engine/best_path_streams.py",
+        "if due is None or self._deferred:",
+        "if due is None:",
+    ),
+    Mutant(
+        "4724",
+        "speaker/engine/best_path_streams.py",
+        "due = self._selection_due = self._swaps + 2",
+        "due = self._selection_due = self._swaps",
+    ),
+    Mutant(
+        "2545",
+        "speaker/engine/path_sets.py",
+        "    if is_link_local(next_hop):",
+        "    if False:",
     ),
     Mutant(
         "4724",
