@@ -31,7 +31,7 @@ def lock(path: Path) -> int:
 
 
 def unlock(path: Path, descriptor: int) -> None:
-    """Remove the file, unless it is another one by now, and release the lock."""
+    """Remove the file, unless another process has replaced it, and release the lock."""
     # A file that cannot be removed is locked again by the next process.
     with contextlib.suppress(OSError):
         if _is_at(path, descriptor):

@@ -111,7 +111,7 @@ class ResourcesOptions(Options, frozen=True):
         msgspec.Meta(ge=0.0),
         setting(
             "seconds for which the loss of many objects at once (an empty list or directory, a file "
-            "that was cut) has to be confirmed before they count as deleted; 0: not at all",
+            "that was cut) has to be confirmed before they are taken as deleted; 0: not at all",
             flag="--mass-withdraw-hold",
         ),
     ] = 60.0
@@ -143,7 +143,7 @@ class KubernetesOptions(Options, frozen=True):
     ] = None
     context: Annotated[
         str | None,
-        setting("context of the kubeconfig; its current one by default", flag="--context"),
+        setting("context of the kubeconfig; its current context by default", flag="--context"),
     ] = None
 
 

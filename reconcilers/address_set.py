@@ -102,7 +102,7 @@ class AddressSet(msgspec.Struct, frozen=True):
         )
 
     def difference(self, other: AddressSet) -> AddressSet:
-        """Return the ranges that one of two sets has, and the other one has not so."""
+        """Return the ranges by which two sets differ."""
         if self == other:
             return AddressSet()
         return AddressSet(

@@ -1,4 +1,4 @@
-"""The age of objects: where one of several counts, it is the oldest. Pure."""
+"""The age of objects: the oldest of several objects takes precedence. Pure."""
 
 from __future__ import annotations
 

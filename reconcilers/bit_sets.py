@@ -33,7 +33,7 @@ def first(bits: int) -> int:
 
 
 def following(bits: int, number: int) -> int:
-    """Return the smallest number of a set above another one, or the smallest of all."""
+    """Return the smallest number of a set above a given number, or the smallest of all."""
     return first(bits >> number + 1 << number + 1 or bits)
 
 

@@ -309,7 +309,7 @@ def _repaired(loaded: Loaded) -> Loaded:
 
 
 class _ToCome(NamedTuple):
-    """The nodes that are assumed for objects that select no other one."""
+    """The nodes that are assumed for objects that select no node of the manifests."""
 
     nodes: tuple[Node, ...]
     unchecked: tuple[ObjectRef, ...]

@@ -1,4 +1,4 @@
-"""What is computed of a snapshot, kept for the last one: the operator looks in one for each node."""
+"""Cache for the latest snapshot: the operator computes for each of its nodes."""
 
 from __future__ import annotations
 

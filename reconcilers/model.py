@@ -284,7 +284,7 @@ class LearnedLimit(msgspec.Struct, frozen=True, order=True):
     family: Family
     limit: int
     configured: int = 0
-    """The configured limit of the peer at that time; with another one this row has no effect."""
+    """The configured limit of the peer at that time; with another limit this row has no effect."""
 
 
 class AdvertiseLimit(msgspec.Struct, frozen=True):
@@ -469,7 +469,7 @@ class ObjectAnnotations(msgspec.Struct, frozen=True):
     object: ObjectRef
     annotations: Mapping[str, str]
     uid: str = ""
-    """Of the object: another one of the same name is not annotated."""
+    """Of the object: a recreated object of the same name is not annotated."""
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect sets."""
     dialect: str = ""

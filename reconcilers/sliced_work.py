@@ -19,7 +19,7 @@ Slices: TypeAlias = Generator[None, None, T]
 SLICE_PIECES: Final = 1000
 """Pieces of a slice; a piece takes 5 to 20 microseconds."""
 QUICK_PER_PIECE: Final = 5
-"""Steps of one or two microseconds that count as one piece."""
+"""Steps of one or two microseconds in one piece."""
 MERGED_PER_PIECE: Final = 50
 """Values of sorted lists that are merged."""
 
@@ -39,7 +39,7 @@ class Pieces:
         self._left = self._size
 
     def fill_slice(self, pieces: int = 1) -> bool:
-        """Count pieces that are done; True if the slice is full, and another one begins."""
+        """Count pieces that are done; True if the slice is full, and the next one begins."""
         self._left -= pieces
         if self._left > 0:
             return False

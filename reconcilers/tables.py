@@ -253,7 +253,7 @@ class IntentTables:
     def replace(
         self, txn: WriteTxn, kind: RowKind[T], rows: Iterable[T], *, by_operator: bool = False
     ) -> None:
-        """Replace the rows of a node or of the operator's part; those of the other one are kept."""
+        """Replace the rows of a node or of the operator's part; the rows of the other are kept."""
         table = self.of(kind)
         kept: Iterable[Any] = table.all(txn) if kind.of_cluster else ()
         replace_all(
@@ -261,7 +261,7 @@ class IntentTables:
         )
 
     def clear(self, db: Database) -> None:
-        """Delete the rows that a compiler compares with what it remembers: another one begins."""
+        """Delete the rows that a compiler compares with what it remembers: a new compiler begins."""
         tables = [self.of(kind) for kind in KINDS if kind.cleared]
         with db.write(*tables) as txn:
             for table in tables:

@@ -51,7 +51,7 @@ class NodeFilter(msgspec.Struct, frozen=True):
     fields: str = ""
     """A field selector for the same objects, in which ``{node}`` stands for the node's name; empty
     where the API server has none: all objects are requested. Every kind has ``metadata.name``, and
-    ``metadata.namespace`` if it is in one; a kind with another one has a list that is refused."""
+    ``metadata.namespace`` if it is in one; a kind with another term has a list that is refused."""
     label_keys: Callable[[Any], Iterable[str]] = _no_keys
     """The keys of the labels of a node on which it depends whether a row is accepted."""
     selectors: NodeSelectors | None = None
@@ -168,7 +168,7 @@ class Kind(Generic[T]):
         self.of_tenants = of_tenants
         """True if users of a namespace write its objects: their problems are apart from others."""
         self.may_be_missing = may_be_missing or self.custom
-        """True if some API servers do not serve the kind, or another one of the versions."""
+        """True if some API servers do not serve the kind, or serve other versions."""
         self.plural = plural
         self.namespaced = namespaced
         self.strict = strict

@@ -71,7 +71,7 @@ class LabelSelector(Struct, frozen=True):
         return all(requirement.matches(labels) for requirement in self.match_expressions)
 
     def both(self, other: LabelSelector) -> LabelSelector:
-        """Return the conjunction of this selector and another one."""
+        """Return the conjunction of this selector and another selector."""
         labels = tuple(
             LabelSelectorRequirement(key=key, operator="In", values=(value,))
             for key, value in sorted(other.match_labels.items())

@@ -75,14 +75,14 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
 
 
 def decode(octets: bytes, kinds: Kinds) -> Snapshot:
-    """Decode a snapshot, also one of another release. Raises `StateFileError` for any other file."""
+    """Decode a snapshot, also of another release. Raises `StateFileError` for any other file."""
     end = octets.rfind(b"\n", 0, -1) + 1
     try:
         tail = msgspec.json.decode(octets[end:], type=Tail)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise StateFileError("it does not end as it should") from None
     if tail.crc32 != zlib.crc32(octets[:end]):
-        raise StateFileError("its checksum is another one")
+        raise StateFileError("its checksum differs")
     lines = octets[:end].split(b"\n")
     try:
         head = msgspec.json.decode(lines[0], type=Head)

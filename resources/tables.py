@@ -1,4 +1,4 @@
-"""One StateDB table per kind, and one for the problems of sources."""
+"""A StateDB table per kind, and a table of the problems of sources."""
 
 from __future__ import annotations
 

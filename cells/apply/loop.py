@@ -39,7 +39,7 @@ class ApplyLog:
         self._errors = metrics.reconcile_errors.labels("apply")
 
     def note(self, outcome: Outcome) -> None:
-        """Log an outcome that is another one than that of the attempt before."""
+        """Log an outcome that differs from that of the attempt before."""
         name = "/".join(outcome.key)
         if outcome.recovered:
             log.info(

@@ -1,7 +1,7 @@
 """The readiness cell: a gate that opens when every peer has received its initial table.
 
 The agent is ready once every peer has received the initial table and End-of-RIB, or after a timeout.
-In a rolling update the agent of the next node is stopped when this one is ready, so ready before its
+In a rolling update the agent of the next node is stopped when this agent is ready, so ready before its
 routes are advertised would lose traffic. A peer that is down must not delay readiness for ever.
 """
 

@@ -1,7 +1,7 @@
 """A cell: a named, switchable part of a program, as plain data.
 
 The declaration (name, options, switches) is light: ``--help`` needs no more of a cell, and nothing else
-is imported of one that is off. Its wiring lists constructors: what it provides to others, what it keeps
+is imported of a disabled cell. Its wiring lists constructors: what it provides to others, what it keeps
 for itself, what is constructed in any case, and what it contributes to groups. A constructor is a class
 or a function; its typed parameters are the only declaration of what it needs. `cells.hive.graph`
 resolves them.
@@ -108,7 +108,7 @@ def supply(value: object, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
-    """The constructors of a cell; one that is listed more than once makes one value."""
+    """The constructors of a cell; a constructor that is listed more than once makes one value."""
 
     provides: tuple[Constructor | Provider, ...] = ()
     """Constructors of values that any cell may use."""
@@ -117,7 +117,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     invokes: tuple[Constructor | Provider, ...] = ()
     """Constructors that run even if no parameter refers to what they make."""
     contributes: tuple[Constructor | Provider, ...] = ()
-    """Constructors of members of groups; one that returns a tuple contributes each item."""
+    """Constructors of members of groups; the items of a tuple are members."""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ Every error is one sentence that names the cell, the key and its source. None is
      +-- SettingError          a flag, variable or key that is unknown or has the wrong type
      +-- StartError            the outside world refuses something (an address in use)
      +-- CompositionError      cells that do not fit together
-          +-- DisabledCellError    a cell needs one that is switched off
+          +-- DisabledCellError    a cell needs a cell that is switched off
 """
 
 from __future__ import annotations

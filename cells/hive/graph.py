@@ -71,7 +71,7 @@ class Directory:
         return self._enabled[cell.name]
 
     def find(self, cell: Cell, kind: Any) -> tuple[Cell, Provider] | None:  # noqa: ANN401 - a type
-        """Return the provider of a type for a cell; one of a disabled cell if there is no other."""
+        """Return the provider of a type for a cell; that of a disabled cell if there is no other."""
         return self._private.get((cell.name, kind)) or self._owners.get(kind)
 
     def contributions(self, kind: Any) -> list[tuple[Cell, Provider]]:  # noqa: ANN401 - a type

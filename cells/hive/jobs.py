@@ -1,4 +1,4 @@
-"""Supervised tasks: a failed job restarts with back-off; one that keeps failing ends the process.
+"""Supervised tasks: a failed job restarts with back-off; a job that keeps failing ends the process.
 
 All tasks run in one `asyncio.TaskGroup`, each in an empty `contextvars.Context` (a task would otherwise
 carry the span that was current at its creation for life). A job that keeps failing requests an orderly

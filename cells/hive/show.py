@@ -59,7 +59,7 @@ def views(
 def running_views(
     cells: Sequence[Cell], settings: Settings, health: Mapping[str, Sequence[Status]]
 ) -> list[CellView]:
-    """Describe all cells of a running program; of one that is off the declaration alone."""
+    """Describe all cells of a running program; of disabled cells the declaration alone."""
     enabled = [cell for cell in cells if settings.enabled[cell.name]]
     known = {view.name: view for view in views(enabled, settings, health)}
     return [

@@ -1,6 +1,6 @@
 """The intent cell: objects compiled to the neutral intent, one round for each burst of changes.
 
-A round runs in one turn of the loop; one with thousands of changed prefixes in slices, between which
+A round runs in one turn of the loop; with thousands of changed prefixes in slices, between which
 sessions go on, and its rows change all at once. What cannot be compiled is reported as a problem, and
 the rest goes on. Where the operator's part runs in this process, it is the first step of a round.
 """

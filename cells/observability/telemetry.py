@@ -70,7 +70,7 @@ class Telemetry:
         self._health.ok(f"sending to {self._url}")
 
     def tracer(self, name: str) -> trace.Tracer:
-        """Return a tracer of this very provider (the global one is the process's first)."""
+        """Return a tracer of this very provider (the global tracer is the process's first)."""
         if self._provider is None:
             return trace.get_tracer(name)
         return self._provider.get_tracer(name)

@@ -19,7 +19,7 @@ class Watch:
         self._failed: asyncio.Future[None] | None = None
 
     def fail(self, error: BaseException) -> None:
-        """End the run with this error; only the first of a run counts, and none between runs."""
+        """End the run with this error; later errors of a run are ignored, and all between runs."""
         if self._failed is not None and not self._failed.done():
             self._failed.set_exception(error)
 

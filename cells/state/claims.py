@@ -24,7 +24,7 @@ LINES: Final = LogLines(
 
 
 class ClaimStore:
-    """The claims of this process and of the one before it."""
+    """The claims of this process and of the former process."""
 
     def __init__(
         self, directory: StateDirectory, health: Health, lifecycle: Lifecycle, jobs: Jobs

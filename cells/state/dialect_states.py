@@ -117,5 +117,5 @@ def decode(octets: bytes, node: str, dialect: str) -> bytes:
     if head.dialect != dialect:
         raise StateFileError(f"it is of another dialect: {head.dialect[:64]!r}")
     if not end or head.crc32 != zlib.crc32(rest):
-        raise StateFileError("its checksum is another one")
+        raise StateFileError("its checksum differs")
     return rest

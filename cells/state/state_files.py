@@ -41,7 +41,7 @@ class LogLines(NamedTuple):
     unusable: str
     """The event of a file that cannot be used."""
     unwritten: str
-    """The event of one that cannot be written."""
+    """The event of a file that cannot be written."""
 
 
 class Format(Generic[T]):
@@ -186,7 +186,7 @@ class StateFile:
 
 
 class KeptValue(Generic[T]):
-    """A value that the next process has to know: in a file that is written when it is another one."""
+    """A value that the next process has to know: in a file that is rewritten when the value changes."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class KeptValue(Generic[T]):
             jobs.add(f"write-{name}", self._run)
 
     def check(self) -> None:
-        """Have the value written if it is another one."""
+        """Have the value written if it has changed."""
         if self._value() is not self._written:
             self._changed.set()
 

@@ -121,7 +121,7 @@ def _settings(cells: Sequence[Cell], flags: Mapping[str, Any], env: Mapping[str,
         cells, flags=flags, env=env, file=file, file_name=str(path or ""), foreign=OPERATOR_CELLS
     )
     if all(settings.enabled[source] for source in SOURCES):
-        # Each would delete the objects of the other one.
+        # Each would delete the objects of the other.
         raise SettingError(
             "", "--kubeconfig", "excludes --manifests: an agent has one source of objects"
         )

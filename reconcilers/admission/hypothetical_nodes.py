@@ -39,7 +39,7 @@ def node_with(labels: Mapping[str, str]) -> Node:
 
 
 def nodes_to_come(selectors: Selectors, others: Iterable[Selectors]) -> list[dict[str, str]]:
-    """Return the labels of nodes on which an object meets each other one that it can meet.
+    """Return label sets of hypothetical nodes: an object meets every other object that it can meet.
 
     At most `MAX_NODES`: objects for which more would be necessary are not met. No node is returned for
     selectors that no labels fulfil.

@@ -37,7 +37,7 @@ SHOWN: Final = 3
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One change of an object (admission.k8s.io/v1 AdmissionRequest, the fields that count)."""
+    """One change of an object (admission.k8s.io/v1 AdmissionRequest, the fields that are read)."""
 
     operation: str
     """CREATE, UPDATE, DELETE or CONNECT."""

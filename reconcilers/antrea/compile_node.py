@@ -40,7 +40,7 @@ INSTANCE: Final = "antrea"
 HOLD_TIME, CONNECT_RETRY_TIME = 90, 120
 """Seconds; those of Antrea's speaker."""
 MAX_DUPLICATES: Final = 10
-"""Problems of entries with the address of another one, each by itself; more are counted."""
+"""Problems of entries with one address, each by itself; more are counted."""
 
 
 class Inputs(NamedTuple):
@@ -60,7 +60,7 @@ class Inputs(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One entry of ``bgpPeers`` that counts."""
+    """An entry of ``bgpPeers`` in effect."""
 
     address: str
     """In canonical form."""
@@ -149,7 +149,7 @@ def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
             text = f"{address} is a peer already, with AS {before.peer.asn}: that entry counts"
             problems.append(Problem((ref,), field, text, category="conflict"))
     if others > MAX_DUPLICATES:
-        text = f"{others} entries have the address of another one, with another AS number"
+        text = f"{others} entries have the address of another entry, with another AS number"
         problems.append(Problem((ref,), "spec.bgpPeers", text, category="conflict"))
     return list(kept.values())
 

@@ -16,7 +16,7 @@ from resources.antrea.kinds import BGP_POLICY
 from resources.json_names import json_name
 
 EFFECTIVE: Final = "Effective"
-"""The type of the condition, and the reason of the policy that counts."""
+"""The type of the condition, and the reason of the policy in effect."""
 OLDER: Final = "OlderPolicyEffective"
 NOT_SELECTED: Final = "NodeNotSelected"
 INVALID: Final = "FieldNotAccepted"
@@ -24,7 +24,7 @@ FLAG: Final = "--antrea-next-fields"
 
 
 class Choice(NamedTuple):
-    """The policy that counts, if any, and the conditions and problems of all policies."""
+    """The policy in effect, if any, and the conditions and problems of all policies."""
 
     policy: BGPPolicy | None
     conditions: tuple[Condition, ...]

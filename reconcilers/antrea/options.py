@@ -33,7 +33,7 @@ class AntreaOptions(AntreaOperatorOptions, frozen=True):
     ready_endpoints: Annotated[
         bool,
         setting(
-            "with traffic policy Local, only endpoints count that are ready, or that serve while they "
-            "terminate; by default all, as in Antrea"
+            "with traffic policy Local, only endpoints are used that are ready, or that serve while "
+            "they terminate; by default all, as in Antrea"
         ),
     ] = False

@@ -124,9 +124,7 @@ def _named_instances(draft: _Draft, spec: Json) -> Json:
         if "name" not in instance and isinstance(asn, int):
             instance["name"] = instance_name(asn)
         if instance.get("name") in seen:
-            draft.note(
-                f"{field}.localASN", f"{asn} is there twice: an AS number names one instance"
-            )
+            draft.note(f"{field}.localASN", f"{asn} is used twice: an AS number names one instance")
         seen.add(instance.get("name"))
         if "peers" in instance:
             instance["peers"] = [

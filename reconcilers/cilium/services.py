@@ -115,7 +115,7 @@ class _Endpoints(NamedTuple):
         )
 
     def _of_family(self, family: Family, node: str | None = None) -> str:
-        """Return the family as a word, where there is an endpoint of the other one."""
+        """Return the family as a word, where there is an endpoint of the other family."""
         other = IPV6_UNICAST if family == IPV4_UNICAST else IPV4_UNICAST
         if not self.active(other, node):
             return ""

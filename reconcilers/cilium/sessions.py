@@ -48,7 +48,7 @@ def families(
             text = f"{afi}/{safi} is left out: only ipv4/unicast and ipv6/unicast are spoken"
             problems.append(Problem((ref,), field, text))
         elif family in supported:
-            text = f"{afi}/{safi} is there twice, the first one counts"
+            text = f"{afi}/{safi} is listed twice; the first entry is used"
             problems.append(Problem((ref,), field, text))
         else:
             supported[family] = value

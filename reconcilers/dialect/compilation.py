@@ -122,7 +122,7 @@ class ClusterContext(msgspec.Struct, frozen=True):
     secrets_namespace: str = "kube-system"
     stored: bool = True
     """True if what is generated is stored in an API server and read back; False in a process that
-    reads manifests, where it counts at once."""
+    reads manifests, where it is in effect at once."""
     reports_conditions: bool = True
     """False where conditions are not read: a review of changes compares problems alone."""
     of_node: Callable[[str], Slices[NodeContext]] = _alone

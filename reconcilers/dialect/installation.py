@@ -89,4 +89,4 @@ class Rival(Extension, frozen=True):
     """Key and value of that entry."""
     config_paths: tuple[str, ...] = ()
     """Where the entry is a file in YAML: the paths in it that may have the value, such as
-    ``featureGates.BGPPolicy``; the first that is there counts."""
+    ``featureGates.BGPPolicy``; the first that exists is used."""

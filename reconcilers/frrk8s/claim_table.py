@@ -33,7 +33,7 @@ class UnitClaims:
         yield from self.passwords
 
     def is_same(self, other: UnitClaims | None) -> bool:
-        """True if another one is of the same compilation, with the same passwords."""
+        """True for claims of the same compilation, with the same passwords."""
         if other is None or self.compiled is not other.compiled:
             return False
         return [(subject, claim.value) for subject, claim in self.passwords] == [

@@ -2,8 +2,8 @@
 
 A claim is the value that one object gives one field of one subject (a router, a neighbour, a prefix
 towards a neighbour, a BFD profile). Objects conflict exactly where their claims to one field differ.
-Where not setting a field counts as a value, every object with the subject has a claim; where it does
-not, only the objects that set it. Source: FRR-k8s internal/controller/merge.go.
+Where an absent field is a value of its own, every object with the subject has a claim; otherwise only
+the objects that set it. Source: FRR-k8s internal/controller/merge.go.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _take(found: Mapping[ObjectRef, _Found], one: NodesOutcome, *, isolate: bool
 
 def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
     """Return the condition of an object of a namespace that does not count."""
-    text = f"only FRRConfigurations in namespace {namespace} count"
+    text = f"only FRRConfigurations in namespace {namespace} are used"
     return Condition(ref, ACCEPTED, False, OTHER_NAMESPACE, text, generation)
 
 

@@ -440,7 +440,7 @@ class Frrk8sDialect(Dialect):
 
     @property
     def _other_namespace(self) -> str:
-        return f"only FRRConfigurations in namespace {self.options.namespace} count"
+        return f"only FRRConfigurations in namespace {self.options.namespace} are used"
 
     def without_effect(self, snapshot: Snapshot) -> Iterator[Problem]:
         """Yield the FRRConfigurations of other namespaces."""

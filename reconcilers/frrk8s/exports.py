@@ -142,7 +142,7 @@ class _Exports:
                 continue
             reason = None
             if one in found:
-                reason = f"{text} is there twice"
+                reason = f"{text} is listed twice"
             elif not self._carried(one):
                 reason = f"the session has no routes of the family of {text}"
             elif one not in allowed and self._allowed_known:

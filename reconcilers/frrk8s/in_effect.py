@@ -22,7 +22,7 @@ from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot, Table
 
 PIECES_OF_REASON: Final = 50
-"""Pieces of a slice that the reason counts for which one object is left out."""
+"""Pieces of a slice for the reason why one object is not in effect."""
 MAX_TRIALS: Final = 8
 """Of an isolation where objects that come in have further units."""
 

@@ -19,7 +19,7 @@ class Frrk8sClusterOptions(Options, frozen=True):
     namespace: Annotated[
         str,
         setting(
-            "namespace of the FRRConfigurations that count, and of their Secrets",
+            "namespace of the FRRConfigurations that are used, and of their Secrets",
             flag="--frrk8s-namespace",
         ),
     ] = "frr-k8s-system"

@@ -39,7 +39,7 @@ class RouteSets(NamedTuple):
 
     A set is filled before a neighbour gets it, and changes while its neighbours have it. So a set
     changes only if all of its neighbours stay: where they part, those for whom nothing changes
-    keep it, and the others get sets of other names. No neighbour is advertised another one's routes.
+    keep it, and the others get sets of other names. No neighbour is advertised the routes of another.
     """
 
     by_name: Mapping[str, RouteSet] = {}

@@ -3,7 +3,7 @@
 Two instances of different dialects cannot both have a session with one address in one VRF, nor
 listen on one port of it. The dialect that has it keeps it (also over a restart, where `Owners` is
 kept); otherwise the older object gets it: by creationTimestamp, where an absent one is the oldest,
-then by kind, namespace and name. The other one is left out, with a problem that names both, and gets
+then by kind, namespace and name. The other is not configured, with a problem that names both, and gets
 it when the first one goes. Within one dialect its own rules count. Pure.
 
 A name is different: the other instance gets another name, and keeps that one for as long as it
@@ -47,7 +47,7 @@ class Claimant(NamedTuple):
 
 
 class Arbitrated(NamedTuple):
-    """The rows that count, why others are left out, and the owners from now on."""
+    """The rows in effect, the problems of the others, and the owners from now on."""
 
     instances: list[Instance]
     peers: list[Peer]

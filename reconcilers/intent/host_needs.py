@@ -26,7 +26,7 @@ def is_host_needed(
 ) -> bool:
     """True if the kernel has to be read; a NodeNetwork of the node stands in for it.
 
-    ``on_error`` takes the name of a dialect that fails to answer, which then counts as not needing it.
+    ``on_error`` takes the name of a dialect that fails to answer, which is taken as not needing it.
     """
     if tables.node_networks.get(snapshot, ("", node)) is not None:
         return False

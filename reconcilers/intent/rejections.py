@@ -65,7 +65,7 @@ class Rejections:
         return united
 
     def add_to(self, other: Rejections) -> None:
-        """Add all of this set's rejections to those of another one."""
+        """Add all of this set's rejections to another set."""
         for rejection, addresses in self._by_reason.items():
             other._by_reason.setdefault(rejection, {}).update(addresses)
         for rejection, count in self._beyond.items():

@@ -17,7 +17,7 @@ def conditions_of(
     own = {ref: row.metadata.generation for ref, row in rows if row.metadata.namespace == namespace}
     for ref, row in rows:
         if ref not in own:
-            text = f"only objects of MetalLB in namespace {namespace} count"
+            text = f"only objects of MetalLB in namespace {namespace} are used"
             generation = row.metadata.generation
             yield Condition(ref, ACCEPTED, False, OTHER_NAMESPACE, text, generation)
     yield from conditions(own, outcome)

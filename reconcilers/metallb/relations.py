@@ -55,7 +55,7 @@ class MetalLBRelations:
                 self.referents[ref] = referents
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> ObjectsBeside:
-        """Return an empty set of objects; ``environment`` has the pools that count."""
+        """Return an empty set of objects; ``environment`` has the valid pools."""
         return ObjectsBeside(self._facts, environment)
 
     def reasons(self, taken: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:

@@ -116,7 +116,7 @@ def profile_of(row: BFDProfile) -> BfdProfile:
 
 
 def configuration_of(peer: BGPPeer, advertise: Advertise | None = None) -> FRRConfiguration:
-    """Return the FRRConfiguration of a peer; the BFD profile that it refers to is another one's."""
+    """Return the FRRConfiguration of a peer; the BFD profile that it refers to is a row of its own."""
     neighbor = neighbor_of(peer)
     prefixes: tuple[str, ...] = ()
     if advertise is not None:

@@ -16,7 +16,7 @@ from statedb import Snapshot
 
 def other_namespace(namespace: str) -> str:
     """Return the sentence about an object of another namespace than MetalLB's."""
-    return f"only objects of MetalLB in namespace {namespace} count"
+    return f"only objects of MetalLB in namespace {namespace} are used"
 
 
 def without_effect(tables: Tables, snapshot: Snapshot, namespace: str) -> Iterator[Problem]:

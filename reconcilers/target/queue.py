@@ -211,7 +211,7 @@ class Queue:
         self.forget(key)
 
     def wait(self, key: ObjectKey) -> None:
-        """Note that an object waits for another one: every round may reconcile it."""
+        """Note that an object waits for another object: every round may reconcile it."""
         self._due.pop(key, None)
 
     def forget(self, key: ObjectKey) -> None:

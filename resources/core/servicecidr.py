@@ -18,7 +18,7 @@ class ServiceCIDRSpec(Struct, frozen=True):
 
 
 class ServiceCIDR(Resource, frozen=True):
-    """The ranges of one object; one that is being deleted counts until it is gone."""
+    """The ranges of one object; also of an object that is being deleted, until it is gone."""
 
     spec: ServiceCIDRSpec = msgspec.field(default_factory=ServiceCIDRSpec)
 

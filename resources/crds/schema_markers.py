@@ -43,7 +43,7 @@ def known_values(*values: str) -> Meta:
 
 
 def doc(text: str, *parts: SchemaPart, versions: tuple[str, ...] = ()) -> Meta:
-    """Return a field's description; ``versions`` are the ones that have the field (default: all)."""
+    """Return a field's description; ``versions`` have the field (default: all)."""
     schema: dict[str, object] = {}
     for part in parts:
         schema.update(part)

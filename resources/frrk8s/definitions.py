@@ -28,7 +28,7 @@ FRR_CONFIGURATION = Definition(
     status=ConditionsStatus,
 )
 FRRK8S_CONFIGURATION = Definition(
-    "FRRK8sConfiguration has settings of the programs themselves; only the object named config counts.",
+    "FRRK8sConfiguration has settings of the programs; only the object named config is used.",
     columns=(
         Column("Log Level", ".spec.logLevel", description="The least level that is logged."),
         Column("Age", ".metadata.creationTimestamp", "date"),

@@ -10,7 +10,7 @@ from resources.crds.schema_markers import doc
 from resources.meta import Resource, Struct
 
 NAME: Final = "config"
-"""The name of the object that counts."""
+"""The name of the object that is used."""
 
 
 class FRRK8sConfigurationSpec(Struct, frozen=True):
@@ -23,7 +23,7 @@ class FRRK8sConfigurationSpec(Struct, frozen=True):
 
 
 class FRRK8sConfiguration(Resource, frozen=True):
-    """Settings of all agents and operators; only the object ``config`` counts."""
+    """Settings of all agents and operators; only the object ``config`` is used."""
 
     spec: Annotated[FRRK8sConfigurationSpec, doc("The settings.")] = msgspec.field(
         default_factory=FRRK8sConfigurationSpec

@@ -103,7 +103,7 @@ def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
     seen: set[str] = set()
     for i, device in enumerate(network.spec.devices):
         if device.name in seen:
-            yield FieldError(f"spec.devices[{i}].name", f"{device.name!r} is there twice")
+            yield FieldError(f"spec.devices[{i}].name", f"{device.name!r} is listed twice")
         seen.add(device.name)
         for j, address in enumerate(device.addresses):
             # A kernel takes IPv4-mapped addresses, which are not advertised.
@@ -124,7 +124,7 @@ def _vrf_errors(spec: NodeNetworkSpec, vrfs: tuple[NetworkVrf, ...]) -> Iterator
     names: set[str] = set()
     for i, vrf in enumerate(vrfs):
         if vrf.name in names:
-            yield FieldError(f"spec.vrfs[{i}].name", f"{vrf.name!r} is there twice")
+            yield FieldError(f"spec.vrfs[{i}].name", f"{vrf.name!r} is listed twice")
         names.add(vrf.name)
     for i, device in enumerate(spec.devices):
         if device.vrf and device.vrf not in names:

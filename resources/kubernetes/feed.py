@@ -123,7 +123,7 @@ class Feed(Contents[T]):
         self._is_confirming = False
         """True if the last list has to be confirmed by a second one."""
         self.held: set[ObjectKey] = set()
-        """Objects of `rows` that the last list did not have, and that count until this is confirmed."""
+        """Objects of `rows` that the last list did not have, kept until this is confirmed."""
         self.disappearance = Disappearance(hold)
 
     @property
@@ -301,7 +301,7 @@ class Feed(Contents[T]):
         return key
 
     def _concerns(self, row: T, into: Contents[T]) -> bool:
-        """True if a row concerns the node; of another one notes the labels that it depends on."""
+        """True if a row concerns the node; notes the labels that a row of another node depends on."""
         of_node = self.kind.of_node
         if of_node is None or self._node is None or of_node.accepts(row, self._node, self.labels):
             return True

@@ -130,7 +130,7 @@ class Migrations:
 async def migrate(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool]) -> Migration | None:
     """Migrate a kind's stored objects to its first version; None where nothing is to be done.
 
-    A kind without a definition in the API server is skipped, as is one whose storage version is not
+    A kind without a definition in the API server is skipped, as is a kind whose storage version is not
     its first. ``allowed`` is called before each write. Raises `KubernetesError`; a repeated call
     continues.
     """

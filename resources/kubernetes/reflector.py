@@ -199,7 +199,7 @@ class Reflector:
         hold = self._timeouts.mass_withdraw_hold
         self._set(
             Phase.HOLDING,
-            f"{held} of {len(self.feed.rows)} objects are missing from the list; they still count "
+            f"{held} of {len(self.feed.rows)} objects are missing from the list; they are kept "
             f"until lists have confirmed it for {hold:g} s (--mass-withdraw-hold)",
         )
 
@@ -376,7 +376,7 @@ class Reflector:
                 return self._forbidden(error)
         await self._recover_from(error)
         cause = self._explain(error)
-        kept = f"; the {len(self.feed.rows)} known before still count"
+        kept = f"; the {len(self.feed.rows)} known before are kept"
         self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
         if not self.feed.object_name:
             self._release_others(error)
@@ -445,7 +445,7 @@ class Reflector:
         if self.feed.confirm_missing(asyncio.get_running_loop().time()) and self.feed.synced:
             self._on_list()
         if self.feed.rows:
-            kept = f"; the {len(self.feed.rows)} known before still count"
+            kept = f"; the {len(self.feed.rows)} known before are kept"
             self._set(Phase.FAILING, f"the API server has no {name} any more{kept}")
         else:
             self._mark_synced()
@@ -465,7 +465,7 @@ class Reflector:
             since = self._forbidden_since = now
         if not self.feed.rows and now - since >= self._timeouts.forbidden_grace:
             self._mark_synced()
-        kept = f"; the {len(self.feed.rows)} known before still count" if self.feed.rows else ""
+        kept = f"; the {len(self.feed.rows)} known before are kept" if self.feed.rows else ""
         where = f" in namespace {self.feed.namespace}" if self.feed.namespace else ""
         resource = self.feed.kind.plural
         if self.feed.kind.group:

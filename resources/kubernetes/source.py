@@ -86,7 +86,7 @@ class KubernetesSource:
     def follow(self, kind: Kind[Any], keys: Iterable[ObjectKey]) -> None:
         """Read these objects of a kind that is selected by name, and no others.
 
-        Until the first call the kind counts as not read.
+        Until the first call the kind is not read.
         """
         self._named[kind.name].follow(frozenset(keys))
 

@@ -30,7 +30,7 @@ class Catalog:
         self._unread: dict[str, Mapping[tuple[str, str], int]] = {}
         """Numbers of objects of kinds that are not read, by file."""
         self._files: dict[str, dict[Identity, Item]] = {}
-        """Objects that count, with their rows, by file."""
+        """Objects in effect, with their rows, by file."""
         self._owners: dict[Identity, list[str]] = {}
         """The files that hold an object, in the order of their paths: the first one provides it."""
         self._contested: set[Identity] = set()
@@ -53,7 +53,7 @@ class Catalog:
         return path in self._complete
 
     def objects(self, path: str) -> Mapping[Identity, Resource]:
-        """Return the objects of a file that count."""
+        """Return the objects of a file that are in effect."""
         held = self._files.get(path, {})
         return {identity: item.row for identity, item in held.items() if item.row is not None}
 
@@ -89,7 +89,7 @@ class Catalog:
     ) -> list[tuple[str, Event]]:
         """Replace the content of a file; returns the resulting events, with their kinds.
 
-        ``keep`` are former objects that still count. The last object before them may be incomplete,
+        ``keep`` are former objects that are kept. The last object before them may be incomplete,
         so that it keeps its former version, too.
         """
         before = self._files.get(path, {})
@@ -104,7 +104,7 @@ class Catalog:
             identity = item.identity
             if identity in after:
                 first = after[identity]
-                message = f"is there twice; the one {_place(first)} counts"
+                message = f"is defined twice; the one {_place(first)} is used"
                 problems.append(
                     SourceProblem(path, item.document, item.line, item.name, "", message)
                 )
@@ -166,7 +166,7 @@ class Catalog:
             if row is None:
                 events.append((identity[0], Delete(identity[1])))
             elif (identity in before and self._owners[identity][0] == path) or row != old[identity]:
-                # Versions of this file, if it counts, were compared above.
+                # Versions of this file, if it is in effect, were compared above.
                 events.append((identity[0], Upsert(row)))
         return events
 
@@ -216,7 +216,7 @@ class Catalog:
                 held = self._files[path][identity]
                 where = f"{owners[0]}:{first.line}" if first.line else owners[0]
                 name = ObjectName(identity[0], *identity[1])
-                message = f"is in {where} already, which counts"
+                message = f"is already defined in {where}, which takes precedence"
                 all_problems.append(
                     SourceProblem(path, held.document, held.line, name, "", message)
                 )
@@ -226,7 +226,7 @@ class Catalog:
 def _with_effect(
     problem: SourceProblem, held: Mapping[Identity, Item], complete: bool
 ) -> SourceProblem:
-    """Record in a problem whether the object, or all of the file, has a version that counts."""
+    """Record in a problem whether the object, or all of the file, has a version in effect."""
     if problem.object is not None:
         name = problem.object
         lost = (name.kind, (name.namespace, name.name)) not in held

@@ -1,4 +1,4 @@
-"""Files whose content is gone, as far as can be seen, but whose objects still count. Pure.
+"""Files whose content is gone, as far as can be seen, but whose objects are kept. Pure.
 
 A directory that is empty or away may be one that is not mounted, or that is being written again; a file
 from which the end is missing may be one that is being written. What is believed gone has to be
@@ -104,4 +104,4 @@ class Doubts:
 
 
 def _objects(number: int) -> str:
-    return "its object still counts" if number == 1 else f"its {number} objects still count"
+    return "its object are kepts" if number == 1 else f"its {number} objects are kept"

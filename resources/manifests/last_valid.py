@@ -69,7 +69,7 @@ def decode(octets: bytes, kinds: Kinds) -> Decoded:
     lines = octets[:end].split(b"\n")[:-1]
     try:
         if msgspec.json.decode(octets[end:], type=_Tail).crc32 != zlib.crc32(octets[:end]):
-            raise StateFileError("its checksum is another one")
+            raise StateFileError("its checksum differs")
         head = msgspec.json.decode(lines[0], type=_Head)
         if head.format != FORMAT:
             raise StateFileError(f"it is of another format: {head.format[:64]!r}")

@@ -40,7 +40,7 @@ class Settling:
     def __init__(self) -> None:
         self._changed: dict[str, _Changed] = {}
         self._vanished: dict[str, _Vanished] = {}
-        """By directory: a tree is deleted file by file, so the last of them counts for all."""
+        """By directory: a tree is deleted file by file, so the time of the last one is that of all."""
 
     def add(self, path: str, state: State, now: float, *, whole: bool = False) -> None:
         """Record a change at this moment; a file that is ``whole`` is due at once."""

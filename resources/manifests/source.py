@@ -68,7 +68,7 @@ class ManifestsSource:
         scan_interval: float = SCAN_INTERVAL_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``hold``: seconds for which the loss of many objects has to last; 0: it counts at once."""
+        """``hold``: seconds for which the loss of many objects has to last; 0: no wait."""
         self._roots = [str(Path(path)) for path in paths]
         self._root_files = {
             (os.path.dirname(root) or ".", os.path.basename(root)): root  # noqa: PTH119, PTH120
@@ -171,7 +171,7 @@ class ManifestsSource:
     def restore(self, files: Mapping[str, Sequence[tuple[str, Resource]]]) -> None:
         """Provide each file's last valid objects from before the start, with their kinds.
 
-        A file that cannot be read or parsed keeps them; one that is gone, empty or cut is treated as
+        A file that cannot be read or parsed keeps them; a file that is gone, empty or cut is treated as
         if that had just happened.
         """
         within = tuple(root + os.sep for root in self._roots)
@@ -180,7 +180,7 @@ class ManifestsSource:
                 self._catalog.restore(path, rows)
 
     def kept(self) -> dict[str, list[tuple[str, Resource]]]:
-        """Return the objects that count of each file of which a version was complete."""
+        """Return the objects in effect of each file of which a version was complete."""
         return {
             path: [(kind, row) for (kind, _), row in self._catalog.objects(path).items()]
             for path in sorted(self._catalog)
@@ -267,7 +267,7 @@ class ManifestsSource:
         self._emit(events)
 
     def _read(self, path: str, sign: Signature, now: float) -> list[tuple[str, Event]]:
-        """Read one file. If it was cut in its place, the objects that it has lost still count."""
+        """Read one file. If it was cut in its place, the objects that it has lost are kept."""
         before = self._read_before.pop(path, None)
         if before is not None and before[0] == sign:
             content = before[1]

@@ -89,7 +89,7 @@ def _construct_mapping(loader: Any, node: MappingNode) -> Iterator[dict[Any, Any
         if not isinstance(key, str):
             key = str(key).lower() if isinstance(key, bool) else str(key)
         if key in data:
-            raise YamlError(f"key {key!r} is there twice", line)
+            raise YamlError(f"duplicate key {key!r}", line)
         data[key] = loader.construct_object(value_node, deep=True)
 
 

@@ -56,7 +56,7 @@ class IPAddressPoolStatus(Struct, frozen=True):
     """The status; the numbers are those of MetalLB's controller.
 
     None of them is required: the controller has none of a pool that it refuses, and the conditions of
-    such a pool are the ones that matter.
+    such a pool matter.
     """
 
     assigned_ipv4: Annotated[int | None, doc("Assigned IPv4 addresses.")] = None

@@ -27,7 +27,7 @@ def twice_errors(texts: Iterable[str], path: str) -> Iterator[FieldError]:
     """Yield an error for each text that a list has more than once."""
     for text, count in Counter(texts).items():
         if count > 1:
-            yield FieldError(path, f"{shortened(text)} is there {count} times")
+            yield FieldError(path, f"{shortened(text)} is listed {count} times")
 
 
 def selectors_errors(selectors: Sequence[LabelSelector], path: str) -> Iterator[FieldError]:

@@ -58,7 +58,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Of the connection; the configured one without a connection."""
     local_asn: int = msgspec.field(name="localASN")
     peer_asn: int = msgspec.field(name="peerASN", default=0)
-    """The configured AS number, or the one of the peer's OPEN; 0 while unknown."""
+    """The configured AS number, or that of the peer's OPEN; 0 while unknown."""
     peer_type: str | None = None
     """``internal`` or ``external``, where that is configured in place of a number."""
     state: str
@@ -84,7 +84,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     malformed_updates: int = 0
     """Malformed UPDATEs of this session, which cost their routes only (RFC 7606)."""
     malformed: str = ""
-    """What was wrong with the last one that was reported, as text (`SessionError`)."""
+    """What was wrong with the last reported UPDATE, as text (`SessionError`)."""
     flaps: int
     """How often the session has left Established."""
     last_error: str | None

@@ -105,7 +105,7 @@ class _AttributeDecoder:
             if raw.type not in self.duplicated:
                 self.duplicated.add(raw.type)
                 subcode = UpdateSubcode.MALFORMED_ATTRIBUTE_LIST
-                self.fault(_DISCARD, raw, "it is there twice", subcode)
+                self.fault(_DISCARD, raw, "it appears twice", subcode)
             return
         self.seen.add(raw.type)
         rule = ATTRIBUTE_RULES.get(raw.type)

@@ -1,6 +1,6 @@
 """Routes of one instance in the Loc-RIB of another (VRF route leaking), kept up with every change.
 
-An importing instance has the best of the paths that the other one originates or accepts itself, so
+An importing instance has the best of the paths that the other instance originates or accepts itself, so
 that nothing is passed on twice and there is no loop. It receives the changes of the other's Loc-RIB as
 its peers are, before any UPDATE of the same turn is sent. Paths are converted once for each attribute
 set, not for each prefix.
@@ -90,7 +90,7 @@ class _Import:
         self._held: dict[Family, dict[bytes, Path]] = {}
         """The imported paths by prefix."""
         self._paths: WeakKeyDictionary[Path, Path | None] = WeakKeyDictionary()
-        """Path of the other instance -> path as imported, or None for one that is not."""
+        """Path of the other instance -> path as imported, or None if it is not imported."""
         self._sources: dict[Source, Source] = {}
         self._most_sources = MIN_SOURCES
         self._version = 0

@@ -266,7 +266,7 @@ class UpdateDecoder:
         return known
 
     def set_cache(self, octets: int) -> None:
-        """Change the size of the cache; one that has more is cleared."""
+        """Change the size of the cache; a cache with more entries is cleared."""
         self._cache_free += octets - self._cache_size
         self._cache_size = octets
         self.reserve(0, 0)
@@ -314,11 +314,11 @@ def _without_multiprotocol(
     for raw in attributes:
         if raw.type == AttributeType.MP_REACH_NLRI:
             if reach is not None:
-                raise session_reset(14, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
+                raise session_reset(14, "it appears twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
             reach = raw
         elif raw.type == AttributeType.MP_UNREACH_NLRI:
             if unreach is not None:
-                raise session_reset(15, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
+                raise session_reset(15, "it appears twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
             unreach = raw
         else:
             others.append(raw)

@@ -134,7 +134,7 @@ class Connections:
     # -------------------------------------------------------------- collision
 
     def is_primary(self, session: Session) -> bool:
-        """Return whether the session is the one that the peer's status shows."""
+        """Return whether the peer's status shows the session."""
         return session is self.primary
 
     def _rival(self, session: Session) -> Session | None:

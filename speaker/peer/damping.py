@@ -10,7 +10,7 @@ import random
 from typing import Final
 
 STABLE_SECONDS: Final = 30.0
-"""Time in Established after which a session counts as stable."""
+"""Time in Established after which a session is stable."""
 MAX_IDLE_HOLD_SECONDS: Final = 60.0
 
 

@@ -23,7 +23,7 @@ class Timer(enum.IntEnum):
     DELAY_OPEN = enum.auto()
     IDLE_HOLD = enum.auto()
     COLLISION = enum.auto()
-    """How long a connection that would lose a collision waits for the one that would win."""
+    """How long a connection that would lose a collision waits for the winning connection."""
     SEND_HOLD = enum.auto()
     """RFC 9687: how long a peer may accept no octets."""
     STALE = enum.auto()

@@ -100,7 +100,7 @@ class Peer:
         return self.instance.local_asn
 
     def _inside(self, confederation: Confederation) -> bool:
-        # An AS that is still to be learnt counts as outside: this side may send its OPEN first.
+        # An AS that is still to be learnt is taken as external: this side may send its OPEN first.
         asn = self.config.peer_asn
         return asn in ("internal", self.instance.local_asn) or asn in confederation.members
 

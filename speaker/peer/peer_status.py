@@ -50,7 +50,7 @@ def likely_cause(session: Session, config: PeerConfig) -> str:
     if end.short_sessions >= SHORT_SESSIONS and trouble is None:
         return (
             "another BGP speaker has this node's address (a second agent, or another program's): the "
-            "peer ends a session when the other one connects"
+            "peer ends a session when the other router connects"
         )
     if trouble is None:
         if session.state is State.ACTIVE and retry_in(session) is None:

@@ -138,7 +138,7 @@ class Passwords:
 
 
 def _stand_in(kind: type, value: object) -> object:
-    """Return a password in place of the one that was not recorded (a ``dec_hook``)."""
+    """Return a password in place of the password that was not recorded (a ``dec_hook``)."""
     if kind is Secret and isinstance(value, dict) and isinstance(value.get("password"), int):
         return Secret(f"password number {value['password']} of the recording")
     raise ValueError(f"{kind.__name__} has no such form in a recording")

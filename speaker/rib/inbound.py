@@ -86,7 +86,7 @@ class InboundUpdates:
         self.next_hops: ReceivedNextHops = (
             ReceivedNextHops() if before is None else before.next_hops
         )
-        """Of the routes of this session, and of those that are kept from the one before."""
+        """Of the routes of this session, and of the kept routes of the former session."""
         if before is not None:
             before.judge_again(context)
             # Equal attributes from the same source remain the same path: a table that is received
@@ -104,7 +104,7 @@ class InboundUpdates:
         self.faults = 0
         """UPDATEs with a fault."""
         self.malformed = ""
-        """What was wrong with the last one that was reported, as text."""
+        """What was wrong with the last reported UPDATE, as text."""
         self.path_limit_exceeded = False
         """Whether the last processed UPDATE had more than `MAX_PATHS` paths of a prefix."""
         self.unnegotiated = 0
@@ -175,7 +175,7 @@ class InboundUpdates:
         """
         self.path_limit_exceeded = False
         update = self._decoder.decode(body)
-        # Withdrawals first: a prefix in both fields counts as announced (RFC 4271 section 4.3).
+        # Withdrawals first: a prefix in both fields is announced (RFC 4271 section 4.3).
         for family, nlri, identified in update.withdrawn:
             self._withdraw(family, nlri, identified)
         if update.outcome >= ErrorHandling.TREAT_AS_WITHDRAW:

@@ -23,7 +23,7 @@ _WITHOUT_EFFECT: Final = {
     "peer_long_lived": None,
 }
 """Negotiated parameters by which no received path is judged, and the values in their place: a peer that
-has restarted has other ones."""
+has restarted has new ones."""
 
 
 class InboundContext(msgspec.Struct, frozen=True):

@@ -121,7 +121,7 @@ class LocRibFastPath:
     def _may_be_pending(self, nlri: Sequence[bytes], path: Path) -> bool:
         """Return whether a pending replacement may have installed ``path`` for one of the prefixes.
 
-        Then the best path before both changes is another one.
+        Then the best path before both changes is a different path.
         """
         before = [prefixes for _, new, prefixes in self.replaced if new is path]
         return bool(before) and (len(before) > 1 or not set(nlri).isdisjoint(before[0]))

@@ -129,7 +129,7 @@ class Source:
 class Rank(NamedTuple):
     """The keys of route selection, compared with ``<``: the smaller one is better.
 
-    MED is between ``early`` and ``late`` because it counts only among equal neighbouring ASes.
+    MED is between ``early`` and ``late`` because it is compared only among equal neighbouring ASes.
     """
 
     early: tuple[object, ...]

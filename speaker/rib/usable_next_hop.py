@@ -25,7 +25,7 @@ def is_link_local(address: bytes) -> bool:
 def unusable_reason(next_hop: bytes, own: frozenset[bytes], *, loopback: bool) -> str | None:
     """Return why a next hop is unusable, or None.
 
-    ``next_hop`` has 4, 16 or 32 octets; of 32 only the global address counts. ``own`` are the
+    ``next_hop`` has 4, 16 or 32 octets; of 32 the global address is used. ``own`` are the
     addresses of this router. ``loopback`` permits loopback addresses: the peer is on this host.
     """
     hop = next_hop[:16]

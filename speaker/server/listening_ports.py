@@ -16,7 +16,7 @@ _LISTEN: Final = "0A"
 
 
 def is_listened_on(address: str, port: int) -> bool:
-    """Return whether a socket listens on the address and port, or on one that includes it.
+    """Return whether a socket listens on the address and port, or on a wildcard that includes it.
 
     False where the kernel has no such table.
     """

@@ -230,7 +230,7 @@ class Transports:
 
     def _closed(self, number: int, reason: str) -> None:
         if number in self._read_queue:
-            # The queued octets still count: the last message may be a NOTIFICATION.
+            # The queued octets are kept: the last message may be a NOTIFICATION.
             self._feed(BytesReceived(number, self._read_queue.take(number)))
         self._connections.pop(number, None)
         self._feed(TransportClosed(number, reason))

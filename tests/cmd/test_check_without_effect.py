@@ -57,7 +57,7 @@ def test_an_object_of_another_namespace_than_the_dialects_has_no_effect(
     assert checked(tmp_path, capsys, *objects) == (
         1,
         [
-            f"{name}: metadata.namespace: only {objects} in namespace {namespace} count"
+            f"{name}: metadata.namespace: only {objects} in namespace {namespace} are used"
             for name, objects, namespace in (
                 ("BGPPeer/default/tor", "objects of MetalLB", METALLB),
                 (f"FRRConfiguration/{METALLB}/draft", "FRRConfigurations", "frr-k8s-system"),

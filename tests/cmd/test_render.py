@@ -96,7 +96,10 @@ def test_that_no_node_is_selected_is_a_note_and_no_error(
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     assert main(["render", "-f", str(manifest), "--node", "n1", "-o", "table"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "! FRRConfiguration/default/foreign: only FRRConfigurations in namespace frr-k8s-system count",
+        (
+            "! FRRConfiguration/default/foreign: only FRRConfigurations in namespace frr-k8s-system "
+            "are used"
+        ),
         "note: FRRConfiguration/frr-k8s-system/other: no node has the labels of the node selector",
     ]
 

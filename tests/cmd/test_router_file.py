@@ -289,7 +289,7 @@ neighbors: [{prefix: 10.0.0.0/8, import: p, export: local}]
     [
         (
             "listen: [{address: '::'}, {address: '::'}]",
-            "listen[1]: :: port 179 is there twice",
+            "listen[1]: :: port 179 is listed twice",
         ),
         (
             "policies: {all: {}}",

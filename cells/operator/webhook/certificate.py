@@ -21,7 +21,7 @@ from resources.kubernetes import KubernetesError, StatusError, Writer
 from resources.kubernetes.certificates import Certificates, due, from_secret, is_trusted
 
 INTERVAL: Final = 5.0
-"""Seconds between two looks at the Secret and the configuration. One that is applied anew has no
+"""Seconds between two reads of the Secret and the configuration. A new configuration has no
 authorities: with failure policy Fail the API server refuses every object until they are written."""
 FIRST_INTERVAL: Final = 1.0
 """The same, until there is a certificate and the API server trusts it."""
@@ -111,7 +111,7 @@ class CertificateKeeper:
             if renewed is not None:
                 stored = await self._store(writer, path, secret, renewed, owners)
         if stored is None:
-            # What is in memory is presented until there is another one.
+            # What is in memory is presented until it is replaced.
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
             return False
         published = not self._leads() or await self._publish(writer, stored)

@@ -22,7 +22,7 @@ from resources.kubernetes.certificates import Certificates
 
 PATH: Final = "/validate/{dialect}"
 BODY_OCTETS: Final = 8 * 1024 * 1024
-"""An object and the one that it replaces, each as large as an API server stores, and more."""
+"""An object and its former version, each as large as an API server stores, and more."""
 BODY_SECONDS: Final = 10.0
 
 log = structlog.get_logger("waggle.webhook")

@@ -249,7 +249,7 @@ def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> Of
 def _chosen(
     args: argparse.Namespace, compiled: OfflineIntent
 ) -> Callable[[str, str | None, str | None], bool]:
-    """Return whether a peer is the one of the flags, by its instance, name and address."""
+    """Return whether a peer is the peer of the flags, by its instance, name and address."""
     from reconcilers.intent.peer_names import chosen_peer
 
     peers = compiled.intent.peers.all(compiled.db.snapshot())

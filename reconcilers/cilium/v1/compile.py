@@ -128,7 +128,7 @@ def _router(
     for j, neighbor in enumerate(router.neighbors):
         where = f"{path}.neighbors[{j}]"
         if neighbor.address in seen:
-            text = f"{neighbor.address} is there twice, the first one counts"
+            text = f"{neighbor.address} is listed twice; the first entry is used"
             compiled.problems.append(Problem((ref,), f"{where}.peerAddress", text))
             continue
         seen.add(neighbor.address)

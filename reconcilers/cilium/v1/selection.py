@@ -154,7 +154,7 @@ class _Conflicts:
 
 def _conflict_problem(name: str, conflict: _Conflict, *, first_wins: bool) -> Problem:
     effect = (
-        "they follow the other one" if first_wins else "they follow none, and their sessions end"
+        "they follow the other policy" if first_wins else "they follow none, and their sessions end"
     )
     more = f" ({conflict.named})" if conflict.total > len(conflict.others) else ""
     return Problem(

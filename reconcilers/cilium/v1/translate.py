@@ -143,7 +143,7 @@ def _empty(selector: LabelSelector | None) -> bool:
 
 
 def _implies(selector: LabelSelector | None, other: LabelSelector) -> bool:
-    """True if a selector has all requirements of another one."""
+    """True if a selector has all requirements of another selector."""
     return (
         selector is not None
         and other.match_labels.items() <= selector.match_labels.items()
@@ -227,7 +227,7 @@ class _PolicyTranslation:
             where = f"{path}.neighbors[{j}]"
             address = neighbor.address
             if address in peers:
-                text = f"left out: {address} is there twice, the first one counts"
+                text = f"left out: {address} is listed twice; the first entry is used"
                 self._note(f"{where}.peerAddress", text)
                 continue
             own = self._entries(where, router, neighbor.advertised_path_attributes)

@@ -100,7 +100,7 @@ def _same_settings(one: Compiled, other: Compiled) -> bool:
         return False
     vrfs = {router.vrf for router in other.routers}
     keys = {part.key for router in other.routers for part in router.neighbors}
-    # No router or neighbour is there twice.
+    # No router or neighbour has two entries.
     return len(vrfs) == len(other.routers) and len(keys) == sum(
         len(router.neighbors) for router in other.routers
     )

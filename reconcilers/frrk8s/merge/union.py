@@ -18,7 +18,7 @@ class MergedNeighbor(NamedTuple):
     session: Session
     bfd: BfdProfile | None
     bfd_field: str
-    """Where the first of ``origins`` refers to the profile; empty if another one does."""
+    """Where the first of ``origins`` refers to the profile; empty if another object does."""
     graceful_restart: bool
     families: frozenset[str]
     accept: frozenset[PrefixRule] | None

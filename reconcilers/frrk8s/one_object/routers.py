@@ -90,7 +90,7 @@ class _Compiler:
             path = f"spec.bgp.bfdProfiles[{i}]"
             if spec.name in self._profiles:
                 self._findings.error(
-                    f"{path}.name", f"BFD profile {shortened(spec.name)} is there twice"
+                    f"{path}.name", f"BFD profile {shortened(spec.name)} is defined twice"
                 )
                 continue
             self._profiles.add(spec.name)
@@ -194,7 +194,7 @@ class Vrfs:
         return vrf in self._routed or vrf in self._elsewhere
 
     def prefixes(self, vrf: str) -> frozenset[Prefix]:
-        """Return the prefixes of an imported VRF: the object's own router is all that counts."""
+        """Return the prefixes of an imported VRF: of the object's own router alone, if it has one."""
         if vrf not in self._routed:
             return self._elsewhere.get(vrf, frozenset())
         if self._own is None:

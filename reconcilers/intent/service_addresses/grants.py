@@ -44,7 +44,7 @@ class Grant(msgspec.Struct, frozen=True):
 class Grants(msgspec.Struct, frozen=True):
     """What all Namespaces grant, by their names.
 
-    Those without the annotation grant what no other one does, or nothing.
+    Namespaces without the annotation grant what no other namespace grants, or nothing.
     """
 
     annotated_only: bool = False

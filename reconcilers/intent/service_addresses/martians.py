@@ -19,7 +19,7 @@ _EMBEDDED: Final = (
 
 
 def martian(family: Family, nlri: bytes) -> str | None:
-    """Return what a host route is that is never global unicast; None of any other one."""
+    """Return what a host route is that is never global unicast; None for any other."""
     return _special_ipv4(nlri[1:]) if family == IPV4_UNICAST else _special_ipv6(nlri[1:])
 
 

@@ -39,7 +39,7 @@ class ClusterNetworks(msgspec.Struct, frozen=True):
     """Addresses of the Kubernetes API: of the Service ``kubernetes`` and its endpoints."""
 
     def differences(self, other: ClusterNetworks) -> list[AddressSet]:
-        """Return the prefixes of each set that one of the two has, and the other one has not."""
+        """Return the prefixes by which each set differs."""
         return [
             getattr(self, name).difference(getattr(other, name)) for name in self.__struct_fields__
         ]

@@ -182,7 +182,7 @@ def address_rules(
     session_addresses: Iterable[SessionAddress] = (),
     addresses: Iterable[str] = (),
 ) -> AddressRules:
-    """Return the rules of a node with these peers; ``session_addresses`` of others do not count.
+    """Return the rules of a node with these peers; ``session_addresses`` of others are ignored.
 
     ``addresses`` are those that other objects than the Node have for the node.
     """

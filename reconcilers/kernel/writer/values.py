@@ -91,7 +91,7 @@ class Hello(NamedTuple):
     """The first message in both directions. Versions that do not overlap end the connection."""
 
     program: str
-    """Name and version of the program, for the logs of the other one."""
+    """Name and version of the program, for the logs of its peer."""
     versions: tuple[int, int] = VERSIONS
 
 

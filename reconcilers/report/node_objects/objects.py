@@ -3,7 +3,7 @@
 The objects are listed at the start, every `LIST_SECONDS`, and after an answer that does not fit the
 list. A change is written after `SETTLE_SECONDS`, in which further changes join it, and an object at
 most once in `INTERVAL_SECONDS`; a change that is not prompt waits for up to a minute. An error that
-concerns one object delays that object, every other one its kind. A kind that the API server does not
+concerns one object delays that object, any other error its kind. A kind that the API server does not
 have is requested again with the next list.
 
 Of two objects with the same labels the older one is kept. Labels and owners of other writers are
@@ -125,7 +125,7 @@ class NodeObjects(GivenObjects[NodeObject]):
                 name=kind,
                 order=10,
                 tables=(),
-                # A kind that cannot be listed delays no other one.
+                # A kind that cannot be listed delays no other kind.
                 target=f"API server, {place.path}",
                 summary=f"objects of this node of the kind {kind}",
                 stream=changed,

@@ -25,7 +25,7 @@ def owners(
 ) -> tuple[JsonObject, ...]:
     """Return the owner of the objects of a kind in a namespace: the agent's Pod or the Node.
 
-    An owner in another namespace counts as deleted, and the API server would collect the objects
+    An owner in another namespace is taken as deleted, and the API server would collect the objects
     (Kubernetes documentation, "Owners and Dependents").
     """
     if kind.owned_by_pod and namespace and pod.namespace == namespace and pod.name and pod.uid:

@@ -60,6 +60,6 @@ def kept(present: Sequence[Stored]) -> Stored:
 
 
 def replaced(present: Sequence[Stored], name: str, by: Stored | None) -> list[Stored]:
-    """Return the stored objects with another one, or none, in place of the one with a name."""
+    """Return the stored objects with the object of a name replaced, or removed."""
     rest = [row for row in present if row.name != name]
     return rest if by is None else [*rest, by]

@@ -38,7 +38,7 @@ class PeersByAddress:
             self._peers.pop(key, None)
 
     def peer_at(self, remote: str) -> Peer | None:
-        """Return the peer with an address; of several one that is not Established."""
+        """Return the peer with an address; of several a peer that is not Established."""
         known = self._peers.get(address_key(remote))
         return None if known is None else min(known, key=_established)
 

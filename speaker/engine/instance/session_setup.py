@@ -78,7 +78,7 @@ class SessionSetup:
         }
         if before is not None and not (
             before.source.same_router(source)
-            # Where any AS is accepted, another one is another router: its AS paths begin with it.
+            # Where any AS is accepted, another AS is another router: its AS paths begin with it.
             and before.negotiated.peer_asn == negotiated.peer_asn
         ):
             before.stale.clear()

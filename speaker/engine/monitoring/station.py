@@ -24,7 +24,7 @@ SEND_HOLD_SECONDS: Final = 120.0
 STABLE_SECONDS: Final = 60.0
 """A connection that lasted this long resets the retry backoff."""
 MAX_INPUT: Final = 64 * 1024
-"""Octets; BMP stations send nothing, and one that sends more is disconnected."""
+"""Octets; BMP stations send nothing, and are disconnected if they send more."""
 
 
 class SlicedJob(NamedTuple):

@@ -20,7 +20,7 @@ class CollisionResolver(Protocol[S_contra]):
     """Decides between the two connections of a peer (RFC 4271 section 6.8)."""
 
     def is_primary(self, session: S_contra) -> bool:
-        """Return whether the session is the one that the peer's status shows."""
+        """Return whether the peer's status shows the session."""
 
     def rival_confirmed(self, session: S_contra) -> bool:
         """Return whether the other connection is in OpenConfirm."""

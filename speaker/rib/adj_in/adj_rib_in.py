@@ -245,7 +245,7 @@ class AdjRibIn(HeldRoutes):
         return departed
 
     def depart(self) -> list[DepartedRoutes]:
-        """Give up all routes: the session ended, and no other one continues with them.
+        """Give up all routes: the session ended, and no new session continues with them.
 
         The caller removes them from the Loc-RIB.
         """

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 _MAX_KEYS: Final = 32_768
-"""Keys of one set; the next message starts another one."""
+"""Keys of one set; the next message starts a new set."""
 
 
 @final

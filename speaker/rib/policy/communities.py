@@ -91,7 +91,7 @@ def exact(texts: Iterable[str]) -> Communities:
             continue
         numbers = [part for part in parts if part is not None]
         if len(numbers) != len(parts):
-            raise ValueError(f"community {text!r}: no wildcard stands for one that is set")
+            raise ValueError(f"community {text!r}: no wildcard is set or removed")
         if len(numbers) == 3:
             large.append((numbers[0], numbers[1], numbers[2]))
         else:

@@ -165,7 +165,7 @@ def test_f31_a_reader_that_does_not_read_costs_lines_and_no_time() -> None:
     for number in range(5000):
         sink.write(f"{number} " + "x" * 1000)
     assert time.monotonic() - began < 1
-    # Lines were dropped: their number is still counted, or in the line that the thread writes.
+    # Lines were dropped: their number is are kepted, or in the line that the thread writes.
     stopping = time.monotonic()
     sink.stop(0.2)
     assert time.monotonic() - stopping < 1

@@ -85,6 +85,6 @@ def test_the_number_of_known_objects_is_no_other_cause() -> None:
     log = FeedLog(lambda: 0.0)
     lines(log, feed("Node"), feed("Service", Phase.FAILING, "answers 500"))
     again = feed(
-        "Service", Phase.FAILING, "answers 500", "answers 500; the 4 known before still count"
+        "Service", Phase.FAILING, "answers 500", "answers 500; the 4 known before are kept"
     )
     assert lines(log, feed("Node"), again) == []

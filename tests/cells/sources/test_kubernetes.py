@@ -137,7 +137,7 @@ def test_an_api_server_that_fails_is_named_in_health_and_metrics(tmp_path: Path)
         await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.DEGRADED)
         message = levels(hive)["kubernetes/Service"][1]
         assert message.startswith(f"cannot reach {server.url}: ")
-        assert message.endswith("; the 1 known before still count")
+        assert message.endswith("; the 1 known before are kept")
         assert names(hive) == {"web"}
         refused = "the last known state is kept: cannot reach {}: Connection refused"
         await until(lambda: levels(hive)["kubernetes"][1].endswith(refused.format(server.url)))

@@ -66,7 +66,7 @@ def test_only_the_object_config_of_the_namespace_counts_and_others_are_named() -
     assert node.problems() == [("unsupported", ["config"]), ("unsupported", ["other"])]
     (problem, _) = node.render()["problems"]
     assert problem["objects"] == ["FRRK8sConfiguration/default/config"]
-    assert problem["message"] == "only the object config in namespace frr-k8s-system counts"
+    assert problem["message"] == "only the object config in namespace frr-k8s-system is used"
 
 
 @pytest.mark.parametrize("text", ["verbose", "", "DEBUG", 1])

@@ -86,7 +86,7 @@ def test_a_damaged_file_is_reported_and_not_used(it: Agent, tmp_path: Path) -> N
     # Why there are none: the conflicts (port and password), and not their conditions as well.
     assert len(client.get(it.socket, "/v1/peers", {})["problems"]) == 2
     text = str(it.health())
-    assert f"{file} is not used: its checksum is another one" in text
+    assert f"{file} is not used: its checksum differs" in text
 
 
 def _assert(value: bool) -> None:

@@ -85,7 +85,7 @@ def test_h52_a_python_tag_is_rejected_with_its_line() -> None:
 
 def test_h52_a_duplicate_key_is_named_with_its_line() -> None:
     (problem,) = _yaml("apiVersion: v1\nkind: Node\nkind: Service\n").problems
-    assert (problem.line, problem.message) == (3, "key 'kind' is there twice")
+    assert (problem.line, problem.message) == (3, "duplicate key 'kind'")
 
 
 def test_h52_a_tab_is_named_with_line_and_column() -> None:

@@ -315,7 +315,7 @@ def test_f57_a_file_cut_in_its_place_keeps_its_objects_for_a_minute(
     tree.rescan()
     assert list(tree.observer.labels) == [*NAMES, "b"]
     (message,) = tree.messages
-    assert "still count until this has lasted for 60 s (--mass-withdraw-hold)" in message
+    assert "are kept until this has lasted for 60 s (--mass-withdraw-hold)" in message
     tree.stay(55.0)
     assert list(tree.observer.labels) == [*NAMES, "b"]
     tree.stay(10.0)
@@ -392,7 +392,7 @@ def test_f57_a_directory_that_is_empty_or_away_keeps_its_objects_for_a_minute(
     lose(directory)
     tree.rescan()
     assert list(tree.observer.labels) == NAMES
-    assert [m for m in tree.messages if f"{text} any more; its 10 objects still count" in m]
+    assert [m for m in tree.messages if f"{text} any more; its 10 objects are kept" in m]
     tree.stay(55.0)
     assert list(tree.observer.labels) == NAMES
     tree.stay(10.0)

@@ -75,7 +75,7 @@ def test_the_first_paths_are_kept_and_all_are_counted() -> None:
     lab.announce(0, 25)
     assert lab.counts() == (25, 15)
     assert lab.shown() == prefixes(0, 10)
-    lab.announce(0, 25, med=7)  # again: nothing counts twice
+    lab.announce(0, 25, med=7)  # again: nothing has two entries
     assert lab.counts() == (25, 15)
     view = list(lab.node.engine.routes_received(INSTANCE, "router", IPV4_UNICAST))
     assert {route.med for route in view} == {7}

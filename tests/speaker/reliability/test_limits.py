@@ -89,8 +89,8 @@ def test_h36_thousands_of_duplicates_are_one_fault_for_each_type() -> None:
     found = UpdateDecoder(EXTENDED).decode(update(ATTRIBUTES + many, NLRI)[19:])
     assert time.thread_time() - started < LONG
     assert [(fault.attribute, fault.rule) for fault in found.faults] == [
-        (4, "it is there twice"),
-        (99, "it is there twice"),
+        (4, "it appears twice"),
+        (99, "it appears twice"),
     ]
     assert found.outcome is ErrorHandling.ATTRIBUTE_DISCARD
 

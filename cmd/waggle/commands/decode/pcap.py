@@ -37,7 +37,7 @@ Flow = tuple[bytes, int, bytes, int]
 
 
 class NotACapture(Exception):  # noqa: N818  named after the fault
-    """A file that is neither pcap nor pcapng, or one with a link type that is not known."""
+    """A file that is neither pcap nor pcapng, or has an unknown link type."""
 
 
 class Segment(NamedTuple):

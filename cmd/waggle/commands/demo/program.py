@@ -328,7 +328,7 @@ def _print_all(lines: list[str]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the demo, or end the one that runs; returns the exit status."""
+    """Run the demo, or end the demo that runs; returns the exit status."""
     args.socket = args.socket or default_socket()
     lock = DemoLock(args.socket)
     if args.stop:

@@ -27,7 +27,7 @@ def test_f01_an_unreachable_api_server_deletes_nothing(tmp_path: Path) -> None:
                 await until(lambda: observed.phase() is Phase.FAILING)
                 message = observed.statuses["Service"].message
                 assert message.startswith(f"cannot reach {server.url}: ")
-                assert message.endswith("; the 1 known before still count")
+                assert message.endswith("; the 1 known before are kept")
                 server.delete("Service", "web", "shop")
                 server.put(service("new"))
                 await observed.fails_again()

@@ -48,7 +48,7 @@ def test_f06_a_kind_that_becomes_forbidden_keeps_its_objects(tmp_path: Path) -> 
                 await until(lambda: observed.phase() is Phase.FORBIDDEN)
                 await observed.fails_again()
                 assert observed.names() == {"web"}
-                assert "the 1 known before still count" in observed.statuses["Service"].message
+                assert "the 1 known before are kept" in observed.statuses["Service"].message
 
     run(scenario)
 

@@ -65,7 +65,7 @@ class Config(Value, frozen=True):
         for place, listen in enumerate(self.listen):
             if listen in self.listen[:place]:
                 raise ConfigError(
-                    f"listen[{place}]: {listen.address} port {listen.port} is there twice"
+                    f"listen[{place}]: {listen.address} port {listen.port} is listed twice"
                 )
         return InstanceConfig(
             name=INSTANCE,
