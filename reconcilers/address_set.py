@@ -42,7 +42,7 @@ class AddressSet(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> AddressSet:
-        """Return a set of addresses, prefixes and ranges (``A-B``); what is none is left out."""
+        """Return a set of addresses, prefixes and ranges (``A-B``); other texts are ignored."""
         return finish(cls.gather(texts))
 
     @classmethod

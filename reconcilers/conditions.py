@@ -31,7 +31,7 @@ def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> met
 
 
 def decode(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
-    """Decode the conditions of an object's status, by type; invalid ones are left out."""
+    """Decode the conditions of an object's status, by type; invalid conditions are ignored."""
     status = content.get("status") if content else None
     listed = status.get("conditions") if isinstance(status, dict) else None
     decoded: dict[str, metav1.Condition] = {}

@@ -428,8 +428,8 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     objects: tuple[ObjectRef, ...]
     field: str
     message: str
-    leaves_out: tuple[str, ...] = ()
-    """What this node does without because of it: an instance, or an instance and its peer."""
+    unconfigured: tuple[str, ...] = ()
+    """What is not configured because of the problem: an instance, or an instance and its peer."""
     category: ProblemCategory = "invalid"
     """``unresolved``: a referenced object is missing; ``conflict``: objects contradict each other;
     ``unsupported``: valid, and not implemented."""

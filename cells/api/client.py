@@ -45,7 +45,7 @@ def default_socket() -> Path:
 def get(
     path: Path, target: str, query: dict[str, str | None], program: str = "agent"
 ) -> dict[str, Any]:
-    """Return the agent's answer; raises `AgentError`. Unset query members are left out."""
+    """Return the agent's answer; raises `AgentError`. Query members of None are omitted."""
     with _request(path, "GET", _with_query(target, query), program) as response:
         return _answer(path, response, program)
 

@@ -1,7 +1,7 @@
 """The answers of the local API: the envelope and the items of the ``waggle`` command.
 
 A stable interface: members are only ever added within ``cli.waggle/v1``. A value that is unknown
-is left out, never "N/A" or -1; lists are lists; times are RFC 3339 in UTC with names ending in
+is omitted, never "N/A" or -1; lists are lists; times are RFC 3339 in UTC with names ending in
 ``Time``, durations are numbers with names ending in ``Seconds``. This module imports nothing of
 the project, so that the command line can use it and start fast.
 """
@@ -59,7 +59,7 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
     truncated: bool | msgspec.UnsetType = msgspec.UNSET
     """True where there are more items than ``limit``; absent otherwise."""
     problems: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """Why items are missing, a sentence each: objects that are invalid, or left out; or absent."""
+    """Why items are missing, a sentence each: invalid and unconfigured objects; or absent."""
 
 
 class FamilyCount(Item, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class FamilyCount(Item, frozen=True, kw_only=True):
     left_out: int | None = None
     """Those beside them that are to be advertised and cannot be; absent without any."""
     reason: str | None = None
-    """Why some are left out, or why stale ones are kept."""
+    """Why some are not sent, or why stale routes are kept."""
 
 
 class PartItem(Item, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ class StatusItem(Item, frozen=True, kw_only=True):
     conditions: list[ConditionItem] = []
     """Of other objects, as far as this agent reads them."""
     problems: list[ProblemItem] = []
-    """Objects that are invalid, that conflict, or that are left out."""
+    """Objects that are invalid, that conflict, or that are not configured."""
     unused_objects: list[UnusedObjectsItem] = []
     """Of dialects that are off, by dialect."""
     unrestricted: list[str] = []

@@ -37,7 +37,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class Health:
     """One scope of the tree. Call it from the loop's thread only.
 
-    A scope without a report has no status of its own and is left out.
+    A scope without a report has no status of its own and is not reported.
     """
 
     __slots__ = ("_children", "_clock", "_siblings", "_status", "path")

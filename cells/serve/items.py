@@ -33,7 +33,7 @@ INTERNAL: Final = frozenset(
 
 
 def peer_item(node: str, status: PeerStatus) -> dict[str, Any]:
-    """Translate a session: its fields by their encoded names, what is unknown or empty left out.
+    """Translate a session: its fields by their encoded names, without unknown and empty fields.
 
     ``families`` are names; ``received`` and ``advertised`` have their counts while the session is
     Established, ``stale`` those of routes that are kept during a restart of the peer.

@@ -23,13 +23,13 @@ class MissingPeers:
         self._intent = intent
 
     def reasons(self, *, empty: bool) -> list[str]:
-        """Return why peers are missing: those left out; all problems where there are no peers."""
+        """Return the problems of unconfigured peers; all problems where there are no peers."""
         snapshot = self._database.snapshot()
         if not empty:
-            left_out = [row for row in self._intent.problems.all(snapshot) if row.leaves_out]
+            unconfigured = [row for row in self._intent.problems.all(snapshot) if row.unconfigured]
             texts = sorted(
-                f"{'/'.join(row.leaves_out)} is left out: {problem_text(problem_item(row))}"
-                for row in left_out
+                f"{'/'.join(row.unconfigured)} is not configured: {problem_text(problem_item(row))}"
+                for row in unconfigured
             )
         else:
             rows = list(problems(snapshot, self._resources, self._intent))

@@ -23,13 +23,17 @@ class PeerNames:
     def check(self, peer: str | None, instance: str | None) -> None:
         """Raise `NotFoundError` for a peer or instance that is neither configured nor rejected."""
         snapshot = self._database.snapshot()
-        left_out = [p.leaves_out for p in self._intent.problems.all(snapshot) if p.leaves_out]
+        unconfigured = [
+            p.unconfigured for p in self._intent.problems.all(snapshot) if p.unconfigured
+        ]
         peers = list(self._intent.peers.all(snapshot))
         instances = {row.name for row in self._intent.instances.all(snapshot)}
-        if instance is not None and instance not in instances | {names[0] for names in left_out}:
+        if instance is not None and instance not in instances | {
+            names[0] for names in unconfigured
+        }:
             raise NotFoundError(f"no instance is called {instance}")
         known = {row.name for row in peers} | {row.address for row in peers}
-        known |= {names[1] for names in left_out if len(names) > 1}
+        known |= {names[1] for names in unconfigured if len(names) > 1}
         known |= {name for name, named in named_by_objects(peers).items() if len(named) == 1}
         if peer is not None and peer not in known:
             raise NotFoundError(f"no peer is called {peer}")

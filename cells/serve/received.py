@@ -82,7 +82,7 @@ class AgentReceivedExplanations:
             if chosen(row.instance, row.name, row.address)
         ]
         if not rows:
-            raise NotFoundError("no peer is configured that is not left out: see waggle status")
+            raise NotFoundError("no peer is configured: see waggle status")
         rows.sort(key=lambda row: (row.instance, row.name))
         statuses = {(status.instance, status.name): status for status in self._speaker.peers()}
         return (

@@ -2,9 +2,9 @@
 
 On a terminal long texts are wrapped within their column, at spaces and behind commas: a name is never
 broken. Where that is not enough, columns that declare it (``minor``) make room one after the other:
-they move to lines of their own beneath the row, or are left out, and a last line names them. Where
+they move to lines of their own beneath the row, or are hidden, and a last line names them. Where
 that is not enough either, each row is a block of lines, one for each column. With ``wide`` no column
-is left out. Elsewhere every column has its full width.
+is hidden. Elsewhere every column has its full width.
 
 Rows come in groups, and the lines of a group are returned before the next one is read: a table of a
 million rows begins at once. The first group decides on the layout. In a later one a column that is
@@ -45,7 +45,7 @@ class Column(NamedTuple):
     minor: int = 0
     """Other than 0: makes room on a terminal that is too narrow; 1 first, then 2 ..."""
     beneath: bool = False
-    """Makes room by lines of its own beneath the row; otherwise by being left out."""
+    """Makes room by lines of its own beneath the row; otherwise it is hidden."""
 
 
 Rows: TypeAlias = Sequence[Sequence[str]]
@@ -97,7 +97,7 @@ def fitted(
 
 
 class Fit(NamedTuple):
-    """The columns of a row and their widths, those beneath it, and those that are left out."""
+    """The columns of a row and their widths, the columns beneath it, and the hidden columns."""
 
     beside: list[int]
     widths: list[int]

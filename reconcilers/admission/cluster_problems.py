@@ -83,7 +83,7 @@ def _node_problems(feeding: Feeding, snapshot: Snapshot, context: NodeContext) -
             problems.append(_failure(dialect, error))
             continue
         # What a node does without is its own; the problem is the same one on every node.
-        problems += (replace(p, leaves_out=()) for p in compiled[name].problems_of(name))
+        problems += (replace(p, unconfigured=()) for p in compiled[name].problems_of(name))
     return problems
 
 

@@ -111,7 +111,7 @@ def _instance(
         try:
             compiled.peers.append(_checked_peer(ref, instance, peer, context, compiled, sets))
         except InvalidNodeConfigError as error:
-            text = f"peer {peer.name!r} is left out: {error}"
+            text = f"peer {peer.name!r} is not configured: {error}"
             leave_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
         compiled.problems.extend(_unused_discovery(ref, f"{path}.peers[{j}].autoDiscovery", peer))
 
@@ -134,7 +134,7 @@ def _neutral_instance(ref: ObjectRef, instance: NodeInstance, context: Context) 
         raise InvalidNodeConfigError("localASN", "has no AS number of its own")
     invalid = sessions.invalid_asn(instance.local_asn)
     if invalid is not None:
-        raise InvalidNodeConfigError("localASN", f"is left out: {invalid}")
+        raise InvalidNodeConfigError("localASN", f"the instance is not configured: {invalid}")
     router_id = instance.router_id
     if router_id is None:
         if not context.router_id_of_node:

@@ -71,7 +71,7 @@ class NodeIntent(msgspec.Struct, frozen=True):
 
 
 class ClusterAddresses(msgspec.Struct, frozen=True):
-    """Addresses of the cluster that no Service may use, as text; what is none is left out."""
+    """Addresses of the cluster that no Service may use, as text; other texts are ignored."""
 
     nodes: frozenset[str] = frozenset()
     """Addresses of nodes, and those from which objects have their sessions opened."""

@@ -81,7 +81,7 @@ def arbitrate(
             continue
         vrf = f" in VRF {claim[1]!r}" if claim[1] else ""
         text = (
-            f"peer {peer.name!r} is left out: its address {claim[2]}{vrf} belongs to "
+            f"peer {peer.name!r} is not configured: its address {claim[2]}{vrf} belongs to "
             f"{_described(winner)} until that peer is removed"
         )
         problems.append(_problem(_of_peer(peer), winner, text, (instance, peer.name)))
@@ -228,6 +228,8 @@ def _winner(claimants: list[Claimant], owner: str | None, created: Created) -> C
     return min(present or claimants, key=order)
 
 
-def _problem(loser: Claimant, winner: Claimant, text: str, leaves_out: tuple[str, ...]) -> Problem:
+def _problem(
+    loser: Claimant, winner: Claimant, text: str, unconfigured: tuple[str, ...]
+) -> Problem:
     objects = tuple(ref for ref in (loser.object, winner.object) if ref is not None)
-    return Problem(objects, "", text, leaves_out, category="conflict", dialect=loser.dialect)
+    return Problem(objects, "", text, unconfigured, category="conflict", dialect=loser.dialect)

@@ -300,8 +300,8 @@ class Explainer:
     ) -> list[RouteExplanation]:
         explanations: list[RouteExplanation] = []
         for problem in sorted(self._intent.problems.all(self._snapshot)):
-            if problem.leaves_out:
-                instance, *rest = problem.leaves_out
+            if problem.unconfigured:
+                instance, *rest = problem.unconfigured
                 peer = rest[0] if rest else None
                 if chosen(instance, peer, None):
                     rule = problem.objects[0] if problem.objects else None

@@ -31,7 +31,7 @@ class SessionAddresses:
 
         Before Established a connection counts only where no address of its peer is known: attempts
         that fail, each with another address, change nothing. Link-local and loopback addresses are
-        never advertised for Services anyway, and are left out.
+        never advertised for Services anyway, and are ignored.
         """
         if not established and (instance, peer) in self._noted:
             return False

@@ -21,11 +21,12 @@ def with_unconfigured(
 ) -> Iterator[Condition]:
     """Yield the conditions; one that is true has the messages of the problems of its object.
 
-    ``problems`` are those that leave out an instance or a peer, and that the dialects do not know.
+    ``problems`` have the instances and peers that are not configured, for reasons that the dialects
+    do not know.
     """
     messages: dict[tuple[str, ObjectRef], list[str]] = {}
     for problem in problems:
-        if problem.leaves_out and problem.objects:
+        if problem.unconfigured and problem.objects:
             key = (problem.dialect, problem.objects[0])
             messages.setdefault(key, []).append(problem.message)
     for condition in conditions:

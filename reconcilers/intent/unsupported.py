@@ -1,4 +1,4 @@
-"""Leaves out peers that cannot be configured, and reports fields that are not implemented yet. Pure."""
+"""Removes peers that cannot be configured, and reports fields that are not implemented yet. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from reconcilers.model import Peer, Problem
 
 
 def supported(peers: Iterable[Peer], problems: list[Problem]) -> list[Peer]:
-    """Return the peers that can be configured; ``problems`` takes why others are left out."""
+    """Return the peers that can be configured; ``problems`` takes why others are not configured."""
     sessions: list[Peer] = []
     for peer in peers:
         invalid = _invalid_end(peer)
         if invalid is not None:
             names = (peer.instance, peer.name)
-            text = f"peer {peer.name!r} is left out: {invalid}"
+            text = f"peer {peer.name!r} is not configured: {invalid}"
             problems.append(Problem(peer.origins, "", text, names, "invalid", peer.dialect))
             continue
         sessions.append(peer)

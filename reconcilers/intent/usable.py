@@ -37,7 +37,7 @@ def reason_unusable(
         if problem.object is None or problem.object.kind not in NOT_CONFIGURING:
             return f"there is no peer, and an object cannot be used: {problem}"
     for one in sorted(compiled):
-        if one.leaves_out and one.category == "unsupported":
+        if one.unconfigured and one.category == "unsupported":
             # A valid object with a value of a later release, at each of the node's peers.
             where = ": ".join(part for part in (str(one.objects[0]), one.field) if part)
             return f"there is no peer, as none can be used: {where}: {one.message}"

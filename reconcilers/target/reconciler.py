@@ -185,7 +185,7 @@ class Reconciler(ABC):
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[Part]]:
         """Iterate over all parts, desired and actual, in pieces that cost ``size`` lookups or less.
 
-        A piece may be empty. Parts that come while it is iterated may be left out.
+        A piece may be empty. Parts that come while it is iterated may be missing.
         """
         del snapshot, key, size
         yield (WHOLE,)

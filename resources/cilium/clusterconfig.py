@@ -158,7 +158,7 @@ class Instance(Struct, frozen=True):
     local_asn: Annotated[
         Asn | None,
         doc(
-            "The AS number of this router, of two or four octets. It may be left out where each "
+            "The AS number of this router, of two or four octets. It may be omitted where each "
             "node's CiliumBGPNodeConfigOverride has one."
         ),
     ] = None

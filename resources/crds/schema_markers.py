@@ -36,7 +36,7 @@ VERSIONS = "versions"
 def known_values(*values: str) -> Meta:
     """Return an enumeration that later releases may extend: the schema has it, the row does not.
 
-    An object with another value is a row; its dialect leaves out the part with the value. Source:
+    An object with another value is a row; its dialect ignores the part with the value. Source:
     Kubernetes API conventions, "Constants": clients have to cope with values that they do not know.
     """
     return Meta(extra_json_schema={"enum": sorted(values)})

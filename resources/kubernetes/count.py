@@ -24,7 +24,7 @@ Counts = Mapping[tuple[str, str], int]
 async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]], known: Counts) -> Counts:
     """Return the number of objects of each kind.
 
-    Kinds that the API server does not have, or that may not be listed, are left out. A kind that the
+    Kinds that the API server does not have, or that may not be listed, are omitted. A kind that the
     API server cannot read keeps its number of ``known``. Raises `KubernetesError` for every other
     failure.
     """

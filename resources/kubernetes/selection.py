@@ -59,7 +59,7 @@ def of_node(
 
     Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced; of those in
     ``single`` one object alone.
-    NodeNetworks are left out: they describe nodes in manifests, and the kernel of a node of a
+    NodeNetworks are not stored: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.
     """
     selections = {

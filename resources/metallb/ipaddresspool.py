@@ -45,7 +45,7 @@ class IPAddressPoolSpec(Struct, frozen=True):
         bool, doc("Whether addresses are assigned to Services that do not name the pool.")
     ] = True
     avoid_buggy_ips: Annotated[
-        bool, doc("Whether addresses that end with .0 and .255 are left out of assignment.")
+        bool, doc("Whether addresses that end with .0 and .255 are never assigned.")
     ] = msgspec.field(default=False, name="avoidBuggyIPs")
     service_allocation: Annotated[
         ServiceAllocation | None, doc("To which Services addresses are assigned.")

@@ -45,7 +45,7 @@ DECIDED = [
 ]  # fmt: skip
 CONDITION = [
     "CiliumBGPClusterConfig/production-cluster", "cilium.io/BGPReconcileError", "True",
-    "peer tor-1 is left out: there is no CiliumBGPPeerConfig production-peer-config",
+    "peer tor-1 is not configured: there is no CiliumBGPPeerConfig production-peer-config",
 ]  # fmt: skip
 
 

@@ -180,7 +180,7 @@ def test_the_first_one_keeps_the_peer_and_the_port_until_it_goes(two: Two) -> No
             two.reports(
                 f"instance '{of_later}' does not listen: port {PORT} belongs to "  # noqa: B023
                 f"instance '{of_owner}' of {its}",  # noqa: B023
-                f"peer '{later}' is left out: its address {ADDRESS} belongs to "  # noqa: B023
+                f"peer '{later}' is not configured: its address {ADDRESS} belongs to "  # noqa: B023
                 f"peer '{owner}' of {its}",  # noqa: B023
                 objects=(CLUSTER, "Beacon/test-node"),
             )
@@ -218,7 +218,7 @@ def test_an_object_of_each_dialect_and_a_cluster_config_in_both_orders_each_over
     for owner, file, later, rows, other in orders:
         token = two.token()
         agent.write_objects("cilium.json" if later == PEER else "metallb.json", *rows)
-        text = f"peer '{later}' is left out: its address {ADDRESS} belongs to peer '{owner}'"
+        text = f"peer '{later}' is not configured: its address {ADDRESS} belongs to peer '{owner}'"
         two.reports(text, objects=(CLUSTER, other))
         two.check(owner)
         assert two.token() == token

@@ -47,7 +47,7 @@ def add_parser(
         help="print the CustomResourceDefinitions, for kubectl create",
         description="Print the CustomResourceDefinitions of the kinds that Waggle knows, generated "
         "from the types that decode the objects. Definitions that another project has installed "
-        "stay as they are: with --installed they are left out.",
+        "stay as they are: with --installed they are not printed.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "success",
@@ -75,7 +75,7 @@ def add_parser(
         "--installed",
         metavar="FILE",
         help="the cluster's definitions, as kubectl get crds -o json prints them (- is standard "
-        "input): leave out those that are there and are not Waggle's",
+        "input): skip definitions of other owners",
     )
     parser.add_argument(
         "--ours",
@@ -157,7 +157,7 @@ class _UnreadableError(Exception):
 def _beside_installed(
     definitions: Iterable[dict[str, Any]], path: str, replaced: set[str], *, ours: bool
 ) -> list[dict[str, Any]]:
-    """Return the definitions that may be applied, or with ``ours`` deleted; says what is left out.
+    """Return the definitions that may be applied, or with ``ours`` deleted; reports what is skipped.
 
     Raises `_UnreadableError`.
     """
@@ -182,7 +182,7 @@ def _beside_installed(
             result.append(definition)
         else:
             hint = "" if ours else f"; --replace {kind} prints it"
-            complain("waggle crds", f"left out: {name} is there, and is not Waggle's{hint}")
+            complain("waggle crds", f"skipped: {name} is installed, and is not Waggle's{hint}")
     return result
 
 

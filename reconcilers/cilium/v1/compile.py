@@ -89,13 +89,13 @@ def _router(
     if router.local_asn == 0:
         invalid = "0 is no AS number (RFC 7607)"
     if invalid is not None:
-        text = f"virtual router is left out: {invalid}"
+        text = f"virtual router is not configured: {invalid}"
         compiled.problems.append(Problem((ref,), f"{path}.localASN", text, (name,)))
         return
     try:
         settings = router_settings(context.node.metadata.annotations, router.local_asn)
     except AnnotationError as error:
-        text = f"virtual router {name} is left out: {error.message}"
+        text = f"virtual router {name} is not configured: {error.message}"
         objects = (_node_ref(context), ref)
         compiled.problems.append(Problem(objects, _annotation(error.key), text, (name,)))
         return
@@ -135,7 +135,7 @@ def _router(
         invalid_field = _invalid_field(neighbor)
         if invalid_field is not None:
             field, reason = invalid_field
-            text = f"{neighbor.address} is left out: {reason}"
+            text = f"{neighbor.address} is not configured: {reason}"
             out = (name, neighbor.address)
             compiled.problems.append(Problem((ref,), f"{where}.{field}", text, out))
             continue
@@ -143,7 +143,7 @@ def _router(
         if peer.families:
             compiled.peers.append(peer)
         else:
-            text = f"{neighbor.address} is left out: none of its families is spoken"
+            text = f"{neighbor.address} is not configured: none of its families is spoken"
             out = (name, neighbor.address)
             compiled.problems.append(Problem((ref,), f"{where}.families", text, out))
 

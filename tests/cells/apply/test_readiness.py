@@ -151,8 +151,8 @@ def test_an_agent_that_starts_with_values_of_a_later_release_has_its_session_and
     async def scenario(hive: Hive, port: int) -> None:
         await ready_with_a_router(hive, port)
         intent = hive.get(IntentTables).problems.all(hive.get(Database).snapshot())
-        (problem,) = [one for one in intent if one.leaves_out]
-        assert problem.leaves_out == ("main", "later")
+        (problem,) = [one for one in intent if one.unconfigured]
+        assert problem.unconfigured == ("main", "later")
         # Not only the objects that it had before are in effect: it had none.
         assert not list(hive.get(Tables).source_problems.all(hive.get(Database).snapshot()))
 

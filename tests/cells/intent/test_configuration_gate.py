@@ -166,7 +166,7 @@ def test_values_of_a_later_release_leave_an_agent_without_a_session_not_ready(
     agent.bgp.write_text(later)
 
     async def scenario(hive: Hive) -> None:
-        text = "peer 'tor-1' is left out: the mode 'Lldp' is not known; DefaultGateway, Unnumbered"
+        text = "peer 'tor-1' is not configured: the mode 'Lldp' is not known; DefaultGateway"
         await until(lambda: text in waiting(hive))
         assert waiting(hive).startswith("a usable configuration: there is no peer, as none can be")
         assert hive.health.scope("readiness").level() is Level.DEGRADED

@@ -157,7 +157,7 @@ def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: 
             spec = server.request("GET", NODE_CONFIG).body["spec"]["bgpInstances"][0]["peers"]
             put(server, f"{CILIUM}/ciliumbgpnodeconfigs", node_config([*spec, stray]))
             soon(lambda: error(server)[0] == "True", daemon)
-            assert "peer 'stray' is left out" in error(server)[1]
+            assert "peer 'stray' is not configured" in error(server)[1]
             soon(lambda: "RejectedConfiguration" in events(server), daemon)
             assert peer(server)["peeringState"] == "established"
             before = status(server)["conditions"][0]["lastTransitionTime"]

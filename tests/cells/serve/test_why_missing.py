@@ -62,7 +62,7 @@ def test_a_peer_that_is_left_out_is_named_with_its_problem_and_not_missing_selec
 ) -> None:
     objects = [item for item in configuration([1790]) if item["kind"] != "CiliumBGPPeerConfig"]
     answer = run(tmp_path, *objects, commands=[["peers"], ["status"], ["peers", "--peer", "tor-1"]])
-    reason = "peer 'tor-1' is left out: there is no CiliumBGPPeerConfig 'tor-1'"
+    reason = "peer 'tor-1' is not configured: there is no CiliumBGPPeerConfig 'tor-1'"
     assert answer["items"] == []
     assert any(reason in text for text in answer["problems"])
     shown = capsys.readouterr()
@@ -81,7 +81,7 @@ def test_a_peer_that_is_left_out_beside_others_is_named_too(
     assert [item["name"] for item in answer["items"]] == ["tor-1"]
     shown = capsys.readouterr()
     assert "tor-1" in shown.out
-    assert "waggle peers: main/tor-2 is left out: CiliumBGPNodeConfig/" in shown.err
+    assert "waggle peers: main/tor-2 is not configured: CiliumBGPNodeConfig/" in shown.err
     assert "there is no CiliumBGPPeerConfig 'tor-2'" in shown.err
 
 

@@ -277,7 +277,7 @@ def test_errors_are_a_condition_with_a_transition_time() -> None:
     status, message = reported.error()
     assert status == "True"
     assert message == (
-        "i: spec.bgpInstances[0].peers[0].peerConfigRef.name: peer 'p' is left out: "
+        "i: spec.bgpInstances[0].peers[0].peerConfigRef.name: peer 'p' is not configured: "
         "there is no CiliumBGPPeerConfig 'pc'"
     )
     # It is in the status all the same.

@@ -85,11 +85,11 @@ def test_of_two_dialects_with_one_peer_address_one_has_it_and_the_problem_names_
     (problem,) = found.problems
     assert problem.objects == (ObjectRef("BeePeer", "ns", "p"), ObjectRef("AntPeer", "ns", "p"))
     assert problem.message == (
-        "peer 'p' is left out: its address 192.0.2.1 belongs to peer 'p' of AntPeer/ns/p "
+        "peer 'p' is not configured: its address 192.0.2.1 belongs to peer 'p' of AntPeer/ns/p "
         "(dialect ant) until that peer is removed"
     )
     assert (problem.category, problem.dialect) == ("conflict", "bee")
-    assert problem.leaves_out == ("bee", "p")
+    assert problem.unconfigured == ("bee", "p")
     # The instance of the peer that is left out stays.
     assert [row.name for row in found.instances] == ["ant", "bee"]
 
@@ -178,7 +178,7 @@ def test_within_one_dialect_two_peers_with_one_address_stay() -> None:
     # Both have it, and both lose it, as one claimant.
     lost = decide(*rows, instance("bee"), peer("bee"), owners={("peer", "", ADDRESS): "bee"})
     assert winners(lost) == ["bee"]
-    assert [problem.leaves_out for problem in lost.problems] == [("a", "p"), ("b", "p")]
+    assert [problem.unconfigured for problem in lost.problems] == [("a", "p"), ("b", "p")]
 
 
 # Ports
@@ -192,7 +192,7 @@ def test_of_two_listeners_on_one_port_one_listens() -> None:
         "instance 'bee' does not listen: port 179 belongs to instance 'ant' of AntRouter/ant "
         "(dialect ant) until that instance is removed"
     )
-    assert (problem.category, problem.leaves_out) == ("conflict", ())
+    assert (problem.category, problem.unconfigured) == ("conflict", ())
     kept = decide(
         instance("ant", port=179),
         instance("bee", port=179),
@@ -352,5 +352,5 @@ def _check_one_winner(
     assert {claim: {found.owners[claim]} for claim in claims} == dialects
     names = [row.name for row in found.instances]
     assert len(set(names)) == len(names) == sum(isinstance(row, Instance) for row in rows)
-    left_out = sum(bool(problem.leaves_out) for problem in found.problems)
+    left_out = sum(bool(problem.unconfigured) for problem in found.problems)
     assert len(found.peers) + left_out == sum(isinstance(row, Peer) for row in rows)

@@ -297,7 +297,7 @@ def test_a_peer_without_a_usable_address_is_left_out(
     bench.dialect.peer = replace(PEER, address=address, interface=interface)
     bench.compiler.run()
     assert list(bench.intent.peers.all(bench.db.snapshot())) == []
-    assert bench.problems() == [f"peer 'p' is left out: {reason}"]
+    assert bench.problems() == [f"peer 'p' is not configured: {reason}"]
 
 
 def test_a_failure_stays_known_per_route_set_and_goes_with_its_object() -> None:

@@ -48,7 +48,7 @@ def test_the_dialect_that_has_a_peer_keeps_it_and_the_other_one_follows() -> Non
         ObjectRef("CiliumBGPNodeConfig", "", NODE),
     )
     assert problem.message == (
-        "peer 'router' is left out: its address 192.0.2.9 belongs to peer 'p' of "
+        "peer 'router' is not configured: its address 192.0.2.9 belongs to peer 'p' of "
         f"CiliumBGPNodeConfig/{NODE} (dialect cilium) until that peer is removed"
     )
     it.delete(kinds.CLUSTER_CONFIG, "c")

@@ -13,7 +13,7 @@ EFFECTIVE = Condition(
 
 
 def left_out(name: str, *, dialect: str = "antrea", ref: ObjectRef = POLICY) -> Problem:
-    text = f"peer {name!r} is left out: its address belongs to another peer"
+    text = f"peer {name!r} is not configured: its address belongs to another peer"
     return Problem((ref, OTHER), "", text, ("antrea", name), "conflict", dialect)
 
 
@@ -21,7 +21,7 @@ def test_the_message_has_the_peer_that_is_left_out() -> None:
     (found,) = with_unconfigured([EFFECTIVE], [left_out("tor")])
     assert (found.status, found.reason) == (True, "Effective")
     assert found.message == (
-        "it configures the node; peer 'tor' is left out: its address belongs to another peer"
+        "it configures the node; peer 'tor' is not configured: its address belongs to another peer"
     )
 
 

@@ -73,7 +73,7 @@ def test_every_other_field_of_a_peer_is_supported(fields: dict[str, object]) -> 
     ],
 )
 def test_a_peer_without_an_end_is_left_out_alone(fields: dict[str, object], reason: str) -> None:
-    text = f"peer 'p' is left out: {reason}"
+    text = f"peer 'p' is not configured: {reason}"
     problem = Problem((NEIGHBOR,), "", text, ("i", "p"), "invalid", "ant")
     other = replace(PEER, name="q", address=None, interface="eth0")
     assert rejected(replace(PEER, **fields), other) == ([problem], [other])

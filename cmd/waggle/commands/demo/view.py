@@ -71,7 +71,7 @@ ROUTES: Final = (
 def screen(snapshot: Snapshot, hint: str, *, width: int, height: int | None = None) -> Text:
     """Return both tables, the problems of the manifests, and a hint, for a terminal.
 
-    Texts that are too long for ``width`` are wrapped. Lines beyond ``height`` are left out, and the
+    Texts that are too long for ``width`` are wrapped. Lines beyond ``height`` are hidden, and the
     last line but the hint has their number.
     """
     lines = [
