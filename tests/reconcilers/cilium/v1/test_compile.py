@@ -40,7 +40,7 @@ def compiled(*routers: dict[str, Any]) -> tuple[dict[str, list[str]], list[tuple
             "it is link-local, and a neighbor has no interface",
         ),
         (neighbor("192.0.2.7/32", asn=23456), "peerASN", "is AS_TRANS"),
-        (GOOD, "peerAddress", "is there twice"),
+        (GOOD, "peerAddress", "is listed twice"),
     ],
 )
 def test_a_neighbor_that_cannot_be_is_left_out_with_the_field(
