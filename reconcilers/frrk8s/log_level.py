@@ -40,7 +40,7 @@ LOG_LEVEL: Final = LogLevelObject(FRRK8S_CONFIGURATION, log_level)
 
 def without_effect(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:
     """Yield a problem for each object that does not count."""
-    text = f"only the object {NAME} in namespace {namespace} counts"
+    text = f"only the object {NAME} in namespace {namespace} is used"
     for row in rows:
         if row.key != (namespace, NAME):
             ref = ref_to(FRRK8S_CONFIGURATION, row)
