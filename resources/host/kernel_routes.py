@@ -13,7 +13,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 MAIN_TABLE: Final = 254
 ALL_TABLES: Final = 0
@@ -24,16 +24,16 @@ _SO_ATTACH_FILTER = 26
 _REQUEST, _DUMP = 0x1, 0x300
 _INTERRUPTED = 0x10
 _ERROR, _DONE = 2, 3
-_NEW_ROUTE, _DELETE_ROUTE, _GET_ROUTE = 24, 25, 26
-_HEADER: Final = struct.Struct("=IHHII")
+NEW_ROUTE, DELETE_ROUTE, _GET_ROUTE = 24, 25, 26
+HEADER: Final = struct.Struct("=IHHII")
 """nlmsghdr: length, type, flags, sequence, port."""
-_ROUTE: Final = struct.Struct("=BBBBBBBBI")
+ROUTE: Final = struct.Struct("=BBBBBBBBI")
 """rtmsg: family, destination length, source length, TOS, table, protocol, scope, type, flags."""
 _ATTRIBUTE: Final = struct.Struct("=HH")
 """rtattr: length, type."""
 _NEXT_HOP: Final = struct.Struct("=HBBi")
 """rtnexthop: length, flags, hops, interface."""
-_RTA_GATEWAY, _RTA_MULTIPATH, _RTA_VIA = 5, 9, 18
+RTA_GATEWAY, RTA_MULTIPATH, _RTA_VIA = 5, 9, 18
 _TYPE_MASK: Final = 0x3FFF
 _CODE: Final = struct.Struct("=i")
 _BUFFER: Final = 1 << 16
@@ -54,11 +54,11 @@ def drop_other_routes(monitor: socket.socket) -> None:
     everything, nothing = 0xFFFFFFFF, 0
     program = (
         (load, 0, 0, type_octet),
-        (equal, 1, 0, _NEW_ROUTE),
-        (equal, 0, 4, _DELETE_ROUTE),
-        (load, 0, 0, _HEADER.size + 1),
+        (equal, 1, 0, NEW_ROUTE),
+        (equal, 0, 4, DELETE_ROUTE),
+        (load, 0, 0, HEADER.size + 1),
         (equal, 0, 3, 0),
-        (load, 0, 0, _HEADER.size + 4),
+        (load, 0, 0, HEADER.size + 4),
         (equal, 0, 1, MAIN_TABLE),
         (give, 0, 0, everything),
         (give, 0, 0, nothing),
@@ -69,20 +69,12 @@ def drop_other_routes(monitor: socket.socket) -> None:
     monitor.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_)
 
 
-def default_routes() -> list[Any]:
-    """Dump the default routes of the main table as messages of pyroute2. Raises `OSError`.
+def main_default_routes() -> list[bytes]:
+    """Dump the default routes of the main table, as messages with their headers. Raises `OSError`.
 
     Blocks.
     """
-    # The library takes as much memory as the rest of an agent.
-    from pyroute2.netlink.rtnl.rtmsg import rtmsg
-
-    found = []
-    for octets in _default_routes(MAIN_TABLE):
-        route = rtmsg(octets)
-        route.decode()
-        found.append(route)
-    return found
+    return _default_routes(MAIN_TABLE)
 
 
 def default_gateways() -> frozenset[str]:
@@ -95,23 +87,23 @@ def default_gateways() -> frozenset[str]:
 
 def gateways_of(message: bytes) -> Iterator[str]:
     """Yield the gateways of a message RTM_NEWROUTE with its header: a multipath route has several."""
-    start = _HEADER.size + _ROUTE.size
-    for kind, at, end in _attributes(message, start, len(message)):
-        if kind in (_RTA_GATEWAY, _RTA_VIA):
+    start = HEADER.size + ROUTE.size
+    for kind, at, end in attributes(message, start, len(message)):
+        if kind in (RTA_GATEWAY, _RTA_VIA):
             yield from _address(message[at:end], kind)
-        elif kind == _RTA_MULTIPATH:
+        elif kind == RTA_MULTIPATH:
             while at + _NEXT_HOP.size <= end:
                 (length, *_) = _NEXT_HOP.unpack_from(message, at)
                 if length < _NEXT_HOP.size:
                     return
-                inner = _attributes(message, at + _NEXT_HOP.size, min(at + length, end))
+                inner = attributes(message, at + _NEXT_HOP.size, min(at + length, end))
                 for inner_kind, first, last in inner:
-                    if inner_kind in (_RTA_GATEWAY, _RTA_VIA):
+                    if inner_kind in (RTA_GATEWAY, _RTA_VIA):
                         yield from _address(message[first:last], inner_kind)
                 at += (length + 3) & ~3
 
 
-def _attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+def attributes(message: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield the type of each attribute, and where its value begins and ends."""
     while at + _ATTRIBUTE.size <= end:
         length, kind = _ATTRIBUTE.unpack_from(message, at)
@@ -139,9 +131,9 @@ def _dump(family: int, table: int) -> list[bytes]:
         kernel.bind((0, 0))
         kernel.setsockopt(_SOL_NETLINK, _STRICT_CHECK, 1)
         for sequence in range(1, _ATTEMPTS + 1):
-            message = _ROUTE.pack(family, 0, 0, 0, table, 0, 0, 0, 0)
-            size = _HEADER.size + len(message)
-            head = _HEADER.pack(size, _GET_ROUTE, _REQUEST | _DUMP, sequence, 0)
+            message = ROUTE.pack(family, 0, 0, 0, table, 0, 0, 0, 0)
+            size = HEADER.size + len(message)
+            head = HEADER.pack(size, _GET_ROUTE, _REQUEST | _DUMP, sequence, 0)
             kernel.send(head + message)
             found: list[bytes] = []
             if _read_answer(kernel, found):
@@ -154,25 +146,25 @@ def _read_answer(kernel: socket.socket, found: list[bytes]) -> bool:
     consistent = True
     while True:
         octets = kernel.recv(_BUFFER)
-        for kind, flags, start in _messages(octets):
+        for kind, flags, start in messages(octets):
             consistent = consistent and not flags & _INTERRUPTED
-            body = start + _HEADER.size
+            body = start + HEADER.size
             if kind in (_ERROR, _DONE):
                 (code,) = _CODE.unpack_from(octets, body)
                 if code and -code not in _EMPTY:
                     raise OSError(-code, "the routes cannot be read")
                 return consistent
-            if kind == _NEW_ROUTE and octets[body + 1] == 0:
-                (length, *_) = _HEADER.unpack_from(octets, start)
+            if kind == NEW_ROUTE and octets[body + 1] == 0:
+                (length, *_) = HEADER.unpack_from(octets, start)
                 found.append(octets[start : start + length])
 
 
-def _messages(octets: bytes) -> Iterator[tuple[int, int, int]]:
+def messages(octets: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield type, flags and position of each message."""
     position = 0
-    while position + _HEADER.size <= len(octets):
-        length, kind, flags, _, _ = _HEADER.unpack_from(octets, position)
-        if length < _HEADER.size:
+    while position + HEADER.size <= len(octets):
+        length, kind, flags, _, _ = HEADER.unpack_from(octets, position)
+        if length < HEADER.size:
             return
         yield kind, flags, position
         position += (length + 3) & ~3

@@ -1,8 +1,10 @@
 """Reads the host's interfaces and default routes from the kernel, and again after each change.
 
-The monitoring socket is opened before the first dump, so that no change is lost. A notification only
-triggers a new dump, a moment later; its content is not used. Those of other routes never arrive. If
-the monitor overflows or fails, `watch` raises, and its caller starts it again.
+The monitoring socket is opened before the first dump, so that no change is lost. A notification
+triggers a new dump of interfaces and addresses, a moment later. Default routes are kept from the
+notifications themselves (`default_routes`), as their table may be large; notifications of other routes
+never arrive. If the monitor overflows everything is read again; if it fails, `watch` raises, and its
+caller starts it again.
 
 The caller's event loop may be unable to open netlink sockets, as uvloop. Therefore the monitor is a
 plain socket, and pyroute2 runs in a thread with an event loop of its own.
@@ -12,9 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pyroute2 import AsyncIPRoute
@@ -26,7 +29,8 @@ from pyroute2.netlink.rtnl import (
     RTMGRP_LINK,
 )
 
-from resources.host.kernel_routes import MAIN_TABLE, default_routes, drop_other_routes
+from resources.host.default_routes import DefaultRoutes, KernelDefault
+from resources.host.kernel_routes import drop_other_routes, main_default_routes
 from resources.host.network import DefaultRoute, Device, Host, Vrf
 
 SETTLE_SECONDS: Final = 0.05
@@ -35,7 +39,7 @@ _GROUPS: Final = (
     RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE
 )
 _DATAGRAM: Final = 1 << 16
-"""Octets read of a notification; its content is not used."""
+"""Octets of a notification, at most."""
 _IFF_UP: Final = 1
 
 
@@ -51,10 +55,11 @@ async def watch(report: Callable[[Host], None]) -> None:
         monitor.bind((0, _GROUPS))
         changed = asyncio.Event()
         errors: list[OSError] = []
+        routes = DefaultRoutes()
 
         def on_readable() -> None:
             try:
-                _drain(monitor)
+                _receive(monitor, routes)
             except OSError as error:
                 errors.append(error)
             changed.set()
@@ -63,41 +68,51 @@ async def watch(report: Callable[[Host], None]) -> None:
         try:
             while True:
                 changed.clear()
-                report(await read())
-                await changed.wait()
+                report(await _read(routes))
                 if errors:
                     raise errors[0]
+                await changed.wait()
                 await asyncio.sleep(SETTLE_SECONDS)
         finally:
             loop.remove_reader(monitor)
 
 
-def _drain(monitor: socket.socket) -> None:
-    """Discard all notifications. Raises `OSError`, also if the socket has overflowed."""
+def _receive(monitor: socket.socket, routes: DefaultRoutes) -> None:
+    """Read all notifications. Raises `OSError`."""
     with contextlib.suppress(BlockingIOError):
         while True:
-            monitor.recv(_DATAGRAM)
+            try:
+                routes.notified(monitor.recv(_DATAGRAM))
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                routes.stale = True
 
 
-async def read() -> Host:
-    """Dump interfaces, addresses and routes once. Raises `OSError`."""
-    return await asyncio.to_thread(_read)
+async def _read(routes: DefaultRoutes) -> Host:
+    """Dump interfaces and addresses, and default routes if they are stale. Raises `OSError`."""
+    links, addresses = await asyncio.to_thread(_dump)
+    while routes.stale:
+        # What is notified meanwhile may be in the dump or not.
+        routes.begin()
+        routes.load(await asyncio.to_thread(main_default_routes))
+    return host_of(links, addresses, routes.routes())
 
 
-def _read() -> Host:
+def _dump() -> tuple[list[Any], list[Any]]:
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        return runner.run(_dump())
+        return runner.run(_dump_links())
 
 
-async def _dump() -> Host:
+async def _dump_links() -> tuple[list[Any], list[Any]]:
     async with AsyncIPRoute() as kernel:
         links = [link async for link in await kernel.link("dump")]
         addresses = [address async for address in await kernel.addr("dump")]
-    return host_of(links, addresses, default_routes())
+    return links, addresses
 
 
-def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
-    """Convert netlink messages."""
+def host_of(links: list[Any], addresses: list[Any], routes: Iterable[KernelDefault]) -> Host:
+    """Convert netlink messages of links and addresses, and default routes."""
     names = {link["index"]: str(link.get_attr("IFLA_IFNAME")) for link in links}
     tables = {link["index"]: table for link in links if (table := _vrf_table(link)) is not None}
     by_index: dict[int, list[str]] = {}
@@ -126,15 +141,9 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
         for link in links
     ]
     defaults = {
-        DefaultRoute(
-            int(route.get_attr("RTA_PRIORITY") or 0),
-            _plain(gateway),
-            names.get(route.get_attr("RTA_OIF"), ""),
-        )
+        DefaultRoute(route.metric, _plain(route.gateway), names.get(route.interface, ""))
         for route in routes
-        if route["dst_len"] == 0
-        and (route.get_attr("RTA_TABLE") or route["table"]) == MAIN_TABLE
-        and (gateway := route.get_attr("RTA_GATEWAY"))
+        if route.gateway
     }
     vrfs = sorted(Vrf(names[index], table) for index, table in tables.items())
     return Host(tuple(sorted(devices)), tuple(sorted(defaults)), tuple(vrfs))

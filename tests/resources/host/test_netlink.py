@@ -24,8 +24,14 @@ pytestmark = [pytest.mark.netns, pytest.mark.program]
 WATCH = """
 import asyncio, json, sys, msgspec, uvloop
 from resources.host import netlink
+reads = 0
+def counted(read=netlink.main_default_routes):
+    global reads
+    reads += 1
+    return read()
+netlink.main_default_routes = counted
 def found(host):
-    print(json.dumps(msgspec.to_builtins(host)), flush=True)
+    print(json.dumps(msgspec.to_builtins(host) | {"reads": reads}), flush=True)
 {"asyncio": asyncio, "uvloop": uvloop}[sys.argv[1]].run(netlink.watch(found))
 """
 
@@ -226,6 +232,40 @@ def test_routes_that_are_no_default_routes_wake_nobody(link: Link) -> None:
         assert found["gateway"] == "198.51.100.2"
         link.left.batch("route del default via 198.51.100.2 metric 3")
         assert watch.until(lambda _: True)["default_routes"] == []
+    finally:
+        watch.end()
+
+
+def test_a_link_that_flaps_costs_no_reading_of_the_table(link: Link) -> None:
+    link.left.batch(
+        "link add lo1 type veth peer name lo2",
+        "link set lo2 up",
+        "link set lo1 up",
+        "addr add 192.0.2.1/24 dev lo1",
+        f"addr add 198.51.100.1/24 dev {DEVICE}",
+        f"route add default via 198.51.100.2 dev {DEVICE}",
+        "route add default via 192.0.2.2 dev lo1 metric 7",
+    )
+    watch = Watch(link, "asyncio")
+    try:
+        host = watch.until(lambda h: device(h, "lo1")["oper_state"] == "up")
+        assert len(host["default_routes"]) == 2
+        before = host["reads"]
+        for _ in range(10):
+            link.left.batch("link set lo1 down", "link set lo1 up")
+        # It came back without its route, which went without a message.
+        host = watch.until(lambda h: device(h, "lo1")["oper_state"] == "up")
+        assert [r["gateway"] for r in host["default_routes"]] == ["198.51.100.2"]
+        link.left.batch("route add default via 192.0.2.3 dev lo1 metric 7")
+        host = watch.until(lambda h: len(h["default_routes"]) == 2)
+        link.left.batch(f"route replace default via 198.51.100.9 dev {DEVICE}")
+        host = watch.until(lambda h: "198.51.100.9" in str(h["default_routes"]))
+        assert "198.51.100.2" not in str(host["default_routes"])
+        assert host["reads"] == before
+        # An address takes what prefers it without a message: the table is read.
+        link.left.batch(f"addr del 198.51.100.1/24 dev {DEVICE}")
+        host = watch.until(lambda h: len(h["default_routes"]) == 1)
+        assert host["reads"] > before
     finally:
         watch.end()
 
