@@ -90,15 +90,21 @@ def contributions(
     candidates: Iterable[Candidate], rules: Sequence[RouteSet]
 ) -> Iterator[Contributed]:
     """Yield the candidates that route sets have."""
-    for one in candidates:
-        if one.family is None or one.nlri is None:
+    for candidate in candidates:
+        if candidate.family is None or candidate.nlri is None:
             continue
-        named = None if one.service_field is None else ServiceAddress(one.service_field, one.nlri)
+        named = (
+            None
+            if candidate.service_field is None
+            else ServiceAddress(candidate.service_field, candidate.nlri)
+        )
         for route_set in rules:
-            if reject(one, route_set) is None:
-                origin = Origin(one.object, route_set.policy, one.type)
+            if reject(candidate, route_set) is None:
+                origin = Origin(candidate.object, route_set.policy, candidate.type)
                 contribution = Contribution(origin, _ATTRIBUTES)
-                yield Contributed(route_set.name, one.family, one.nlri, contribution, named)
+                yield Contributed(
+                    route_set.name, candidate.family, candidate.nlri, contribution, named
+                )
 
 
 # Services

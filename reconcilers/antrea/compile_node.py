@@ -89,12 +89,13 @@ def compile_node(inputs: Inputs) -> NodeIntent:
     sets = route_sets(policy, facts.families)
     entries = distinct(policy, problems)
     peers = _peers(ref, entries, sets, inputs, problems)
-    without = [f"{one.address}" for one in entries if one.family not in sets]
+    without = [f"{entry.address}" for entry in entries if entry.family not in sets]
     conditions = choice.conditions
     if without:
         more = f"; left out, as the node has not enabled their family: {', '.join(without)}"
         conditions = tuple(
-            replace(one, message=one.message + more) if one.status else one for one in conditions
+            replace(condition, message=condition.message + more) if condition.status else condition
+            for condition in conditions
         )
     instance = Instance(
         INSTANCE,
@@ -108,7 +109,7 @@ def compile_node(inputs: Inputs) -> NodeIntent:
     return NodeIntent(
         (instance,),
         tuple(peers),
-        {one.name: one for one in sets.values()},
+        {route_set.name: route_set for route_set in sets.values()},
         conditions,
         tuple(problems),
         annotations=annotations,
@@ -122,10 +123,10 @@ def annotated(node: Node, text: str) -> ObjectAnnotations:
 
 
 def _confederation(policy: BGPPolicy) -> Confederation | None:
-    found = policy.spec.confederation
-    if found is None or found.identifier is None:
+    confederation = policy.spec.confederation
+    if confederation is None or confederation.identifier is None:
         return None
-    return Confederation(found.identifier, tuple(sorted(set(found.member_asns))))
+    return Confederation(confederation.identifier, tuple(sorted(set(confederation.member_asns))))
 
 
 def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
@@ -162,7 +163,7 @@ def _peers(
     problems: list[Problem],
 ) -> list[Peer]:
     passwords = Passwords(inputs.secret_key, inputs.secret, unread=inputs.secret_unread)
-    found = []
+    peers = []
     for entry in entries:
         if entry.family not in sets:
             continue
@@ -198,18 +199,18 @@ def _peers(
             origins=(ref,),
         )
         idle = given.idle_hold_time_after_reset_seconds
-        found.append(peer if idle is None else replace(peer, idle_hold_time=idle))
-    return found
+        peers.append(peer if idle is None else replace(peer, idle_hold_time=idle))
+    return peers
 
 
 def _bfd(peer: BGPPeer) -> BfdProfile | None:
-    found = peer.bfd
-    if found is None or not found.enabled:
+    profile = peer.bfd
+    if profile is None or not profile.enabled:
         return None
     return BfdProfile(
-        receive_interval=found.receive_interval_milliseconds,
-        transmit_interval=found.transmit_interval_milliseconds,
-        detect_multiplier=found.detection_multiplier,
+        receive_interval=profile.receive_interval_milliseconds,
+        transmit_interval=profile.transmit_interval_milliseconds,
+        detect_multiplier=profile.detection_multiplier,
     )
 
 

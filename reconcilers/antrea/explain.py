@@ -11,13 +11,13 @@ from reconcilers.model import ObjectRef, Peer, RouteExplanation
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
     """Explain what becomes of a candidate at a peer."""
     policy = peer.origins[0] if peer.origins else None
-    found: tuple[Reason, ObjectRef | None] | None = _suppressed(candidate, peer)
-    if found is None:
+    decided: tuple[Reason, ObjectRef | None] | None = _suppressed(candidate, peer)
+    if decided is None:
         nothing = Reason("NoRoutes", "the peer is advertised nothing")
         reason = nothing if route_set is None else reject(candidate, route_set)
-        found = None if reason is None else (reason, policy)
-    if found is not None:
-        (word, message), rule = found
+        decided = None if reason is None else (reason, policy)
+    if decided is not None:
+        (word, message), rule = decided
         return explanation_of(candidate, word, message, rule=rule)
     advertised = () if candidate.nlri is None else (candidate.nlri,)
     return explanation_of(candidate, "Advertised", advertised=advertised, rule=policy)
@@ -25,7 +25,7 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
 
 def _suppressed(candidate: Candidate, peer: Peer) -> tuple[Reason, ObjectRef | None] | None:
     """Return why the peer is sent nothing, as the node is drained."""
-    for one in peer.suppressed:
-        if candidate.family in (None, one.family):
-            return Reason(one.reason, one.message), one.rule
+    for family in peer.suppressed:
+        if candidate.family in (None, family.family):
+            return Reason(family.reason, family.message), family.rule
     return None

@@ -65,7 +65,7 @@ def node_facts(node: Node) -> NodeFacts:
 
 
 def _first_addresses(node: Node) -> dict[Family, str]:
-    found: dict[Family, str] = {}
+    first: dict[Family, str] = {}
     for item in node.status.addresses:
         if item.type != INTERNAL_IP:
             continue
@@ -74,8 +74,8 @@ def _first_addresses(node: Node) -> dict[Family, str]:
         except ValueError:
             continue
         family = IPV4_UNICAST if address.version == 4 else IPV6_UNICAST
-        found.setdefault(family, str(address))
-    return found
+        first.setdefault(family, str(address))
+    return first
 
 
 def router_id(node: Node, facts: NodeFacts) -> RouterId:

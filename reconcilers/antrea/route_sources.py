@@ -33,8 +33,10 @@ class ServiceSource(Services):
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
         """Yield the addresses of one Service."""
-        found = candidates.of_service(service, slices, context.node, ready_only=self._ready_only)
-        yield from candidates.contributions(found, rules)
+        of_service = candidates.of_service(
+            service, slices, context.node, ready_only=self._ready_only
+        )
+        yield from candidates.contributions(of_service, rules)
 
 
 class EgressSource(RowSource[Egress]):
@@ -49,8 +51,8 @@ class EgressSource(RowSource[Egress]):
         """Yield the address of one Egress, if it is assigned to the node."""
         row = self._table.get(snapshot, key)
         if row is not None:
-            found = candidates.of_egress(row, context.node, enabled=True)
-            yield from candidates.contributions(found, rules)
+            of_egress = candidates.of_egress(row, context.node, enabled=True)
+            yield from candidates.contributions(of_egress, rules)
 
 
 class PodCidrSource:
@@ -84,5 +86,5 @@ class PodCidrSource:
         """Yield the pod CIDRs; other nodes contribute nothing."""
         node = self._nodes.get(snapshot, ("", context.node)) if key == context.node else None
         if node is not None:
-            found = candidates.of_node(self.object(context, key), node_facts(node))
-            yield from candidates.contributions(found, rules)
+            of_node = candidates.of_node(self.object(context, key), node_facts(node))
+            yield from candidates.contributions(of_node, rules)

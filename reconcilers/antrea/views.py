@@ -59,14 +59,14 @@ def policy(context: ViewContext, query: Mapping[str, str]) -> PolicyView:
     """Return the effective policy. Raises `RefusedError`."""
     del query
     row = _instance(context)
-    found = row.confederation
+    confederation = row.confederation
     return PolicyView(
         name=_name(row),
         router_id=row.router_id,
         local_asn=row.local_asn,
         listen_port=row.listen_port or 0,
-        confederation_identifier=found.identifier if found is not None else 0,
-        member_asns=tuple(sorted(found.members)) if found is not None else (),
+        confederation_identifier=confederation.identifier if confederation is not None else 0,
+        member_asns=tuple(sorted(confederation.members)) if confederation is not None else (),
     )
 
 
@@ -74,8 +74,10 @@ def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | No
     """Return the peers, those of IPv4 first, then by address and port. Raises `RefusedError`."""
     families = _families(query)
     row = _instance(context)
-    states = {one.name: one.state for one in context.sessions if one.instance == row.name}
-    found = [
+    states = {
+        session.name: session.state for session in context.sessions if session.instance == row.name
+    }
+    neighbors = [
         peer
         for peer in context.intent.peers.prefix(context.snapshot, KEY, (row.name,))
         if peer.address is not None and not families.isdisjoint(peer.families)
@@ -86,7 +88,7 @@ def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | No
             peer.peer_asn if isinstance(peer.peer_asn, int) else 0,
             states.get(peer.name, "Unknown"),
         )
-        for peer in sorted(found, key=_peer_order)
+        for peer in sorted(neighbors, key=_peer_order)
     ] or None
 
 
@@ -105,16 +107,16 @@ def _routes(
     context: ViewContext, sets: Mapping[Family, set[str]], types: list[str]
 ) -> Iterator[list[RouteView]]:
     for family, names in sets.items():
-        found = [
+        rows = [
             row
             for name in names
             for row in context.intent.routes.prefix(context.snapshot, KEY, (name, family))
         ]
         # The first octet of a prefix is its length.
-        found.sort(key=lambda row: row.nlri)
+        rows.sort(key=lambda row: row.nlri)
         for type_ in types:
-            for start in range(0, len(found), GROUP):
-                group = list(_of_type(found[start : start + GROUP], type_))
+            for start in range(0, len(rows), GROUP):
+                group = list(_of_type(rows[start : start + GROUP], type_))
                 if group:
                     yield group
 
@@ -127,15 +129,15 @@ def _of_type(rows: Iterable[Route], type_: str) -> Iterator[RouteView]:
 
 def _route_sets(context: ViewContext, family: Family, row: BGPPolicy | None) -> set[str]:
     """Return the set of a family: that of its peers, or without a peer that of the policy."""
-    found = {
+    names = {
         peer.route_set
         for peer in context.intent.peers.all(context.snapshot)
         if peer.dialect == context.dialect and family in peer.families
     }
-    if not found and row is not None:
+    if not names and row is not None:
         return {f"{context.dialect}-{route_sets(row, (family,))[family].name}"}
     # A drained node advertises nothing.
-    return {name for name in found if name is not None}
+    return {name for name in names if name is not None}
 
 
 def _object_ref(ref: ObjectRef) -> str:

@@ -73,7 +73,8 @@ def node_status(
             for instance in config.spec.bgp_instances
         ),
         conditions=tuple(
-            conditions.encode(one, known.get(one.type), timestamp(now)) for one in reported
+            conditions.encode(condition, known.get(condition.type), timestamp(now))
+            for condition in reported
         ),
     )
 

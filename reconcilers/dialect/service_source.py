@@ -38,14 +38,14 @@ class ServiceSource(ABC):
         """Return the Services, and those that EndpointSlices belong and belonged to."""
         if table is self._tables.services:
             return [change.row.key for change in changes]
-        found: list[Key] = []
+        keys: list[Key] = []
         for change in changes:
             key, owner = change.row.key, change.row.service_key
             before = self._owners.pop(key, None)
             if not change.deleted:
                 self._owners[key] = owner
-            found += [service for service in (before, owner) if service is not None]
-        return found
+            keys += [service for service in (before, owner) if service is not None]
+        return keys
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
         """Return the keys of all Services."""

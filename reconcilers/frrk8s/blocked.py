@@ -22,9 +22,9 @@ class Blocked:
     def prefixes(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the prefixes in canonical form, sorted, each once."""
         if self._blocks_cluster:
-            found = self._of_cluster(snapshot)
-            if found != self._cluster:
-                self._cluster, self._all = found, canonical((*self._configured, *found))
+            of_cluster = self._of_cluster(snapshot)
+            if of_cluster != self._cluster:
+                self._cluster, self._all = of_cluster, canonical((*self._configured, *of_cluster))
         return self._all
 
     def _of_cluster(self, snapshot: Snapshot) -> tuple[str, ...]:

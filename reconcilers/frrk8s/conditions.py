@@ -71,32 +71,32 @@ def conditions(
 
     ``own_problems`` are those of objects that select no node, as their selector is invalid.
     """
-    found = {ref: _Found() for ref in objects}
-    for one in outcome.nodes:
-        _take(found, one, isolate=outcome.isolate)
+    outcomes = {ref: _Found() for ref in objects}
+    for node in outcome.nodes:
+        _take(outcomes, node, isolate=outcome.isolate)
     for problem in own_problems:
         for ref in problem.objects:
-            if ref in found:
-                found[ref].problems.setdefault(problem, set())
-                found[ref].standing_in_the_way.add(problem)
-    for ref, of_object in sorted(found.items()):
+            if ref in outcomes:
+                outcomes[ref].problems.setdefault(problem, set())
+                outcomes[ref].standing_in_the_way.add(problem)
+    for ref, of_object in sorted(outcomes.items()):
         yield from _of_object(ref, objects[ref], of_object, are_nodes_known=bool(outcome.nodes))
 
 
-def _take(found: Mapping[ObjectRef, _Found], one: NodesOutcome, *, isolate: bool) -> None:
+def _take(outcomes: Mapping[ObjectRef, _Found], on_nodes: NodesOutcome, *, isolate: bool) -> None:
     """Add what becomes of objects on some nodes."""
-    for ref in found.keys() & one.objects:
-        found[ref].nodes.update(one.nodes)
-        if isolate and ref not in one.accepted:
-            found[ref].parts.add("LeftOut")
-    for ref, reason in one.partial:
-        if ref in found:
-            found[ref].parts.add(reason)
-    for problem in one.problems:
-        for ref in found.keys() & set(problem.objects):
-            found[ref].problems.setdefault(problem, set()).update(one.nodes)
-            if not (isolate and ref in one.accepted):
-                found[ref].standing_in_the_way.add(problem)
+    for ref in outcomes.keys() & on_nodes.objects:
+        outcomes[ref].nodes.update(on_nodes.nodes)
+        if isolate and ref not in on_nodes.accepted:
+            outcomes[ref].parts.add("LeftOut")
+    for ref, reason in on_nodes.partial:
+        if ref in outcomes:
+            outcomes[ref].parts.add(reason)
+    for problem in on_nodes.problems:
+        for ref in outcomes.keys() & set(problem.objects):
+            outcomes[ref].problems.setdefault(problem, set()).update(on_nodes.nodes)
+            if not (isolate and ref in on_nodes.accepted):
+                outcomes[ref].standing_in_the_way.add(problem)
 
 
 def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
@@ -106,25 +106,27 @@ def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Conditio
 
 
 def _of_object(
-    ref: ObjectRef, generation: int, found: _Found, *, are_nodes_known: bool
+    ref: ObjectRef, generation: int, outcome: _Found, *, are_nodes_known: bool
 ) -> Iterator[Condition]:
     reason, problems = "Accepted", list[Problem]()
     for category, word in _REASONS:
-        problems = [p for p in sorted(found.standing_in_the_way) if p.category == category]
+        problems = [p for p in sorted(outcome.standing_in_the_way) if p.category == category]
         if problems:
             reason = word
             break
-    text = "; ".join(_sentence(problem, ref, found.problems[problem]) for problem in problems)
+    text = "; ".join(_sentence(problem, ref, outcome.problems[problem]) for problem in problems)
     yield Condition(ref, ACCEPTED, reason == "Accepted", reason, text, generation)
-    conflicts = [p for p in sorted(found.problems) if p.category == "conflict"]
+    conflicts = [p for p in sorted(outcome.problems) if p.category == "conflict"]
     if conflicts:
-        text = "; ".join(_sentence(problem, ref, found.problems[problem]) for problem in conflicts)
+        text = "; ".join(
+            _sentence(problem, ref, outcome.problems[problem]) for problem in conflicts
+        )
         yield Condition(ref, CONFLICTING, True, "Conflict", text, generation)
-    parts = [word for word in _PARTS if word in found.parts]
+    parts = [word for word in _PARTS if word in outcome.parts]
     if parts:
         text = "; ".join(_PARTS[word] for word in parts)
         yield Condition(ref, PARTIALLY_APPLIED, True, parts[0], text, generation)
-    if are_nodes_known and not found.nodes and reason != "Invalid":
+    if are_nodes_known and not outcome.nodes and reason != "Invalid":
         text = "no node has the labels of the node selector"
         yield Condition(ref, SELECTED, False, "NoNode", text, generation)
 

@@ -72,7 +72,7 @@ def _desired(instances: Iterable[Instance], peers: Iterable[Peer]) -> Iterator[s
 
 def _running(instances: Mapping[str, RunningInstance]) -> Iterator[str]:
     for config, peers in sorted(
-        instances.values(), key=lambda found: (found[0].vrf or "", found[0].name)
+        instances.values(), key=lambda pair: (pair[0].vrf or "", pair[0].name)
     ):
         yield from _router(config, [peers[name] for name in sorted(peers)])
 
@@ -107,9 +107,9 @@ def _router(config: InstanceConfig, peers: Sequence[AnyPeer | _Rejected]) -> Ite
         originated[originated_prefix(text)[0]].append(text)
     for family, words in _FAMILIES.items():
         lines = list(_networks(originated[family]))
-        for one in config.imports:
-            accepted = "" if one.import_ == "all" else f" ! {_import(one.import_)}"
-            lines.append(f"import vrf {one.instance}{accepted}")
+        for imported in config.imports:
+            accepted = "" if imported.import_ == "all" else f" ! {_import(imported.import_)}"
+            lines.append(f"import vrf {imported.instance}{accepted}")
         lines += [f"neighbor {_end(peer)} activate" for peer in applied if family in peer.families]
         if lines:
             yield f" address-family {words}"

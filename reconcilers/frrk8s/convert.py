@@ -55,68 +55,73 @@ class _Draft:
         self._notes.add(self._ref, field, message)
 
     def spec(self, given: Mapping[str, Any]) -> Json:
-        found = dict(given)
-        selector = found.pop("nodeselector", None) or found.get("nodeSelector")
+        spec = dict(given)
+        selector = spec.pop("nodeselector", None) or spec.get("nodeSelector")
         if isinstance(selector, Mapping):
             flat = not _SELECTOR & selector.keys()
-            found["nodeSelector"] = {"matchLabels": dict(selector)} if flat else dict(selector)
-        if isinstance(found.get("raw"), str):
-            found["raw"] = {"rawConfig": found["raw"]}
-        bgp = found.get("bgp")
+            spec["nodeSelector"] = {"matchLabels": dict(selector)} if flat else dict(selector)
+        if isinstance(spec.get("raw"), str):
+            spec["raw"] = {"rawConfig": spec["raw"]}
+        bgp = spec.get("bgp")
         if isinstance(bgp, Mapping) and isinstance(bgp.get("routers"), list):
             routers = [
-                self._router(one, f"spec.bgp.routers[{i}]") if isinstance(one, Mapping) else one
-                for i, one in enumerate(bgp["routers"])
+                self._router(entry, f"spec.bgp.routers[{i}]")
+                if isinstance(entry, Mapping)
+                else entry
+                for i, entry in enumerate(bgp["routers"])
             ]
-            found["bgp"] = {**bgp, "routers": routers}
-        return found
+            spec["bgp"] = {**bgp, "routers": routers}
+        return spec
 
     def _router(self, given: Mapping[str, Any], path: str) -> Json:
-        found = dict(given)
-        prefixes = _joined(found, "prefixes", "prefixesIpV4", "prefixesIpV6")
+        router = dict(given)
+        prefixes = _joined(router, "prefixes", "prefixesIpV4", "prefixesIpV6")
         if prefixes is not None:
-            found["prefixes"] = prefixes
-        if isinstance(found.get("neighbors"), list):
-            found["neighbors"] = [
-                self._neighbor(one, f"{path}.neighbors[{i}]") if isinstance(one, Mapping) else one
-                for i, one in enumerate(found["neighbors"])
+            router["prefixes"] = prefixes
+        if isinstance(router.get("neighbors"), list):
+            router["neighbors"] = [
+                self._neighbor(entry, f"{path}.neighbors[{i}]")
+                if isinstance(entry, Mapping)
+                else entry
+                for i, entry in enumerate(router["neighbors"])
             ]
-        return found
+        return router
 
     def _neighbor(self, given: Mapping[str, Any], path: str) -> Json:
-        found = dict(given)
-        password = found.get("password")
+        neighbor = dict(given)
+        password = neighbor.get("password")
         if isinstance(password, Mapping):
-            found["passwordSecret"] = {"name": password.get("name", "")}
-            del found["password"]
+            neighbor["passwordSecret"] = {"name": password.get("name", "")}
+            del neighbor["password"]
             if password.get("namespace"):
                 text = "has no effect: the Secret has to be in the namespace of FRR-k8s"
                 self._note(f"{path}.password.namespace", text)
         for name, selectors in (("toAdvertise", False), ("toReceive", True)):
-            part = found.get(name)
+            part = neighbor.get(name)
             if isinstance(part, Mapping) and "allowed" in part:
-                found[name] = {**part, "allowed": _allowed(part["allowed"], selectors=selectors)}
-        return found
+                neighbor[name] = {**part, "allowed": _allowed(part["allowed"], selectors=selectors)}
+        return neighbor
 
 
-def _joined(found: Json, *names: str) -> list[Any] | None:
+def _joined(value: Json, *names: str) -> list[Any] | None:
     """Take lists of several names out of an object; None without any of them."""
-    lists = [found.pop(name) for name in names if isinstance(found.get(name), list)]
-    return [item for one in lists for item in one] if lists else None
+    lists = [value.pop(name) for name in names if isinstance(value.get(name), list)]
+    return [item for entries in lists for item in entries] if lists else None
 
 
 def _allowed(given: Any, *, selectors: bool) -> Any:  # noqa: ANN401  JSON
     """Return what is allowed: a bare list is its prefixes, ``allowAll`` the mode all."""
-    found = {"prefixes": given} if isinstance(given, list) else given
-    if not isinstance(found, Mapping):
-        return found
-    result = dict(found)
+    allowed = {"prefixes": given} if isinstance(given, list) else given
+    if not isinstance(allowed, Mapping):
+        return allowed
+    result = dict(allowed)
     if result.pop("allowAll", False) is True:
         result["mode"] = "all"
     prefixes = _joined(result, "prefixes", "prefixesIpV4", "prefixesIpV6")
     if prefixes is not None:
         result["prefixes"] = [
-            {"prefix": one} if selectors and isinstance(one, str) else one for one in prefixes
+            {"prefix": prefix} if selectors and isinstance(prefix, str) else prefix
+            for prefix in prefixes
         ]
     return result
 

@@ -39,31 +39,34 @@ def withheld(
     if taken.issuperset(unit.ref for unit in units):
         return
     in_effect = {
-        (ref, router.vrf, one) for router in routers for ref, given in router.given for one in given
+        (ref, router.vrf, nlri)
+        for router in routers
+        for ref, given in router.given
+        for nlri in given
     }
-    problems = [found for found in merge.problems if found.category != "unsupported"]
+    problems = [problem for problem in merge.problems if problem.category != "unsupported"]
     for unit in units:
         if unit.ref in taken:
             continue
-        own = [found.message for found in problems if unit.ref in found.objects]
+        own = [problem.message for problem in problems if unit.ref in problem.objects]
         if mode == "isolate":
             reason, head = "LeftOut", "the object is left out"
         else:
             reason, head = "NotInEffect", "the objects of the node do not go together"
-            own = own or [found.message for found in problems[:1]]
+            own = own or [problem.message for problem in problems[:1]]
         message = "; ".join((head, *own))
         for vrf, prefixes in routed_vrfs(unit).items():
-            for one in prefixes:
-                if (unit.ref, vrf, one) not in in_effect:
-                    yield Withheld(unit.ref, ADDRESS_TYPE, *one, reason, message)
+            for prefix in prefixes:
+                if (unit.ref, vrf, prefix) not in in_effect:
+                    yield Withheld(unit.ref, ADDRESS_TYPE, *prefix, reason, message)
 
 
-def explained(found: RouteExplanation, candidate: Candidate, peer: Peer) -> RouteExplanation:
+def explained(problem: RouteExplanation, candidate: Candidate, peer: Peer) -> RouteExplanation:
     """Return the explanation of a prefix that is not advertised in the words of the API."""
-    if found.reason == "Advertised":
-        return found
+    if problem.reason == "Advertised":
+        return problem
     if candidate.family not in peer.families:
         text = f"the session has no family {candidate.family}"
-        return replace(found, reason="FamilyNotConfigured", message=text)
+        return replace(problem, reason="FamilyNotConfigured", message=text)
     text = f"no object allows it towards {peer.address or peer.interface} (toAdvertise.allowed)"
-    return replace(found, reason="NotInAllowList", message=text)
+    return replace(problem, reason="NotInAllowList", message=text)

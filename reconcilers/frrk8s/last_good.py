@@ -54,9 +54,9 @@ class LastGood(NamedTuple):
     def with_rules(self, fed: Iterable[Translated]) -> LastGood:
         """Return the state with the present rules of feeding dialects."""
         rules: dict[ObjectRef, list[Any]] = {}
-        for one in fed:
-            if one.rules is not None:
-                rules.setdefault(one.origin, []).append(one.rules)
+        for translated in fed:
+            if translated.rules is not None:
+                rules.setdefault(translated.origin, []).append(translated.rules)
         return self._replace(routers=tuple(_with_rules(router, rules) for router in self.routers))
 
 
@@ -64,7 +64,7 @@ def _with_rules(router: MergedRouter, rules: Mapping[ObjectRef, Sequence[Any]]) 
     return router._replace(
         neighbors=tuple(
             neighbor._replace(
-                rules=tuple(one for ref in neighbor.origins for one in rules.get(ref, ()))
+                rules=tuple(rule for ref in neighbor.origins for rule in rules.get(ref, ()))
             )
             for neighbor in router.neighbors
         )
@@ -82,21 +82,21 @@ def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
 
 def _same(units: Sequence[Unit], others: Sequence[Unit]) -> bool:
     return len(units) == len(others) and all(
-        one.ref == other.ref and is_same(one, other)
-        for one, other in zip(units, others, strict=True)
+        unit.ref == other.ref and is_same(unit, other)
+        for unit, other in zip(units, others, strict=True)
     )
 
 
 def _passwords(merged: Merge, resolve: Resolve) -> dict[NeighborKey, SecretValue]:
-    found: dict[NeighborKey, SecretValue] = {}
+    passwords: dict[NeighborKey, SecretValue] = {}
     for router in merged.routers or ():
         for neighbor in router.neighbors:
             ref = neighbor.session.password
             if ref is not None:
                 value = resolve(ref, neighbor.password)
                 if isinstance(value, SecretValue) and value.known:
-                    found[neighbor.key] = SecretValue(password_octets(value.reveal()))
-    return found
+                    passwords[neighbor.key] = SecretValue(password_octets(value.reveal()))
+    return passwords
 
 
 def restored(octets: bytes) -> LastGood:
@@ -105,7 +105,7 @@ def restored(octets: bytes) -> LastGood:
         stored = msgspec.json.decode(octets, type=list[_StoredUnit], dec_hook=decode_withheld)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not understood: {error}") from None
-    units = tuple(Unit(one.ref, one.row, one.fields) for one in stored)
+    units = tuple(Unit(unit.ref, unit.row, unit.fields) for unit in stored)
     merged = Merger().merge(units, _withheld)
     if merged.routers is None:
         raise ValueError(f"its objects conflict: {merged.problems[0].message}")

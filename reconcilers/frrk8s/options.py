@@ -67,7 +67,7 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
 
     @property
     def _always_block(self) -> list[str]:
-        texts = (text.strip() for one in self.always_block for text in one.split(","))
+        texts = (text.strip() for value in self.always_block for text in value.split(","))
         return [text for text in texts if text]
 
 

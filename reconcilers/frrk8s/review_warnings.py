@@ -38,7 +38,7 @@ def _key(neighbor: Neighbor, vrf: str) -> NeighborKey:
 
 def _restarting(row: FRRConfiguration) -> dict[NeighborKey, bool]:
     """Return whether each neighbour of an object has graceful restart: one entry is enough."""
-    found: dict[NeighborKey, bool] = {}
+    restarting: dict[NeighborKey, bool] = {}
     for _, key, neighbor in _neighbors(row):
-        found[key] = found.get(key, False) or neighbor.enable_graceful_restart
-    return found
+        restarting[key] = restarting.get(key, False) or neighbor.enable_graceful_restart
+    return restarting

@@ -131,7 +131,7 @@ class PeerRulesFactory:
         self._node = node
         content = (
             sorted((str(f), p.hex(), name) for f, ps in node.pools.items() for p, name in ps.items()),
-            [(one.row.metadata.name, one.row.spec, one.attributes) for one in node.advertisements],
+            [(rule.row.metadata.name, rule.row.spec, rule.attributes) for rule in node.advertisements],
             sorted((name, f"{bits:x}") for name, bits in node.selecting.items()),
             node.withheld,
         )  # fmt: skip
@@ -141,23 +141,23 @@ class PeerRulesFactory:
         self._named: dict[str, list[ObjectRef]] = {}
         """The others, by the names of their peers."""
         self._known: dict[tuple[tuple[Family, ...], tuple[ObjectRef, ...]], PeerRules] = {}
-        for one in node.advertisements:
-            if not one.row.spec.peers:
-                self._of_all.append(one.ref)
-            for name in dict.fromkeys(one.row.spec.peers):
-                self._named.setdefault(name, []).append(one.ref)
+        for advertisement in node.advertisements:
+            if not advertisement.row.spec.peers:
+                self._of_all.append(advertisement.ref)
+            for name in dict.fromkeys(advertisement.row.spec.peers):
+                self._named.setdefault(name, []).append(advertisement.ref)
 
     def rules(self, peer: str, families: Sequence[Family]) -> PeerRules:
         """Return the rules of a BGPPeer."""
         given, named = tuple(sorted(families)), tuple(self._named.get(peer, ()))
-        found = self._known.get((given, named))
-        if found is None:
+        rules = self._known.get((given, named))
+        if rules is None:
             refs = frozenset((*self._of_all, *named))
             names = sorted(ref.name for ref in refs)
             digest = _digest((self._digest, [str(family) for family in given], names))
-            found = PeerRules(digest, self._node, given, refs)
-            self._known[given, named] = found
-        return found
+            rules = PeerRules(digest, self._node, given, refs)
+            self._known[given, named] = rules
+        return rules
 
 
 def _digest(content: object) -> str:

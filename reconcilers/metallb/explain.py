@@ -75,7 +75,11 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     if decision.withheld is not None:
         rule = decision.rule or next((a.ref for a in decision.advertisements), None)
         return _Answer(*decision.withheld, rule)
-    for_peer = [one for one in decision.advertisements if one.ref in rules.for_peer]
+    for_peer = [
+        advertisement
+        for advertisement in decision.advertisements
+        if advertisement.ref in rules.for_peer
+    ]
     if not for_peer:
         first = decision.advertisements[0]
         names = ", ".join(first.row.spec.peers)
@@ -85,16 +89,19 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     if family is None or nlri is None:
         return _Answer("NoAddress", "it has no address", None)
     if family not in rules.families:
-        families = " and ".join(str(one) for one in rules.families)
+        families = " and ".join(str(family) for family in rules.families)
         return _Answer("Family", f"the session carries {families} only", origin)
-    prefixes = {aggregate(nlri, one.length(family)): one.ref for one in for_peer}
+    prefixes = {
+        aggregate(nlri, advertisement.length(family)): advertisement.ref
+        for advertisement in for_peer
+    }
     crowded = [
-        one
-        for one in too_many_communities(candidate.state, decision, rules)
-        if one.family == family and one.nlri in prefixes
+        entry
+        for entry in too_many_communities(candidate.state, decision, rules)
+        if entry.family == family and entry.nlri in prefixes
     ]
-    for one in crowded:
-        del prefixes[one.nlri]
+    for entry in crowded:
+        del prefixes[entry.nlri]
     if not prefixes:
         text = "; ".join(map(crowded_text, crowded))
         return _Answer("TooManyCommunities", text, crowded[0].advertisements[0])

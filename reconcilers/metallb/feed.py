@@ -85,9 +85,11 @@ class MetalLBFeed(api.Feed):
         watch = watched(others, of_kinds.peers) if of_kinds.peers else {}
         if not watch:
             return api.Translation(units)
-        advertisements = {one.ref: one for one in rules.advertisements}
-        found = given(self._services(snapshot), of_peers, watch)
-        further = fed_preferences(found, of_kinds, advertisements)
+        advertisements = {
+            advertisement.ref: advertisement for advertisement in rules.advertisements
+        }
+        preferences = given(self._services(snapshot), of_peers, watch)
+        further = fed_preferences(preferences, of_kinds, advertisements)
         return api.Translation(
             units, further, (self._tables.services, self._tables.endpoint_slices)
         )

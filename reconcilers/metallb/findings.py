@@ -48,7 +48,7 @@ def finding_slices(
 
     What it refers to is checked all the same, so that its problems are found at once.
     """
-    found = [
+    problems = [
         finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
         for ref, row in objects.refs()
         for error in row.errors
@@ -62,21 +62,21 @@ def finding_slices(
         _of_sound_fields(objects, _references(objects, profiles, secrets, namespace)),
         conflicts(sound),
     )
-    for one in itertools.chain.from_iterable(checks):
-        if one is not None:
-            found.append(one)
+    for problem in itertools.chain.from_iterable(checks):
+        if problem is not None:
+            problems.append(problem)
         if pieces.fill_slice(PIECES_OF_STEP):
             yield
-    return found
+    return problems
 
 
-def _of_sound_fields(objects: Objects, found: Iterable[Problem]) -> Iterator[Problem]:
+def _of_sound_fields(objects: Objects, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the findings that do not come of fields that are wrong by themselves."""
     errors = {ref: row.errors for ref, row in objects.refs() if row.errors}
-    for one in found:
-        known = errors.get(one.objects[0], ())
-        if not known or any(unrelated([FieldError(one.field, one.message)], known)):
-            yield one
+    for problem in problems:
+        known = errors.get(problem.objects[0], ())
+        if not known or any(unrelated([FieldError(problem.field, problem.message)], known)):
+            yield problem
 
 
 def _naming_neighbor(row: MetalLBObject, message: str) -> str:

@@ -40,10 +40,10 @@ class Objects(NamedTuple):
     @classmethod
     def of(cls, rows: Iterable[tuple[ObjectRef, MetalLBObject]]) -> Objects:
         """Return objects by kind; they are given with their references."""
-        found: dict[str, list[MetalLBObject]] = {kind.name: [] for kind in kinds.CONFIGURATION}
+        of_kinds: dict[str, list[MetalLBObject]] = {kind.name: [] for kind in kinds.CONFIGURATION}
         for ref, row in sorted(rows, key=lambda item: item[0]):
-            found[ref.kind].append(row)
-        given: Any = (tuple(of_kind) for of_kind in found.values())
+            of_kinds[ref.kind].append(row)
+        given: Any = (tuple(of_kind) for of_kind in of_kinds.values())
         return cls(*given)
 
     def of_kind(self) -> Iterator[tuple[Kind[Any], tuple[MetalLBObject, ...]]]:
@@ -95,9 +95,9 @@ def shortest_length(pool: IPAddressPool, version: int) -> int | None:
 
     Of each entry the largest prefix counts, and of the entries the one with the smallest.
     """
-    found = [
+    lengths = [
         min(network.prefixlen for network in entry.networks)
         for entry in blocks(pool)
         if entry.networks[0].version == version
     ]
-    return max(found, default=None)
+    return max(lengths, default=None)

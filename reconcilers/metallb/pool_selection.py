@@ -46,20 +46,20 @@ class PoolSelection:
         spec = advertisement.spec
         if not (spec.ip_address_pools or spec.ip_address_pool_selectors):
             return self._all
-        found = 0
+        bits = 0
         for name in spec.ip_address_pools:
-            found |= self._bits.get(name, 0)
+            bits |= self._bits.get(name, 0)
         for selector in spec.ip_address_pool_selectors:
-            found |= self._matching(selector)
-        return found
+            bits |= self._matching(selector)
+        return bits
 
     def _matching(self, selector: LabelSelector) -> int:
-        found = self._all
+        matching = self._all
         for label in selector.match_labels.items():
-            found &= self._with_label.get(label, 0)
+            matching &= self._with_label.get(label, 0)
         for requirement in selector.match_expressions:
-            found &= self._fulfilling(requirement)
-        return found
+            matching &= self._fulfilling(requirement)
+        return matching
 
     def _fulfilling(self, requirement: LabelSelectorRequirement) -> int:
         with_key = self._with_key.get(requirement.key, 0)
@@ -68,7 +68,7 @@ class PoolSelection:
                 return with_key
             case "DoesNotExist":
                 return self._all & ~with_key
-        found = 0
+        fulfilling = 0
         for value in requirement.values:
-            found |= self._with_label.get((requirement.key, value), 0)
-        return found if requirement.operator == "In" else self._all & ~found
+            fulfilling |= self._with_label.get((requirement.key, value), 0)
+        return fulfilling if requirement.operator == "In" else self._all & ~fulfilling

@@ -32,7 +32,7 @@ Watched: TypeAlias = Mapping[str, frozenset[Prefix]]
 def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watched:
     """Return what FRRConfigurations of the node give the neighbours of BGPPeers."""
     names = {(vrf_of(peer), end_of(peer)): peer.metadata.name for peer in peers}
-    found: dict[str, set[Prefix]] = defaultdict(set)
+    prefixes_of: dict[str, set[Prefix]] = defaultdict(set)
     for row in rows:
         for router in row.spec.bgp.routers:
             for neighbor in router.neighbors:
@@ -40,8 +40,8 @@ def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watch
                     continue
                 name = names.get((vrf_name(router.vrf), _end(neighbor)))
                 if name is not None:
-                    found[name].update(_with_preference(neighbor))
-    return {name: frozenset(prefixes) for name, prefixes in found.items()}
+                    prefixes_of[name].update(_with_preference(neighbor))
+    return {name: frozenset(prefixes) for name, prefixes in prefixes_of.items()}
 
 
 def _end(neighbor: Neighbor) -> str:
@@ -66,32 +66,33 @@ Given: TypeAlias = Mapping[tuple[ObjectRef, str], frozenset[Prefix]]
 
 def given(states: Iterable[ServiceState], rules: Mapping[str, PeerRules], watch: Watched) -> Given:
     """Return the watched prefixes that Services have; ``rules`` are by BGPPeer."""
-    found: dict[tuple[ObjectRef, str], set[Prefix]] = defaultdict(set)
+    prefixes_of: dict[tuple[ObjectRef, str], set[Prefix]] = defaultdict(set)
     of_peers = [(name, rules[name]) for name in watch if name in rules]
     for state in states:
-        for one in contributions(state, of_peers):
-            if not isinstance(one, Contributed):
+        for contribution in contributions(state, of_peers):
+            if not isinstance(contribution, Contributed):
                 continue
-            if one.contribution.attributes.local_preference is None:
+            if contribution.contribution.attributes.local_preference is None:
                 continue
-            if (one.family, one.nlri) in watch[one.route_set]:
-                key = (one.contribution.origin.rule, one.route_set)
-                found[key].add((one.family, one.nlri))
-    return {key: frozenset(prefixes) for key, prefixes in found.items()}
+            if (contribution.family, contribution.nlri) in watch[contribution.route_set]:
+                key = (contribution.contribution.origin.rule, contribution.route_set)
+                prefixes_of[key].add((contribution.family, contribution.nlri))
+    return {key: frozenset(prefixes) for key, prefixes in prefixes_of.items()}
 
 
 def fed_preferences(
-    found: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
+    preferences: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
 ) -> tuple[Translated, ...]:
     """Return the units for them: the session of the peer, with the prefixes and preferences."""
     peers = {peer.metadata.name: peer for peer in objects.peers}
     return tuple(
-        _fed(advertisements[ref], peers[name], found[ref, name]) for ref, name in sorted(found)
+        _fed(advertisements[ref], peers[name], preferences[ref, name])
+        for ref, name in sorted(preferences)
     )
 
 
 def _fed(advertisement: Advertisement, peer: BGPPeer, prefixes: frozenset[Prefix]) -> Translated:
-    texts = tuple(prefix_to_text(*one) for one in sorted(prefixes))
+    texts = tuple(prefix_to_text(*prefix) for prefix in sorted(prefixes))
     entry = LocalPrefPrefixes(local_pref=advertisement.row.spec.local_pref, prefixes=texts)
     advertise = Advertise(allowed=AllowedOut(prefixes=texts), with_local_pref=(entry,))
     row = configuration_of(peer, advertise)

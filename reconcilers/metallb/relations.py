@@ -32,15 +32,15 @@ class MetalLBRelations:
     """The references and conflicts among MetalLB's objects of a node, for the isolation of all."""
 
     def __init__(
-        self, objects: Objects, found: Iterable[Problem], secrets: Secrets, namespace: str
+        self, objects: Objects, problems: Iterable[Problem], secrets: Secrets, namespace: str
     ) -> None:
         """``found`` are the findings about all objects."""
         self._secrets = secrets
         self._namespace = namespace
         self._alone: dict[ObjectRef, list[Problem]] = defaultdict(list)
-        for one in (*found, *_with_itself(objects)):
-            if len(one.objects) == 1 and one not in self._alone[one.objects[0]]:
-                self._alone[one.objects[0]].append(one)
+        for problem in (*problems, *_with_itself(objects)):
+            if len(problem.objects) == 1 and problem not in self._alone[problem.objects[0]]:
+                self._alone[problem.objects[0]].append(problem)
         self.wrong: frozenset[ObjectRef] = frozenset(r for r, own in self._alone.items() if own)
         self._facts = Facts(objects, self.wrong)
         self.ages: Mapping[ObjectRef, Age] = {
@@ -81,11 +81,11 @@ class MetalLBRelations:
         pools: int,
     ) -> Reasons:
         others = set(beside.against(ref))
-        needed = {providing[one] for one in self.references.get(ref, ()) if one in providing}
+        needed = {providing[name] for name in self.references.get(ref, ()) if name in providing}
         needed |= self._pools(ref, others, pools)
-        older = {one for one in others if self.ages[one] < self.ages[ref]}
-        found = self._about(ref, needed, older)
-        return Reasons(found, [] if found else self._about(ref, needed, others))
+        older = {other for other in others if self.ages[other] < self.ages[ref]}
+        problems = self._about(ref, needed, older)
+        return Reasons(problems, [] if problems else self._about(ref, needed, others))
 
     def _pools(self, ref: ObjectRef, others: AbstractSet[ObjectRef], pools: int) -> set[ObjectRef]:
         """Return pools in which an advertisement may disagree with others: some of very many."""
@@ -93,11 +93,13 @@ class MetalLBRelations:
         if ref.kind != kinds.BGP_ADVERTISEMENT.name:
             return set()
         own = facts.selected[facts.number_of[ref]] & pools
-        found = set(islice(members(own & ~facts.bits(others, kinds.IP_ADDRESS_POOL)), COMPARED))
-        against = (one for one in sorted(others) if one.kind == kinds.BGP_ADVERTISEMENT.name)
+        beside_pools = set(
+            islice(members(own & ~facts.bits(others, kinds.IP_ADDRESS_POOL)), COMPARED)
+        )
+        against = (other for other in sorted(others) if other.kind == kinds.BGP_ADVERTISEMENT.name)
         for other in islice(against, COMPARED):
-            found.update(islice(members(own & facts.selected[facts.number_of[other]]), 1))
-        return {facts.pools[number] for number in found}
+            beside_pools.update(islice(members(own & facts.selected[facts.number_of[other]]), 1))
+        return {facts.pools[number] for number in beside_pools}
 
     def _about(
         self, ref: ObjectRef, needed: AbstractSet[ObjectRef], against: AbstractSet[ObjectRef]
@@ -105,20 +107,20 @@ class MetalLBRelations:
         """Return the findings about an object among some others; of very many with their number."""
         rows = self._facts.rows
         others = {*needed, *sorted(against)[:COMPARED]}
-        objects = Objects.of((one, rows[one]) for one in {ref, *others})
-        found = findings(objects, self._secrets, self._namespace)
+        objects = Objects.of((each, rows[each]) for each in {ref, *others})
+        about = findings(objects, self._secrets, self._namespace)
         if ref.kind == kinds.IP_ADDRESS_POOL.name:
             # Two preferences concern advertisements, which are taken here; the pool is left out.
-            found = [
-                replace(one, objects=tuple(sorted((*one.objects, ref))))
-                if one.field == PREFERENCE
-                else one
-                for one in found
+            about = [
+                replace(problem, objects=tuple(sorted((*problem.objects, ref))))
+                if problem.field == PREFERENCE
+                else problem
+                for problem in about
             ]
         firsts: dict[str, Problem] = {}
         more = max(0, len(against) - COMPARED)
-        for one in found:
-            if ref in one.objects and firsts.setdefault(one.field, one) is not one:
+        for problem in about:
+            if ref in problem.objects and firsts.setdefault(problem.field, problem) is not problem:
                 more += 1
         own = list(firsts.values())
         if own and more:
@@ -129,8 +131,8 @@ class MetalLBRelations:
 def _with_itself(objects: Objects) -> Iterator[Problem]:
     """Yield the findings about each Community alone; among others it may be one of several."""
     for row in objects.communities:
-        found = conflicts(Objects(communities=(row,)))
-        yield from (one for one in found if one is not None)
+        problems = conflicts(Objects(communities=(row,)))
+        yield from (problem for problem in problems if problem is not None)
 
 
 def _references(row: MetalLBObject, names: Mapping[str, str]) -> Iterator[Hashable]:

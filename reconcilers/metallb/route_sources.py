@@ -15,7 +15,7 @@ from resources.tables import Tables
 def rules_of(route_set: RouteSet | None) -> PeerRules | None:
     """Return the rules of MetalLB in a route set of FRR-k8s, or None."""
     fed = () if route_set is None else route_set.fed
-    return next((one for one in fed if isinstance(one, PeerRules)), None)
+    return next((rules for rules in fed if isinstance(rules, PeerRules)), None)
 
 
 class MetalLBServiceSource(ServiceSource):
@@ -35,7 +35,7 @@ class MetalLBServiceSource(ServiceSource):
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed | Rejected]:
         """Yield the addresses of one Service, or their aggregates."""
-        fed = [(one.name, found) for one in rules if (found := rules_of(one)) is not None]
+        fed = [(rule.name, of_peers) for rule in rules if (of_peers := rules_of(rule)) is not None]
         if fed:
             state = service_state(service, slices, context.node, self._class)
             yield from contributions(state, fed)

@@ -110,7 +110,11 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
     if not of_pool:
         text = f"no BGPAdvertisement for this node selects pool {pool}"
         return Decision((), ("NotOwner", text))
-    matching = tuple(one for one in of_pool if one.selects(state.service.metadata.labels))
+    matching = tuple(
+        advertisement
+        for advertisement in of_pool
+        if advertisement.selects(state.service.metadata.labels)
+    )
     if not matching:
         text = f"the service selectors of no BGPAdvertisement for pool {pool} match its labels"
         return Decision((), ("NoMatchingAdvertisement", text), of_pool[0].ref)
@@ -119,7 +123,7 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
     if colliding:
         first, second = colliding[:2]
         text = _preferences_text(first, second)
-        refs = tuple(sorted({one.ref for one in colliding}))
+        refs = tuple(sorted({advertisement.ref for advertisement in colliding}))
         return Decision((), ("LocalPreferenceConflict", text), first.ref, refs)
     if rules.withheld is not None:
         return Decision((), rules.withheld)
@@ -128,13 +132,13 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
 
 def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Sequence[Advertisement]:
     """Return the advertisements that give an address two local preferences, two that do so first."""
-    if len({one.row.spec.local_pref for one in given}) < 2:
+    if len({advertisement.row.spec.local_pref for advertisement in given}) < 2:
         return ()
-    rows = {number: one.row for number, one in enumerate(given)}
+    rows = {number: advertisement.row for number, advertisement in enumerate(given)}
     others: dict[int, int] = defaultdict(int)
     for version in set(versions):
-        for number, found in differing(rows, version).items():
-            others[number] |= found
+        for number, differing_with in differing(rows, version).items():
+            others[number] |= differing_with
     numbers = sorted(others)
     if numbers:
         # The second one is the first with which the first one is in conflict.
@@ -159,18 +163,18 @@ def contributions(
     A Service with two local preferences is a problem of its own, and is not advertised.
     """
     decisions: dict[int, Decision] = {}
-    for route_set, one in rules:
-        decision = decisions.get(id(one.node))
+    for route_set, rule in rules:
+        decision = decisions.get(id(rule.node))
         if decision is None:
-            decision = decisions[id(one.node)] = decide(state, one.node)
+            decision = decisions[id(rule.node)] = decide(state, rule.node)
         if decision.conflict:
             yield Rejected(route_set, _conflict(state, decision))
         if decision.withheld is None:
-            crowded = too_many_communities(state, decision, one)
-            for found in crowded:
-                yield Rejected(route_set, _too_many(state, found))
-            left_out = {(found.family, found.nlri) for found in crowded}
-            yield from _prefixes(state, decision, route_set, one, left_out)
+            crowded = too_many_communities(state, decision, rule)
+            for entry in crowded:
+                yield Rejected(route_set, _too_many(state, entry))
+            left_out = {(entry.family, entry.nlri) for entry in crowded}
+            yield from _prefixes(state, decision, route_set, rule, left_out)
 
 
 def _conflict(state: ServiceState, decision: Decision) -> Problem:
@@ -194,36 +198,54 @@ def too_many_communities(
     state: ServiceState, decision: Decision, rules: PeerRules
 ) -> tuple[Crowded, ...]:
     """Return the prefixes of a Service that a peer cannot be advertised. Source: internal/bgp."""
-    given = [one for one in decision.advertisements if one.ref in rules.for_peer]
-    if sum(one.community_count for one in given) <= MAX_COMMUNITIES:
+    given = [
+        advertisement
+        for advertisement in decision.advertisements
+        if advertisement.ref in rules.for_peer
+    ]
+    if sum(advertisement.community_count for advertisement in given) <= MAX_COMMUNITIES:
         return ()
     by_prefix: dict[tuple[Family, bytes], list[Advertisement]] = {}
     for family, nlri in state.addresses:
-        for one in given if family in rules.families else ():
-            by_prefix.setdefault((family, aggregate(nlri, one.length(family))), []).append(one)
-    found = (
+        for advertisement in given if family in rules.families else ():
+            by_prefix.setdefault(
+                (family, aggregate(nlri, advertisement.length(family))), []
+            ).append(advertisement)
+    crowded_prefixes = (
         Crowded(
             *prefix,
-            tuple(sorted({one.ref for one in of_prefix if one.community_count})),
-            len(frozenset[Community]().union(*(one.communities for one in of_prefix))),
+            tuple(
+                sorted(
+                    {
+                        advertisement.ref
+                        for advertisement in of_prefix
+                        if advertisement.community_count
+                    }
+                )
+            ),
+            len(
+                frozenset[Community]().union(
+                    *(advertisement.communities for advertisement in of_prefix)
+                )
+            ),
         )
         for prefix, of_prefix in by_prefix.items()
     )
-    return tuple(one for one in found if one.communities > MAX_COMMUNITIES)
+    return tuple(crowded for crowded in crowded_prefixes if crowded.communities > MAX_COMMUNITIES)
 
 
-def crowded_text(found: Crowded) -> str:
+def crowded_text(entry: Crowded) -> str:
     """Return why a prefix is not advertised."""
-    prefix = prefix_to_text(found.family, found.nlri)
+    prefix = prefix_to_text(entry.family, entry.nlri)
     return (
-        f"{prefix} has {found.communities} communities, and at most {MAX_COMMUNITIES} are possible"
+        f"{prefix} has {entry.communities} communities, and at most {MAX_COMMUNITIES} are possible"
     )
 
 
-def _too_many(state: ServiceState, found: Crowded) -> Problem:
-    message = f"{state.ref} is not advertised: {crowded_text(found)}"
-    objects = tuple(sorted((*found.advertisements, state.ref)))
-    category: ProblemCategory = "conflict" if len(found.advertisements) > 1 else "invalid"
+def _too_many(state: ServiceState, entry: Crowded) -> Problem:
+    message = f"{state.ref} is not advertised: {crowded_text(entry)}"
+    objects = tuple(sorted((*entry.advertisements, state.ref)))
+    category: ProblemCategory = "conflict" if len(entry.advertisements) > 1 else "invalid"
     return Problem(objects, "spec.communities", message, category=category)
 
 

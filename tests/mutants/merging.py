@@ -166,15 +166,15 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _ISOLATION,
-        "        if _contradicts(self._claims[one.ref], values):",
+        "        if _contradicts(self._claims[member.ref], values):",
         "        if False:",
     ),
     ("frrk8s", _ISOLATION, "            if wrong:\n", "            if False:\n"),
     (
         "frrk8s",
         _ISOLATION,
-        "        while found := (yield from self._together",
-        "        if found := (yield from self._together",
+        "        while together := (yield from self._together",
+        "        if together := (yield from self._together",
     ),
     (
         "frrk8s",
@@ -222,7 +222,7 @@ _CHANGES: Final = (
     (
         "metallb",
         "reconcilers/metallb/relations.py",
-        "if self.ages[one] < self.ages[ref]}",
+        "if self.ages[other] < self.ages[ref]}",
         "if True}",
     ),
     (
@@ -306,8 +306,8 @@ _CHANGES: Final = (
     (
         "metallb",
         _OBJECTS,
-        "    return max(found, default=None)",
-        "    return min(found, default=None)",
+        "    return max(lengths, default=None)",
+        "    return min(lengths, default=None)",
     ),
     (
         "metallb",

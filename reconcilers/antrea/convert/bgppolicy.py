@@ -146,34 +146,36 @@ def to_bgppolicy(given: Description, notes: Notes) -> list[dict[str, Any]]:
 
 def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]:
     types = set()
-    for one in process.services:
-        types |= set(one.ip_types)
+    for service in process.services:
+        types |= set(service.ip_types)
         for field, selector in (
-            ("serviceSelector", one.service_selector),
-            ("namespaceSelector", one.namespace_selector),
+            ("serviceSelector", service.service_selector),
+            ("namespaceSelector", service.namespace_selector),
         ):
             if selector is not None:
-                kinds = ", ".join(one.ip_types) or "no type"
+                kinds = ", ".join(service.ip_types) or "no type"
                 text = f"is left out: the addresses ({kinds}) of all Services are advertised"
-                notes.add(policy(name), f"{one.path}.{field}", text)
-    found: dict[str, Any] = {}
+                notes.add(policy(name), f"{service.path}.{field}", text)
+    advertised: dict[str, Any] = {}
     if types:
-        found["service"] = {"ipTypes": [one for one in IP_TYPES if one in types]}
+        advertised["service"] = {
+            "ipTypes": [type_name for type_name in IP_TYPES if type_name in types]
+        }
     if process.pod:
-        found["pod"] = {}
+        advertised["pod"] = {}
     if process.egress:
-        found["egress"] = {}
-    return found
+        advertised["egress"] = {}
+    return advertised
 
 
 def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
-    found: dict[str, Any] = {"address": peer.address, "asn": peer.asn}
+    converted: dict[str, Any] = {"address": peer.address, "asn": peer.asn}
     if peer.asn > MAX_RELEASED_ASN:
         notes.add(policy(name), f"{peer.path}.asn", f"has four octets, which needs {FLAG}")
     if peer.port is not None:
-        found["port"] = peer.port
+        converted["port"] = peer.port
     if peer.ttl is not None:
-        found["multihopTTL"] = peer.ttl
+        converted["multihopTTL"] = peer.ttl
     hold = peer.hold_time or HOLD_TIME
     timers = (
         ("holdTimeSeconds", peer.hold_time, HOLD_TIME),
@@ -186,7 +188,7 @@ def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
     if peer.restart_time == 0:
         proposed["gracefulRestartEnabled"] = False
     elif peer.restart_time is not None:
-        found["gracefulRestartTimeSeconds"] = peer.restart_time
+        converted["gracefulRestartTimeSeconds"] = peer.restart_time
     for field in proposed:
         notes.add(
             policy(name), peer.path, f"{field} is proposed for a later release: it needs {FLAG}"
@@ -195,7 +197,7 @@ def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
         key = f"{peer.address}-{peer.asn}"
         text = f"copy the password of Secret {peer.secret} to the key {key} of Secret {SECRET}"
         notes.add(policy(name), f"{peer.path}.authSecretRef", text)
-    return found | proposed
+    return converted | proposed
 
 
 def _annotated(given: Description, process: Process, notes: Notes) -> list[dict[str, Any]]:

@@ -103,14 +103,14 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
         for field in sorted(spec.keys() & _PROCESS_FIELDS - {CONFIGURATIONS, "nodeSelector"}):
             text = f"is left out: {CONFIGURATIONS} has the processes"
             notes.add(policy(name), _join(path, field), text)
-        found = [
+        processes = [
             reader.process(_object(item), f"{where}[{i}]") for i, item in enumerate(configurations)
         ]
     else:
-        found = [reader.process(spec, path)]
+        processes = [reader.process(spec, path)]
     kept = {key: _texts(metadata.get(key)) for key in ("labels", "annotations")}
     described = {key: texts for key, texts in kept.items() if texts}
-    return Description(name, selector, tuple(found), described)
+    return Description(name, selector, tuple(processes), described)
 
 
 def _texts(given: Any) -> dict[str, str]:  # noqa: ANN401  JSON
@@ -171,13 +171,13 @@ class _Reader:
         value = given.get(field)
         if value is None or type(value) in types:
             return value
-        names = " or ".join(_TYPE_NAMES[one] for one in types)
+        names = " or ".join(_TYPE_NAMES[shape] for shape in types)
         self._note(_join(path, field), f"is left out: it is not {names}")
         return None
 
     def _number(self, given: Mapping[str, Any], field: str, path: str) -> int | None:
-        found: int | None = self._of_type(given, field, path, int)
-        return found
+        number: int | None = self._of_type(given, field, path, int)
+        return number
 
     def _egress(self, wanted: Mapping[str, Any], path: str) -> bool:
         given = self._of_type(wanted, "egressIPs", path, bool, dict)
@@ -219,7 +219,7 @@ class _Reader:
         self._note_unknown(given, _PEER_FIELDS, path)
         filters = given.get("filters")
         if filters:
-            names = ", ".join(str(one) for one in filters)
+            names = ", ".join(str(name) for name in filters)
             self._note(f"{path}.filters", f"is left out ({names}): all peers get the same routes")
         restart = self._number(given, "gracefulRestartTime", path)
         nested = self._of_type(given, "gracefulRestart", path, dict)

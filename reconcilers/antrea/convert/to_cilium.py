@@ -102,29 +102,29 @@ def _peer_config(given: Description, process: str, peer: Neighbor, notes: Notes)
 
 
 def _advertisements(name: str, process: Process, notes: Notes) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     if process.pod:
-        found.append({"advertisementType": "PodCIDR"})
-    for one in process.services:
-        selector = _selector(name, one, notes)
-        if one.ip_types and selector is not None:
-            found.append(
+        entries.append({"advertisementType": "PodCIDR"})
+    for service in process.services:
+        selector = _selector(name, service, notes)
+        if service.ip_types and selector is not None:
+            entries.append(
                 {
                     "advertisementType": "Service",
-                    "service": {"addresses": list(one.ip_types)},
+                    "service": {"addresses": list(service.ip_types)},
                     "selector": selector,
                 }
             )
-    return found
+    return entries
 
 
-def _selector(name: str, one: Services, notes: Notes) -> dict[str, Any] | None:
+def _selector(name: str, services: Services, notes: Notes) -> dict[str, Any] | None:
     """Return the selector of Services; None where a namespace cannot be selected."""
-    selector = dict(one.service_selector or {})
-    if one.namespace_selector is None:
+    selector = dict(services.service_selector or {})
+    if services.namespace_selector is None:
         return selector
-    labels = one.namespace_selector.get("matchLabels") or {}
-    if set(one.namespace_selector) == {"matchLabels"} and set(labels) == {NAMESPACE_NAME}:
+    labels = services.namespace_selector.get("matchLabels") or {}
+    if set(services.namespace_selector) == {"matchLabels"} and set(labels) == {NAMESPACE_NAME}:
         key = "io.kubernetes.service.namespace"
         selector["matchLabels"] = {
             **(selector.get("matchLabels") or {}),
@@ -132,5 +132,7 @@ def _selector(name: str, one: Services, notes: Notes) -> dict[str, Any] | None:
         }
         return selector
     text = f"is not converted: Cilium's API selects namespaces by {NAMESPACE_NAME} only"
-    notes.add(policy(name), f"{one.path}.namespaceSelector", f"{', '.join(one.ip_types)} {text}")
+    notes.add(
+        policy(name), f"{services.path}.namespaceSelector", f"{', '.join(services.ip_types)} {text}"
+    )
     return None

@@ -232,9 +232,9 @@ def _route_set(
     context: Context,
 ) -> RouteSet | None:
     entries = {
-        family: found
+        family: of_neighbor
         for family in families
-        if (found := _entries(ref, router, neighbor, family, context))
+        if (of_neighbor := _entries(ref, router, neighbor, family, context))
     }
     return named_set(entries) if entries else None
 
@@ -296,11 +296,11 @@ def _matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
 def _pool_prefixes(
     selector: LabelSelector | None, family: Family, pools: Iterable[CiliumLoadBalancerIPPool]
 ) -> tuple[bytes, ...]:
-    found: set[bytes] = set()
+    prefixes: set[bytes] = set()
     for pool in pools:
         if not pool.spec.disabled and _matches(selector, pool.metadata.labels):
             for text in pool.prefixes:
                 prefix_family, nlri = prefix_to_wire(text)
                 if prefix_family == family:
-                    found.add(nlri)
-    return tuple(sorted(found))
+                    prefixes.add(nlri)
+    return tuple(sorted(prefixes))

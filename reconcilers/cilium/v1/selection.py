@@ -65,10 +65,10 @@ def select(
     problems: list[Problem] = []
     for policy in ordered:
         name = policy.metadata.name
-        found = conflicts.of(name)
-        if found is not None:
-            problems.append(_conflict_problem(name, found, first_wins=first_wins))
-        conditions += _conditions(policy, name in matching, found)
+        conflict = conflicts.of(name)
+        if conflict is not None:
+            problems.append(_conflict_problem(name, conflict, first_wins=first_wins))
+        conditions += _conditions(policy, name in matching, conflict)
         if pieces.fill_slice(PIECES_OF_POLICY):
             yield
     return Selection(applied, frozenset(selecting), matching, conditions, problems)
@@ -169,19 +169,19 @@ def _age(policy: CiliumBGPPeeringPolicy) -> Age:
 
 
 def _conditions(
-    policy: CiliumBGPPeeringPolicy, matches: bool, found: _Conflict | None
+    policy: CiliumBGPPeeringPolicy, matches: bool, conflicting: _Conflict | None
 ) -> list[Condition]:
     ref = policy_ref(policy.metadata.name)
     generation = policy.metadata.generation or None
     conflict = ""
-    if found is not None:
-        conflict = f"Selects the same node(s) as CiliumBGPPeeringPolicy(s): {found.named}"
+    if conflicting is not None:
+        conflict = f"Selects the same node(s) as CiliumBGPPeeringPolicy(s): {conflicting.named}"
     no_node = "No node matches spec.nodeSelector"
     return [
         Condition(
             ref,
             CONFLICTING_PEERING_POLICY,
-            found is not None,
+            conflicting is not None,
             "ConflictingPeeringPolicies",
             conflict,
             generation,

@@ -100,7 +100,9 @@ def translate(policies: Iterable[CiliumBGPPeeringPolicy], view: ClusterView) -> 
         origin = policy_ref(policy.metadata.name)
         for ref in new:
             translated.origins.setdefault(ref, origin)
-    translated.overrides.extend(_override(name, found) for name, found in sorted(settings.items()))
+    translated.overrides.extend(
+        _override(name, setting) for name, setting in sorted(settings.items())
+    )
     return translated
 
 
@@ -116,10 +118,10 @@ def merged(
     return replace(written, spec=NodeConfigOverrideSpec(bgp_instances=instances))
 
 
-def _override(name: str, found: Mapping[str, InstanceOverride]) -> CiliumBGPNodeConfigOverride:
+def _override(name: str, instances: Mapping[str, InstanceOverride]) -> CiliumBGPNodeConfigOverride:
     return CiliumBGPNodeConfigOverride(
         metadata=ObjectMeta(name=name),
-        spec=NodeConfigOverrideSpec(bgp_instances=tuple(found.values())),
+        spec=NodeConfigOverrideSpec(bgp_instances=tuple(instances.values())),
     )
 
 

@@ -69,7 +69,7 @@ class Isolated(NamedTuple):
     @property
     def problems(self) -> list[Problem]:
         """The problems of all that is left out."""
-        return [problem for found in self.left_out.values() for problem in found.problems]
+        return [problem for reasons in self.left_out.values() for problem in reasons.problems]
 
 
 def isolated(
@@ -121,21 +121,21 @@ class _Isolation:
     def check(self) -> Slices[None]:
         """Compile each object alone."""
         everything = Providers(self._objects)
-        for one in self._objects:
+        for member in self._objects:
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
                 yield
-            if one.ref in self._wrong:
+            if member.ref in self._wrong:
                 continue
-            given = self._compiled(one, everything)
+            given = self._compiled(member, everything)
             wrong = [
                 p
-                for unit, found in given
-                for p in own_problems(unit, found, self._resolve, self._node)
+                for unit, present in given
+                for p in own_problems(unit, present, self._resolve, self._node)
             ]
             if wrong:
-                self._wrong[one.ref] = wrong
+                self._wrong[member.ref] = wrong
             else:
-                self._claims[one.ref] = [pair for each in given for pair in self._of_unit(*each)]
+                self._claims[member.ref] = [pair for each in given for pair in self._of_unit(*each)]
 
     def _of_unit(self, unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]:
         """Iterate over the claims of a unit."""
@@ -146,17 +146,17 @@ class _Isolation:
         """Take in objects until none of the others goes with those that are taken."""
         taken: dict[ObjectRef, IsolatedObject] = {}
         values: dict[Subject, Any] = {}
-        waiting = [one for one in self._objects if one.ref not in self._wrong]
-        while found := (yield from self._together(waiting, taken)):
-            taken |= found
-            for ref in found:
+        waiting = [member for member in self._objects if member.ref not in self._wrong]
+        while together := (yield from self._together(waiting, taken)):
+            taken |= together
+            for ref in together:
                 values.update((subject, claim.value) for subject, claim in self._claims[ref])
-            rest = [one for one in waiting if one.ref not in taken]
+            rest = [member for member in waiting if member.ref not in taken]
             beside = yield from self._beside(taken, ())
             waiting = []
-            for one in rest:
-                if not self._contradicts(one, values, beside):
-                    waiting.append(one)
+            for member in rest:
+                if not self._contradicts(member, values, beside):
+                    waiting.append(member)
                 if self._pieces.fill_slice(PIECES_OF_OBJECT):
                     yield
         return (yield from self._result_of(taken.keys()))
@@ -164,19 +164,19 @@ class _Isolation:
     def _result_of(self, taken: AbstractSet[ObjectRef]) -> Slices[Isolated]:
         """Return the result where these are taken."""
         table: dict[Subject, list[Claim]] = {}
-        for one in self._objects:
-            if one.ref in taken:
-                for subject, claim in self._claims[one.ref]:
+        for member in self._objects:
+            if member.ref in taken:
+                for subject, claim in self._claims[member.ref]:
                     table.setdefault(subject, []).append(claim)
-        left_out = {one.ref: one for one in self._objects if one.ref not in taken}
+        left_out = {member.ref: member for member in self._objects if member.ref not in taken}
         reasons: dict[ObjectRef, LeftOut] = {}
-        for ref, one in left_out.items():
-            reasons[ref] = self._reasons(one, table, left_out)
+        for ref, member in left_out.items():
+            reasons[ref] = self._reasons(member, table, left_out)
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
                 yield
         return Isolated(
-            [unit for one in self._objects if one.ref in taken for unit in one.units],
-            frozenset(one.ref for one in self._objects if one.ref in taken),
+            [unit for member in self._objects if member.ref in taken for unit in member.units],
+            frozenset(member.ref for member in self._objects if member.ref in taken),
             reasons,
         )
 
@@ -185,7 +185,7 @@ class _Isolation:
     ) -> Slices[Beside]:
         """Return the taken objects of feeding dialects."""
         refs = list(taken)
-        beside = self._relations.beside({*refs, *(one.ref for one in present)})
+        beside = self._relations.beside({*refs, *(member.ref for member in present)})
         for ref in refs:
             beside.take(ref)
             if self._pieces.fill_slice():
@@ -196,7 +196,7 @@ class _Isolation:
         self, waiting: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
     ) -> Slices[dict[ObjectRef, IsolatedObject]]:
         """Return the objects that go together, with each other and with those that are taken."""
-        present = {one.ref: one for one in waiting}
+        present = {member.ref: member for member in waiting}
         while True:
             references = References(present, taken.values(), self._is_resolved)
             while unresolved := references.unresolved():
@@ -212,11 +212,11 @@ class _Isolation:
     ) -> Slices[_Accepted]:
         """Return the objects without those that differ from an earlier one."""
         given = list(objects)
-        found = yield from self._agreeing_in(given, given, taken)
-        if self._relations.ages and found.rejected:
+        agreeing = yield from self._agreeing_in(given, given, taken)
+        if self._relations.ages and agreeing.rejected:
             # Those that are rejected are no part of the environment of the others.
-            found = yield from self._agreeing_in(given, found.objects.values(), taken)
-        return found
+            agreeing = yield from self._agreeing_in(given, agreeing.objects.values(), taken)
+        return agreeing
 
     def _agreeing_in(
         self,
@@ -226,25 +226,25 @@ class _Isolation:
     ) -> Slices[_Accepted]:
         beside = yield from self._beside(taken, environment)
         values: dict[Subject, Any] = {}
-        found: dict[ObjectRef, IsolatedObject] = {}
+        agreeing: dict[ObjectRef, IsolatedObject] = {}
         rejected: list[IsolatedObject] = []
-        for one in objects:
+        for member in objects:
             if self._pieces.fill_slice(PIECES_OF_OBJECT):
                 yield
-            if self._contradicts(one, values, beside):
-                rejected.append(one)
+            if self._contradicts(member, values, beside):
+                rejected.append(member)
                 continue
-            found[one.ref] = one
-            beside.take(one.ref)
-            values.update((subject, claim.value) for subject, claim in self._claims[one.ref])
-        return _Accepted(found, beside, values, rejected)
+            agreeing[member.ref] = member
+            beside.take(member.ref)
+            values.update((subject, claim.value) for subject, claim in self._claims[member.ref])
+        return _Accepted(agreeing, beside, values, rejected)
 
     def _contradicts(
-        self, one: IsolatedObject, values: Mapping[Subject, Any], beside: Beside
+        self, member: IsolatedObject, values: Mapping[Subject, Any], beside: Beside
     ) -> bool:
-        if _contradicts(self._claims[one.ref], values):
+        if _contradicts(self._claims[member.ref], values):
             return True
-        return next(beside.against(one.ref), None) is not None
+        return next(beside.against(member.ref), None) is not None
 
     def _drop_unresolved(
         self, accepted: _Accepted, taken: Mapping[ObjectRef, IsolatedObject]
@@ -261,60 +261,64 @@ class _Isolation:
         displacing = self._displacing(accepted)
         blocking: list[IsolatedObject] = []
         while unresolved:
-            blocking += [one for one in unresolved if one.ref in displacing]
-            references.remove(one for one in unresolved if one.ref not in displacing)
+            blocking += [member for member in unresolved if member.ref in displacing]
+            references.remove(member for member in unresolved if member.ref not in displacing)
             unresolved = references.unresolved()
-        return max(blocking, key=lambda one: one.age).ref if blocking else None
+        return max(blocking, key=lambda member: member.age).ref if blocking else None
 
     def _displacing(self, accepted: _Accepted) -> set[ObjectRef]:
         """Return the accepted objects with which rejected ones disagree."""
         disputed: set[Subject] = set()
-        found: set[ObjectRef] = set()
-        for one in accepted.rejected:
-            claims = self._claims[one.ref]
+        displacing: set[ObjectRef] = set()
+        for rejected in accepted.rejected:
+            claims = self._claims[rejected.ref]
             if _contradicts(claims, {}):
                 continue  # It is left out whatever the others are.
-            found.update(accepted.beside.against(one.ref))
+            displacing.update(accepted.beside.against(rejected.ref))
             disputed.update(
                 subject
                 for subject, claim in claims
                 if accepted.values.get(subject, claim.value) != claim.value
             )
-        found.update(
+        displacing.update(
             ref
             for ref in accepted.objects
             if any(subject in disputed for subject, _ in self._claims[ref])
         )
-        return found
+        return displacing
 
-    def _is_resolved(self, one: IsolatedObject, providers: Providers) -> bool:
-        if not providers.has(one.references):
+    def _is_resolved(self, member: IsolatedObject, providers: Providers) -> bool:
+        if not providers.has(member.references):
             return False
-        if not one.imported:
+        if not member.imported:
             return True
-        return not any(found.errors or found.missing for _, found in self._compiled(one, providers))
+        return not any(
+            compiled.errors or compiled.missing for _, compiled in self._compiled(member, providers)
+        )
 
-    def _compiled(self, one: IsolatedObject, providers: Providers) -> list[tuple[Unit, Compiled]]:
-        elsewhere = providers.prefixes(one)
-        return [(unit, self._compile(unit, elsewhere)) for unit in one.units]
+    def _compiled(
+        self, member: IsolatedObject, providers: Providers
+    ) -> list[tuple[Unit, Compiled]]:
+        elsewhere = providers.prefixes(member)
+        return [(unit, self._compile(unit, elsewhere)) for unit in member.units]
 
     # Problems
 
     def _reasons(
         self,
-        one: IsolatedObject,
+        member: IsolatedObject,
         table: Mapping[Subject, Sequence[Claim]],
         left_out: Mapping[ObjectRef, IsolatedObject],
     ) -> LeftOut:
         """Return why an object is left out."""
-        wrong = self._wrong.get(one.ref)
+        wrong = self._wrong.get(member.ref)
         if wrong is not None:
             return LeftOut(wrong, "itself")
-        with_older, with_all = _disagreements(self._claims[one.ref], table)
+        with_older, with_all = _disagreements(self._claims[member.ref], table)
         if with_older:
             return LeftOut(with_older, "older")
         # An object that differs from younger ones alone had to wait for a VRF.
-        vrfs = _left_out_vrfs(one, left_out, self._node)
+        vrfs = _left_out_vrfs(member, left_out, self._node)
         return LeftOut([*vrfs, *with_all], "later")
 
 
@@ -340,19 +344,19 @@ def _disagreements(
     with_all: list[tuple[Subject, list[Claim]]] = []
     for subject, of_object in own.items():
         first = of_object[0]
-        others = [one for one in table.get(subject, ()) if one.value != first.value]
-        older = [one for one in others if one.unit.age < first.unit.age]
+        others = [claim for claim in table.get(subject, ()) if claim.value != first.value]
+        older = [claim for claim in others if claim.unit.age < first.unit.age]
         with_older.append((subject, [*of_object, *older]))
         with_all.append((subject, [*of_object, *others]))
     return conflicts(with_older), conflicts(with_all)
 
 
 def _left_out_vrfs(
-    one: IsolatedObject, left_out: Mapping[ObjectRef, IsolatedObject], node: str
+    member: IsolatedObject, left_out: Mapping[ObjectRef, IsolatedObject], node: str
 ) -> Iterator[Problem]:
     """Yield a problem for each import from an object that is left out."""
     on_node = f" on node {node}" if node else ""
-    for unit in one.units:
+    for unit in member.units:
         elsewhere = imported_elsewhere(unit)
         for i, router in enumerate(unit.row.spec.bgp.routers):
             for j, imported in enumerate(router.imports):

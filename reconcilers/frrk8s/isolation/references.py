@@ -45,32 +45,32 @@ class Providers:
         self._prefixes: dict[str, Counter[Prefix]] = {}
         self._count: Counter[Hashable] = Counter()
         self._known: dict[str, frozenset[Prefix]] = {}
-        for one in objects:
-            self._count.update(one.provided)
-            for vrf, prefixes in one.routed.items():
+        for member in objects:
+            self._count.update(member.provided)
+            for vrf, prefixes in member.routed.items():
                 self._prefixes.setdefault(vrf, Counter()).update(prefixes)
 
-    def remove(self, one: IsolatedObject) -> None:
+    def remove(self, member: IsolatedObject) -> None:
         """Remove an object."""
-        self._count.subtract(one.provided)
-        for vrf, prefixes in one.routed.items():
+        self._count.subtract(member.provided)
+        for vrf, prefixes in member.routed.items():
             self._prefixes[vrf].subtract(prefixes)
             self._known.pop(vrf, None)
 
     def has(self, wanted: Iterable[Hashable]) -> bool:
         """True if all of them are there."""
-        return all(self._count[one] > 0 for one in wanted)
+        return all(self._count[vrf] > 0 for vrf in wanted)
 
-    def prefixes(self, one: IsolatedObject) -> dict[str, frozenset[Prefix]]:
+    def prefixes(self, member: IsolatedObject) -> dict[str, frozenset[Prefix]]:
         """Return the prefixes of the VRFs that an object imports; without those that have no router."""
-        return {vrf: self._of(vrf) for vrf in one.imported if self._count[vrf] > 0}
+        return {vrf: self._of(vrf) for vrf in member.imported if self._count[vrf] > 0}
 
     def _of(self, vrf: str) -> frozenset[Prefix]:
-        found = self._known.get(vrf)
-        if found is None:
+        prefixes = self._known.get(vrf)
+        if prefixes is None:
             counts = self._prefixes[vrf].items()
-            found = self._known[vrf] = frozenset(one for one, count in counts if count > 0)
-        return found
+            prefixes = self._known[vrf] = frozenset(prefix for prefix, count in counts if count > 0)
+        return prefixes
 
 
 class References:
@@ -85,28 +85,28 @@ class References:
         self._objects = objects
         self._is_resolved = is_resolved
         self._users: dict[Hashable, list[IsolatedObject]] = {}
-        for one in objects.values():
-            for wanted in one.wanted:
-                self._users.setdefault(wanted, []).append(one)
+        for member in objects.values():
+            for wanted in member.wanted:
+                self._users.setdefault(wanted, []).append(member)
         given = [*others, *objects.values()] if self._users else ()
         self._providers = Providers(given)
-        self._suspects = {one.ref: one for users in self._users.values() for one in users}
+        self._suspects = {user.ref: user for users in self._users.values() for user in users}
 
     def unresolved(self) -> list[IsolatedObject]:
         """Return the objects with references that are found unresolved since the last call."""
         suspects, self._suspects = self._suspects, {}
         return [
-            one
-            for one in suspects.values()
-            if one.ref in self._objects and not self._is_resolved(one, self._providers)
+            suspect
+            for suspect in suspects.values()
+            if suspect.ref in self._objects and not self._is_resolved(suspect, self._providers)
         ]
 
     def remove(self, objects: Iterable[IsolatedObject]) -> None:
         """Remove objects; what refers to them is looked at again."""
-        for one in objects:
-            del self._objects[one.ref]
-            self._providers.remove(one)
-            for lost in one.provided:
+        for member in objects:
+            del self._objects[member.ref]
+            self._providers.remove(member)
+            for lost in member.provided:
                 self._suspects.update((user.ref, user) for user in self._users.get(lost, ()))
 
 
@@ -138,10 +138,10 @@ def objects_of(units: Iterable[Unit], relations: JointRelations) -> list[Isolate
 
 def _routed(units: Sequence[Unit], wanted: frozenset[str]) -> Mapping[str, frozenset[Prefix]]:
     """Return the prefixes of the routers of some VRFs."""
-    found: dict[str, frozenset[Prefix]] = {}
+    routed: dict[str, frozenset[Prefix]] = {}
     for unit in units if wanted else ():
         if any(vrf_name(router.vrf) in wanted for router in unit.row.spec.bgp.routers):
             for vrf, prefixes in routed_vrfs(unit).items():
                 if vrf in wanted:
-                    found[vrf] = found.get(vrf, frozenset()) | prefixes
-    return found
+                    routed[vrf] = routed.get(vrf, frozenset()) | prefixes
+    return routed

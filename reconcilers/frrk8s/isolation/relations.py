@@ -20,21 +20,21 @@ class JointRelations:
         self.wrong: set[ObjectRef] = set()
         self.references: dict[ObjectRef, frozenset[Hashable]] = {}
         self.referents: dict[ObjectRef, frozenset[Hashable]] = {}
-        for name, one in of_feeds.items():
-            self.ages.update(one.ages)
-            self.wrong.update(one.wrong)
-            self.references.update(_named(name, one.references))
-            self.referents.update(_named(name, one.referents))
+        for name, of_feed in of_feeds.items():
+            self.ages.update(of_feed.ages)
+            self.wrong.update(of_feed.wrong)
+            self.references.update(_named(name, of_feed.references))
+            self.referents.update(_named(name, of_feed.referents))
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> _Beside:
         """Return an empty set of objects, of which some may conflict where others are there."""
         return _Beside(
             {
                 ref: beside
-                for one in self.of_feeds.values()
-                if one.ages
-                for beside in (one.beside(environment),)
-                for ref in one.ages
+                for of_feed in self.of_feeds.values()
+                if of_feed.ages
+                for beside in (of_feed.beside(environment),)
+                for ref in of_feed.ages
             }
         )
 
@@ -53,13 +53,13 @@ class _Beside:
         self._of_objects = of_objects
 
     def take(self, ref: ObjectRef) -> None:
-        found = self._of_objects.get(ref)
-        if found is not None:
-            found.take(ref)
+        of_object = self._of_objects.get(ref)
+        if of_object is not None:
+            of_object.take(ref)
 
     def against(self, ref: ObjectRef) -> Iterator[ObjectRef]:
-        found = self._of_objects.get(ref)
-        return iter(()) if found is None else found.against(ref)
+        of_object = self._of_objects.get(ref)
+        return iter(()) if of_object is None else of_object.against(ref)
 
 
 NO_RELATIONS: Final = JointRelations({})

@@ -76,12 +76,12 @@ class Neighbors:
             if had == families and was_available is available and before == spec:
                 return exported
         where = f"{path}.toAdvertise"
-        found = yield from advertised_routes(spec, available, both, key, where, self._pieces)
-        if not found.errors and not found.preferences:
+        compiled = yield from advertised_routes(spec, available, both, key, where, self._pieces)
+        if not compiled.errors and not compiled.preferences:
             # Errors and local preferences have the path of their neighbour.
-            self._exports.append((spec, available, families, found))
+            self._exports.append((spec, available, families, compiled))
             del self._exports[:-COMPARED]
-        return found
+        return compiled
 
     def _shared(self, routes: Mapping[Prefix, Attributes]) -> Mapping[Prefix, Attributes]:
         """Return the equal routes of an earlier neighbour, if there are any."""

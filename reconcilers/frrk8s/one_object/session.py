@@ -82,7 +82,7 @@ def _source(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> 
     if not text:
         return None
     try:
-        found = address(text)
+        source = address(text)
     except ValueError as refused:
         field = f"{path}.sourceaddress"
         if _DOTTED_QUAD.fullmatch(text):
@@ -91,9 +91,9 @@ def _source(spec: Neighbor, key: NeighborKey, path: str, findings: Findings) -> 
             reason = f"{key}: {shortened(text)} is neither an address nor an interface"
             findings.error(field, reason)
         return text
-    if not key.is_interface and (":" in found) != (":" in key.end):
+    if not key.is_interface and (":" in source) != (":" in key.end):
         findings.error(f"{path}.sourceaddress", f"{key}: {text} is not of its family")
-    return found
+    return source
 
 
 def _bfd(
@@ -112,19 +112,19 @@ def _bfd(
 def _local_asn(
     spec: Neighbor, router: Router, key: NeighborKey, path: str, findings: Findings
 ) -> int | None:
-    found = spec.local_asn
+    local_asn = spec.local_asn
     reason = None
-    if found is None:
+    if local_asn is None:
         return None
     if spec.dynamic_asn == "internal" or spec.asn == router.asn:
         reason = "only an external neighbor can have a local AS"
-    elif found == router.asn:
-        reason = f"{found} is the AS of the router"
-    elif found == spec.asn:
-        reason = f"{found} is the AS of the neighbor"
+    elif local_asn == router.asn:
+        reason = f"{local_asn} is the AS of the router"
+    elif local_asn == spec.asn:
+        reason = f"{local_asn} is the AS of the neighbor"
     if reason is not None:
         findings.error(f"{path}.localASN", f"{key}: {reason}")
-    return found
+    return local_asn
 
 
 def _next_hops(
@@ -132,7 +132,7 @@ def _next_hops(
 ) -> tuple[str | None, str | None]:
     given = spec.to_advertise.next_hop
     both = spec.dual_stack_address_family or key.is_interface
-    found: list[str | None] = []
+    next_hops: list[str | None] = []
     for name, text, version in (("ipv4", given.ipv4, 4), ("ipv6", given.ipv6, 6)):
         where = f"{path}.toAdvertise.nextHop.{name}"
         value = None
@@ -147,8 +147,8 @@ def _next_hops(
                 elif not both and (":" in key.end) != (version == 6):
                     reason = f"the session has no IPv{version} routes"
                     findings.error(where, f"{key}: next hop {shortened(text)}: {reason}")
-        found.append(value)
-    return found[0], found[1]
+        next_hops.append(value)
+    return next_hops[0], next_hops[1]
 
 
 def password(

@@ -54,7 +54,7 @@ class Claims:
             if len(of_key) < 2 or claim.key in self._known:
                 continue
             self._known.add(claim.key)
-            values = {one: found.shown for pairs in of_key.values() for one, found in pairs}
+            values = {pair: problem.shown for pairs in of_key.values() for pair, problem in pairs}
             if claim.shown is None:
                 text = enumerate_some(sorted(values), MAX_LISTED_OBJECTS)
             else:

@@ -105,29 +105,29 @@ class Echo:
             case IPAddressPool() if self._complete and self._six >> self._facts.number_of[ref] & 1:
                 selecting = self._facts.selecting[self._facts.number_of[ref]]
                 for number in members(selecting & self._to_complete):
-                    one = self._facts.advertisements[number]
-                    advertisement = self._facts.rows[one]
-                    yield one
+                    incomplete = self._facts.advertisements[number]
+                    advertisement = self._facts.rows[incomplete]
+                    yield incomplete
                     if isinstance(advertisement, BGPAdvertisement):
-                        for found in self._peers_of(advertisement):
-                            yield from found
+                        for watched in self._peers_of(advertisement):
+                            yield from watched
             case BGPAdvertisement() if self._complete:
-                peers = (one for found in self._peers_of(row) for one in found)
+                peers = (peer for named in self._peers_of(row) for peer in named)
                 one_peer = next(peers, None)
                 if one_peer is not None:
                     pools = self._pools_of(self._facts.number_of[ref])
                     yield from self._with(pools, (one_peer,), peers)
 
     def _with(
-        self, found: Iterator[ObjectRef], *others: Iterable[ObjectRef]
+        self, echoes: Iterator[ObjectRef], *others: Iterable[ObjectRef]
     ) -> Iterator[ObjectRef]:
         """Iterate over others and what is found, if anything is."""
-        one = next(found, None)
-        if one is not None:
+        first = next(echoes, None)
+        if first is not None:
             for some in others:
                 yield from some
-            yield one
-            yield from found
+            yield first
+            yield from echoes
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
         """Yield a problem of each peer, with the first advertisement and pool."""

@@ -96,7 +96,9 @@ class Facts:
             for network in entry.networks
         ]
         self.spans: dict[int, list[Span]] = {
-            version: sorted((span for of, span in spans if of == version), key=lambda one: one[:3])
+            version: sorted(
+                (span for of, span in spans if of == version), key=lambda span: span[:3]
+            )
             for version in VERSIONS
         }
         """By version of IP, in the order of their first addresses."""
@@ -126,30 +128,30 @@ class Facts:
 
     def too_wide(self, version: int, length: int) -> int:
         """Return the pools of whose addresses an aggregate of some length has more."""
-        found = self._too_wide.get((version, length))
-        if found is None:
-            found = self._too_wide[version, length] = bits_of(
+        too_wide = self._too_wide.get((version, length))
+        if too_wide is None:
+            too_wide = self._too_wide[version, length] = bits_of(
                 number
                 for (of, number), shortest in self._shortest.items()
                 if of == version and length < shortest
             )
-        return found
+        return too_wide
 
     def sharing(self, advertisements: int, pools: int) -> int:
         """Return the advertisements that select one of some pools; some of very many."""
-        found = 0
+        sharing = 0
         if advertisements.bit_count() < pools.bit_count():
             for number in members(advertisements):
                 if self.selected[number] & pools:
-                    found |= 1 << number
-                    if found.bit_count() >= MAX_COMPARED:
+                    sharing |= 1 << number
+                    if sharing.bit_count() >= MAX_COMPARED:
                         break
         elif advertisements:
             for pool in members(pools):
-                found |= self.selecting[pool] & advertisements
-                if found.bit_count() >= MAX_COMPARED:
+                sharing |= self.selecting[pool] & advertisements
+                if sharing.bit_count() >= MAX_COMPARED:
                     break
-        return found
+        return sharing
 
 
 def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
@@ -169,7 +171,7 @@ def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, i
         for peer in (None, *(row.spec.peers or ("",))):
             of_key[length, peer] |= 1 << number
             of_preference[length, peer, preference] |= 1 << number
-    found: dict[int, int] = {}
+    firsts: dict[int, int] = {}
     for number, row in rows.items():
         length, preference = aggregation_length(row, version), row.spec.local_pref
         others = 0
@@ -177,8 +179,8 @@ def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, i
             same = of_preference.get((length, peer, preference), 0)
             others |= of_key.get((length, peer), 0) & ~same
         if others:
-            found[number] = others
-    return found
+            firsts[number] = others
+    return firsts
 
 
 def aggregation_length(row: BGPAdvertisement, version: int) -> int:
@@ -209,5 +211,5 @@ def following(others: Iterable[T], is_later: Callable[[T], bool]) -> T:
 
     Of objects that are all in conflict, each then names another one.
     """
-    found: Sequence[T] = list(others)
-    return next(filter(is_later, found), found[0])
+    ordered: Sequence[T] = list(others)
+    return next(filter(is_later, ordered), ordered[0])

@@ -36,7 +36,7 @@ class _LastAddresses:
 
     def overlapping(self, span: Span) -> Iterator[Span]:
         """Iterate over the spans with an address of another one, by their first addresses."""
-        end = bisect.bisect_right(self._spans, span.last, key=lambda one: one.first)
+        end = bisect.bisect_right(self._spans, span.last, key=lambda end_of: end_of.first)
         parts = [(1, 0, self._size)]
         while parts:
             node, place, size = parts.pop()

@@ -53,29 +53,29 @@ class Preferences:
         """Iterate over advertisements; with a pool these differ from each other."""
         if not self._differ:
             return
-        facts, found = self._facts, 0
+        facts, against = self._facts, 0
         if isinstance(row, BGPAdvertisement):
             number = facts.number_of[ref]
             pools = facts.selected[number] & self._environment
             for version, of_version in facts.differing.items():
                 others = of_version.get(number, 0) & self._advertisements
-                found |= facts.sharing(others, pools & facts.of_version[version])
+                against |= facts.sharing(others, pools & facts.of_version[version])
         elif isinstance(row, IPAddressPool):
             # For the pools of the environment no two differ; without the pool in it they may be taken.
-            found = self._colliding(facts.number_of[ref])
-        for number in members(found):
+            against = self._colliding(facts.number_of[ref])
+        for number in members(against):
             yield facts.advertisements[number]
 
     def _colliding(self, pool: int) -> int:
         """Return the taken advertisements of a pool that differ from another one of it."""
         selecting = self._facts.selecting[pool] & self._meeting
-        found = 0
+        colliding = 0
         for version, of_version in self._facts.differing.items():
             if self._facts.of_version[version] >> pool & 1:
                 for number in members(selecting):
                     if of_version.get(number, 0) & selecting:
-                        found |= 1 << number
-        return found
+                        colliding |= 1 << number
+        return colliding
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
         """Yield a problem of an advertisement with the next one, for the first pool with any."""
@@ -99,9 +99,9 @@ class Preferences:
                 others |= of_version & facts.selecting[pool]
         other = facts.advertisements[following(others, number)]
         values = {
-            found: advertisement.spec.local_pref
-            for found in (ref, other)
-            if isinstance(advertisement := facts.rows[found], BGPAdvertisement)
+            either: advertisement.spec.local_pref
+            for either in (ref, other)
+            if isinstance(advertisement := facts.rows[either], BGPAdvertisement)
         }
         clause = others_beside(ref, others.bit_count() - 1)
         text = f"localPref differs for pool {facts.pools[pool].name}: {listed(values)}{clause}"
@@ -111,13 +111,13 @@ class Preferences:
         """Return the first of some pools that one of some advertisements selects, as a set."""
         facts = self._facts
         if advertisements.bit_count() < pools.bit_count():
-            found = 0
+            shared = 0
             for number in members(advertisements):
-                found |= facts.selected[number]
-                if found & pools & -pools:
+                shared |= facts.selected[number]
+                if shared & pools & -pools:
                     break
-            found &= pools
-            return found & -found
+            shared &= pools
+            return shared & -shared
         for pool in members(pools) if advertisements else ():
             if facts.selecting[pool] & advertisements:
                 return 1 << pool

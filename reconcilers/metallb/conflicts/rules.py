@@ -56,7 +56,7 @@ def conflicts(objects: Objects) -> Iterator[Problem | None]:
     for rule in rules:
         for ref, row in facts.rows.items():
             yield None
-            for one in rule.problems(ref, row):
-                if one not in known:
-                    known.add(one)
-                    yield one
+            for problem in rule.problems(ref, row):
+                if problem not in known:
+                    known.add(problem)
+                    yield problem
