@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cells.dialects.cell import DialectCell
-from reconcilers.dialect import Companion, Dialect, DialectSecrets, OptionalKinds, RbacRule, Rival
+from reconcilers.dialect import (
+    Admission,
+    Companion,
+    Dialect,
+    DialectSecrets,
+    NodeObjectKind,
+    OptionalKinds,
+    RbacRule,
+    ReportedStatuses,
+    Rival,
+    WrittenObjects,
+)
 from reconcilers.dialect.node_object import NODE as NODE_NAME
 from resources.core.kinds import NODE, SECRET
 from resources.host.kinds import NODE_NETWORK
@@ -90,7 +101,7 @@ def leftover_rules(cell: DialectCell) -> Iterator[str]:
 
     In every namespace: that of the objects may be missing.
     """
-    yield from _rules([one.kind for one in cell.dialect.node_object_kinds], ("list", "delete"))
+    yield from _rules([kind.kind for kind in _written(cell)], ("list", "delete"))
 
 
 RULES_IF_OFF = {"agent": counting_rules, "operator": leftover_rules}
@@ -99,8 +110,9 @@ RULES_IF_OFF = {"agent": counting_rules, "operator": leftover_rules}
 
 def report_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent that writes statuses."""
-    yield from _rules(cell.dialect.reported_kinds, ("get",))
-    yield from _rules(cell.dialect.reported_kinds, ("patch",), "/status")
+    reported = [kind for own in cell.dialect.each(ReportedStatuses) for kind in own.kinds]
+    yield from _rules(reported, ("get",))
+    yield from _rules(reported, ("patch",), "/status")
     kinds = _node_object_kinds(cell, namespaced=False)
     yield from _rules(kinds, OBJECT_VERBS)
     yield from _rules(kinds, ("patch",), "/status")
@@ -113,11 +125,15 @@ def written(cell: DialectCell) -> Iterator[str]:
     name stands for the node; a name with a star at its end begins those that the API server makes.
     """
     dialect = cell.dialect
-    resources = [(kind, f"{kind.plural}/status", "", NODE_NAME) for kind in dialect.reported_kinds]
+    resources = [
+        (kind, f"{kind.plural}/status", "", NODE_NAME)
+        for reported in dialect.each(ReportedStatuses)
+        for kind in reported.kinds
+    ]
     for rule in dialect.each(RbacRule):
         if not rule.operator and not READ_VERBS.issuperset(rule.verbs):
             resources += [(kind, kind.plural, "", NODE_NAME) for kind in rule.kinds]
-    for one in dialect.node_object_kinds:
+    for one in _written(cell):
         plural = one.kind.plural
         name = one.name or f"{one.generate_name}*"
         resources += [
@@ -159,7 +175,7 @@ def config_maps(cell: DialectCell) -> Iterator[str]:
 def node_objects(cell: DialectCell) -> Iterator[str]:
     """Yield the namespaces of objects that agents write about their nodes, as a list."""
     found: dict[str, list[Kind[Any]]] = {}
-    for one in cell.dialect.node_object_kinds:
+    for one in _written(cell):
         if one.option is not None:
             found.setdefault(one.option, []).append(one.kind)
     for option, kinds in found.items():
@@ -171,7 +187,7 @@ def node_objects(cell: DialectCell) -> Iterator[str]:
 
 def webhooks(cell: DialectCell) -> Iterator[str]:
     """Yield the objects that the webhook of a dialect reviews, as an item of a list."""
-    kinds = cell.dialect.reviewed_kinds
+    kinds = [kind for admission in cell.dialect.each(Admission) for kind in admission.kinds]
     if not kinds:
         return
     yield f"- dialect: {cell.name}\n  rules:\n"
@@ -183,7 +199,7 @@ def webhooks(cell: DialectCell) -> Iterator[str]:
 def namespaces(cell: DialectCell) -> Iterator[str]:
     """Yield the namespaces of a dialect's own objects and Secrets, as a list."""
     dialect = cell.dialect
-    options = {one.option for one in dialect.node_object_kinds} - {None}
+    options = {kind.option for kind in _written(cell)}
     options |= {one.option for one in dialect.each(DialectSecrets) if not one.names}
     for option in sorted(filter(None, options)):
         yield f"- {_namespace(cell, option)}\n"
@@ -233,8 +249,12 @@ def _namespace(cell: DialectCell, option: str) -> str:
 
 
 def _node_object_kinds(cell: DialectCell, *, namespaced: bool) -> list[Kind[Any]]:
-    kinds = [one.kind for one in cell.dialect.node_object_kinds]
+    kinds = [kind.kind for kind in _written(cell)]
     return [kind for kind in kinds if kind.namespaced is namespaced]
+
+
+def _written(cell: DialectCell) -> list[NodeObjectKind]:
+    return [kind for own in cell.dialect.each(WrittenObjects) for kind in own.kinds]
 
 
 def _read(cell: DialectCell, *, operator: bool) -> Iterator[str]:

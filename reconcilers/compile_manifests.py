@@ -16,7 +16,7 @@ from reconcilers.admission import (
     nodes_to_come,
     selects,
 )
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Admission, Dialect, extended
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.options import IntentOptions
@@ -134,7 +134,7 @@ class OfflineIntent:
         return document(self.db.snapshot(), self.settings.node, self.resources, self.intent)
 
     def rendered(self) -> list[Json]:
-        """Return the objects that dialects add to ``generated`` (`Dialect.rendered`)."""
+        """Return the objects that dialects add to ``generated`` (`Rendering`)."""
         return list(self._compiler.rendered())
 
     def whole_document(self) -> Json:
@@ -159,12 +159,12 @@ class OfflineIntent:
         )
 
     def without_effect(self) -> list[Json]:
-        """Return the problems of objects and references without effect (`Dialect.without_effect`)."""
+        """Return the problems of objects and references without effect (`Admission.without_effect`)."""
         snapshot = self.db.snapshot()
         return [
             problem_item(problem)
-            for dialect in self._dialects
-            for problem in dialect.without_effect(snapshot)
+            for dialect, admission in extended(self._dialects, Admission)
+            for problem in admission.without_effect(dialect, snapshot)
         ]
 
     def explainer(self) -> Explainer:

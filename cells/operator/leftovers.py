@@ -8,6 +8,7 @@ from cells.dialects.cell import DialectCell
 from cells.hive import Health
 from cells.hive.composition import Composition
 from cells.report.cluster_size import MANAGER as AGENTS
+from reconcilers.dialect import WrittenObjects
 from reconcilers.operator.leftovers import LeftoverClient, delete_leftovers
 
 POLL_INTERVAL_SECONDS = 120.0
@@ -40,7 +41,8 @@ class LeftoverObjects:
     async def run(self, writer: LeftoverClient) -> float:
         """Make a pass. Raises `KubernetesError`."""
         # A dialect that is off is imported by the leader alone.
-        kinds = [kind for entry in self._off for kind in entry.load().node_object_kinds]
+        written = [own for entry in self._off for own in entry.load().each(WrittenObjects)]
+        kinds = [kind for own in written for kind in own.kinds]
         deleted = await delete_leftovers(writer, kinds, AGENTS)
         for leftover in deleted:
             log.info(

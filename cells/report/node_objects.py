@@ -24,7 +24,7 @@ from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.sources.kubernetes import Kubernetes
 from cells.speaker.sessions import Sessions
 from reconcilers.api_server import RequestError
-from reconcilers.dialect import Dialect, NodeObjectKind
+from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
 from reconcilers.report.node_objects.objects import NodeObjects
 from reconcilers.report.node_objects.place import Place, owners
 from reconcilers.report.node_objects.rows import NodeObjectRows
@@ -68,7 +68,11 @@ class NodeObjectReport:
         self._intent = intent
         self._node = node
         self._kubernetes = kubernetes
-        self._dialects = [dialect for dialect in dialects if dialect.node_object_kinds]
+        self._kinds = [
+            (dialect, kind)
+            for dialect, written in extended(dialects, WrittenObjects)
+            for kind in written.kinds
+        ]
         self._enabled = options.status
         self._cluster = cluster
         self._health = health.scope("objects")
@@ -84,9 +88,9 @@ class NodeObjectReport:
             "a dialect cannot compute its objects of the node; the last ones are kept",
             "report.dialect_failed",
         )
-        if not self._dialects:
+        if not self._kinds:
             return
-        self._rows = NodeObjectRows(database, intent_tables, self._dialects, node.name, speaker)
+        self._rows = NodeObjectRows(database, intent_tables, dialects, node.name, speaker)
         self._signal = Signal(
             *(table.observable for table in (*self._rows.followed, sessions.table)), intent.done
         )
@@ -117,8 +121,7 @@ class NodeObjectReport:
         async with self._kubernetes.writer(MANAGER) as client:
             self._objects = {
                 kind.kind.name: self._new_objects(client, dialect, kind)
-                for dialect in self._dialects
-                for kind in dialect.node_object_kinds
+                for dialect, kind in self._kinds
             }
             for key, row in self._rows.present.items():
                 self._objects[key.kind].give(key.labels, row)
@@ -186,7 +189,7 @@ class NodeObjectReport:
 
     def collect(self) -> list[Metric]:
         """Return the counts of writes."""
-        if not self._dialects:
+        if not self._kinds:
             return []
         writes = CounterMetricFamily(
             "waggle_report_object_writes",
@@ -196,9 +199,8 @@ class NodeObjectReport:
         failures = CounterMetricFamily(
             "waggle_report_object_failures", "Such requests that failed.", labels=["kind"]
         )
-        for dialect in self._dialects:
-            for kind in dialect.node_object_kinds:
-                name = kind.kind.name
-                writes.add_metric([name], self._writes[name])
-                failures.add_metric([name], self._failures[name])
+        for _, kind in self._kinds:
+            name = kind.kind.name
+            writes.add_metric([name], self._writes[name])
+            failures.add_metric([name], self._failures[name])
         return [writes, failures]

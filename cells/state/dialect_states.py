@@ -18,7 +18,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.node import ThisNode
 from cells.state.state_files import KeptValue, LogLines, StateDirectory
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, Memory, extended
 from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-dialect-state/1"
@@ -55,14 +55,14 @@ class DialectStates:
         self.states: Mapping[str, Any] = {}
         """What each dialect remembers, by its name (`reconcilers.dialect.NodeContext.state`)."""
         self._kept = [
-            self._keep(dialect, directory, health, lifecycle, jobs)
-            for dialect in dialects
-            if dialect.remembers
+            self._keep(dialect, memory, directory, health, lifecycle, jobs)
+            for dialect, memory in extended(dialects, Memory)
         ]
 
     def _keep(
         self,
         dialect: Dialect,
+        memory: Memory,
         directory: StateDirectory,
         health: Health,
         lifecycle: Lifecycle,
@@ -71,9 +71,9 @@ class DialectStates:
         return KeptValue(
             f"{dialect.name}-state",
             directory.file(f"{dialect.name}.state", LINES),
-            value=functools.partial(self._memory, dialect),
-            encode=functools.partial(self._encode, dialect),
-            take=functools.partial(self._take, dialect),
+            value=functools.partial(self._memory, dialect.name, memory),
+            encode=functools.partial(self._encode, dialect.name, memory),
+            take=functools.partial(self._take, dialect, memory),
             health=health.scope(dialect.name),
             lifecycle=lifecycle,
             jobs=jobs,
@@ -85,15 +85,15 @@ class DialectStates:
         for kept in self._kept:
             kept.check()
 
-    def _memory(self, dialect: Dialect) -> Any:  # noqa: ANN401
-        state = self.states.get(dialect.name)
-        return None if state is None else dialect.memory(state)
+    def _memory(self, name: str, memory: Memory) -> Any:  # noqa: ANN401
+        state = self.states.get(name)
+        return None if state is None else memory.of_state(state)
 
-    def _encode(self, dialect: Dialect, memory: Any) -> bytes:  # noqa: ANN401
-        return encode(dialect.encode_memory(memory), self._node, dialect.name)
+    def _encode(self, name: str, memory: Memory, value: Any) -> bytes:  # noqa: ANN401
+        return encode(memory.encode(value), self._node, name)
 
-    def _take(self, dialect: Dialect, octets: bytes) -> None:
-        state = dialect.restore(decode(octets, self._node, dialect.name))
+    def _take(self, dialect: Dialect, memory: Memory, octets: bytes) -> None:
+        state = memory.restore(dialect, decode(octets, self._node, dialect.name))
         self.states = {**self.states, dialect.name: state}
 
 

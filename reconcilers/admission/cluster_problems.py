@@ -14,6 +14,7 @@ from reconcilers.dialect import (
     Feeding,
     NodeContext,
     NodeIntent,
+    node_group,
 )
 from reconcilers.model import Problem
 from statedb import Snapshot
@@ -38,7 +39,7 @@ def node_groups(
     groups: dict[Hashable, list[str]] = {}
     every = list(dialects)
     for node in sorted(nodes):
-        group = tuple(dialect.node_group(snapshot, node) for dialect in every)
+        group = tuple(node_group(dialect, snapshot, node) for dialect in every)
         groups.setdefault(group, []).append(node)
     return groups
 

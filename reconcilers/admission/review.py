@@ -20,7 +20,7 @@ from reconcilers.admission.hypothetical_nodes import (
     nodes_to_come,
     selects,
 )
-from reconcilers.dialect import Dialect, Feeding
+from reconcilers.dialect import Admission, Dialect, Feeding, extended
 from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import enumerate_nodes, enumerate_some
 from resources.errors import FieldError, InvalidObject
@@ -71,9 +71,9 @@ class Reviewer:
         self._feeding = Feeding(dialects)
         self._secrets_namespace = secrets_namespace
         self._reviewed = {
-            kind.name: (kind, dialect)
-            for dialect in self._feeding.dialects.values()
-            for kind in dialect.reviewed_kinds
+            kind.name: (kind, dialect, admission)
+            for dialect, admission in extended(self._feeding.dialects.values(), Admission)
+            for kind in admission.kinds
         }
         self._present: tuple[tuple[int, ...], list[ClusterProblem]] = ((), [])
         """The problems without a change, and the revisions of the tables that they are of."""
@@ -82,7 +82,7 @@ class Reviewer:
         """Decide about one change."""
         if request.operation not in ("CREATE", "UPDATE") or request.kind not in self._reviewed:
             return Verdict(allowed=True)
-        kind, dialect = self._reviewed[request.kind]
+        kind, dialect, admission = self._reviewed[request.kind]
         if request.api_version not in kind.api_versions:
             served = " and ".join(kind.api_versions)
             text = f"{request.kind} {request.api_version} is not reviewed: {served} is"
@@ -94,7 +94,7 @@ class Reviewer:
         except (ValueError, TypeError) as error:
             return Verdict(allowed=False, message=f"is not a {kind.name}: {error}")
         warnings = [str(error) for error in kind.unknown_fields(request.object)]
-        warnings += dialect.review_warnings(row, _former(kind, request))
+        warnings += admission.warnings(dialect, row, _former(kind, request))
         problems, worse = self._compare(kind, row)
         warnings += (_sentence(problem) for problem in problems)
         if worse:
@@ -139,7 +139,7 @@ class Reviewer:
             return []
         others = (
             node_selectors(other, stored)
-            for other, _ in self._reviewed.values()
+            for other, *_ in self._reviewed.values()
             for stored in self._tables.of(other).all(snapshot)
         )
         return nodes_to_come(selectors, others)

@@ -26,6 +26,7 @@ from reconcilers.dialect import (
     NodeContext,
     NodeIntent,
     RbacRule,
+    ReservedAddresses,
     Rival,
     RouteSource,
     Target,
@@ -49,6 +50,13 @@ def _secrets(
         yield compile_node.secret_key(dialect.of_node.namespace)
 
 
+def _peers(dialect: Dialect, snapshot: Snapshot, _node: str | None) -> ClusterAddresses:
+    """Return the peers of all BGPPolicies."""
+    rows = dialect.tables.of(BGP_POLICY).all(snapshot)
+    peers = frozenset(peer.address for row in rows for peer in row.spec.bgp_peers)
+    return ClusterAddresses(peers=peers)
+
+
 class AntreaDialect(Dialect):
     """One BGP process per node, by the oldest BGPPolicy that selects it."""
 
@@ -68,6 +76,7 @@ class AntreaDialect(Dialect):
     extensions: ClassVar = (
         RbacRule((NODE,), ("get", "patch"), operator=True),
         DialectSecrets(_secrets, option="namespace", names=(SECRET,)),
+        ReservedAddresses(_peers),
         Rival(
             "Antrea's own BGP",
             "app=antrea,component=antrea-agent",
@@ -101,13 +110,6 @@ class AntreaDialect(Dialect):
         """Policies, and Secrets, read or not; the node is followed for every dialect."""
         t = self.tables
         return (t.of(BGP_POLICY), t.secrets, t.unread_objects)
-
-    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
-        """Return the peers of all BGPPolicies."""
-        rows = self.tables.of(BGP_POLICY).all(snapshot)
-        return ClusterAddresses(
-            peers=frozenset(peer.address for row in rows for peer in row.spec.bgp_peers)
-        )
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the effective policy of the node."""

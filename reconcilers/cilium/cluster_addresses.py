@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from reconcilers.cilium.node_facts import addresses_of
-from reconcilers.dialect import ClusterAddresses
+from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses
 from resources.cilium.kinds import (
     CILIUM_NODE,
     CLUSTER_CONFIG,
@@ -17,8 +18,9 @@ from resources.tables import Tables
 from statedb import Snapshot
 
 
-def cluster_addresses(tables: Tables, snapshot: Snapshot, node: str | None) -> ClusterAddresses:
+def cluster_addresses(dialect: Dialect, snapshot: Snapshot, node: str | None) -> ClusterAddresses:
     """Return what the objects in the tables have, the CiliumNodes of all nodes or of one."""
+    tables = dialect.tables
     rows = [
         row for row in tables.of(CILIUM_NODE).all(snapshot) if node in (None, row.metadata.name)
     ]
@@ -62,3 +64,6 @@ def _peers(tables: Tables, snapshot: Snapshot) -> Iterator[str]:
                 except ValueError:
                     # A problem of the policy, which has no session with it.
                     continue
+
+
+RESERVED_ADDRESSES: Final = ReservedAddresses(cluster_addresses)

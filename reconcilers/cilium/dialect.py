@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from reconcilers.cilium import host_needs, pod_ip_pools, report
-from reconcilers.cilium.cluster_addresses import cluster_addresses
+from reconcilers.cilium import pod_ip_pools
+from reconcilers.cilium.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.cilium.compile_node import NodeConfiguration
 from reconcilers.cilium.convert import TO_V2
+from reconcilers.cilium.host_needs import HOST_NEEDS
 from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
+from reconcilers.cilium.report import STATUSES
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.cilium.route_sources import (
     InterfaceSource,
@@ -21,17 +23,14 @@ from reconcilers.cilium.route_sources import (
 )
 from reconcilers.cilium.services import ServiceOptions, service_addresses
 from reconcilers.dialect import (
-    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Dialect,
     DialectSecrets,
     NodeContext,
     NodeIntent,
-    ObjectStatus,
     OptionalKinds,
     RbacRule,
-    ReportContext,
     Rival,
     RouteSource,
     Target,
@@ -114,6 +113,9 @@ class CiliumDialect(Dialect):
             option=_TRANSLATE,
         ),
         DialectSecrets(_secrets),
+        HOST_NEEDS,
+        RESERVED_ADDRESSES,
+        STATUSES,
         Rival(
             "Cilium's BGP control plane",
             "k8s-app=cilium",
@@ -127,7 +129,6 @@ class CiliumDialect(Dialect):
         "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
     }
     selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
-    reported_kinds: ClassVar = (cilium.NODE_CONFIG,)
     condition_kinds: ClassVar = (cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG)
     generated_kinds: ClassVar = (cilium.NODE_CONFIG,)
 
@@ -160,10 +161,6 @@ class CiliumDialect(Dialect):
         t = self.tables
         return (*(t.of(kind) for kind in cilium.KINDS), t.nodes, t.secrets)
 
-    def needs_host(self, snapshot: Snapshot, node: str) -> bool:
-        """True if an advertisement, a peer or a router ID refers to the node's interfaces."""
-        return host_needs.is_host_needed(self.tables, snapshot, node)
-
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's NodeConfig, or the v1 policy that selects the node."""
         return finish(self._node.compile(snapshot, context))
@@ -171,10 +168,6 @@ class CiliumDialect(Dialect):
     def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """As `compile`: a thousand objects may select the node."""
         return self._node.compile(snapshot, context)
-
-    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:
-        """Return the addresses and pod networks of CiliumNodes, and the peers of all objects."""
-        return cluster_addresses(self.tables, snapshot, node)
 
     def candidates(
         self,
@@ -226,12 +219,3 @@ class CiliumDialect(Dialect):
     def operate_slices(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
         """As `operate`: there may be thousands of nodes, and of objects."""
         return self._cluster.operate(snapshot, context)
-
-    def statuses(self, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:
-        """Return the status of the node's NodeConfig, or nothing where the node has none."""
-        return report.statuses(self.tables, snapshot, context)
-
-    def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:
-        """Return the node's NodeConfig."""
-        found = self.tables.of(cilium.NODE_CONFIG).get(snapshot, ("", node))
-        return None if found is None else ObjectRef(cilium.NODE_CONFIG.name, "", node)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from reconcilers.cilium import interfaces
 from reconcilers.cilium.default_router_id import router_id_of
 from reconcilers.cilium.node_facts import known_node
+from reconcilers.dialect import Dialect, HostNeeds
 from resources.cilium.kinds import (
     ADVERTISEMENT,
     CLUSTER_CONFIG,
@@ -16,8 +19,9 @@ from resources.tables import Tables
 from statedb import Snapshot
 
 
-def is_host_needed(tables: Tables, snapshot: Snapshot, node: str) -> bool:
+def is_host_needed(dialect: Dialect, snapshot: Snapshot, node: str) -> bool:
     """True if an object refers to interfaces, or a router ID comes from one."""
+    tables = dialect.tables
     return _is_router_id_needed(tables, snapshot, node) or interfaces.are_needed(
         tables.of(ADVERTISEMENT).all(snapshot),
         tables.of(PEER_CONFIG).all(snapshot),
@@ -40,3 +44,6 @@ def _is_router_id_needed(tables: Tables, snapshot: Snapshot, node: str) -> bool:
         for config in tables.of(CLUSTER_CONFIG).all(snapshot)
         for instance in config.spec.bgp_instances
     )
+
+
+HOST_NEEDS: Final = HostNeeds(is_host_needed)

@@ -15,7 +15,7 @@ from reconcilers.cilium.node_errors import (
     sessions_down,
 )
 from reconcilers.cilium.node_status import node_status
-from reconcilers.dialect import ObjectStatus, ReportContext
+from reconcilers.dialect import Dialect, ObjectStatus, ReportContext, ReportedStatuses
 from reconcilers.model import ObjectRef
 from reconcilers.overdue import describe, is_overdue
 from resources.cilium import CiliumBGPNodeConfig
@@ -27,10 +27,12 @@ COUNTS: Final = frozenset({"routeCount"})
 """Members of the status that change with every Service."""
 
 
-def statuses(tables: Tables, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:
+def statuses(
+    dialect: Dialect, snapshot: Snapshot, context: ReportContext
+) -> Iterable[ObjectStatus]:
     """Return the status of the NodeConfig, or nothing where the node has none."""
     intent, ref = context.intent, ObjectRef(NODE_CONFIG.name, "", context.node)
-    config = _config(tables, snapshot, context, ref)
+    config = _config(dialect.tables, snapshot, context, ref)
     if config is None:
         return ()
     # A v1 policy that selects the node may use the same names of instances and peers.
@@ -94,3 +96,11 @@ def _config(
         return stored
     generated = context.intent.generated.get(snapshot, (ref.kind, ref.namespace, ref.name))
     return None if generated is None else NODE_CONFIG.decode(generated.content)
+
+
+def _of_node(dialect: Dialect, snapshot: Snapshot, node: str) -> ObjectRef | None:
+    stored = dialect.tables.of(NODE_CONFIG).get(snapshot, ("", node))
+    return None if stored is None else ObjectRef(NODE_CONFIG.name, "", node)
+
+
+STATUSES: Final = ReportedStatuses((NODE_CONFIG,), statuses, _of_node)

@@ -12,6 +12,7 @@ Two ways from objects to routes, on purpose different:
   to the route sets again, the others are left as they are.
 """
 
+from reconcilers.dialect.admission import Admission, node_group
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import (
     ClusterAddresses,
@@ -43,14 +44,17 @@ from reconcilers.dialect.installation import (
     Rival,
 )
 from reconcilers.dialect.log_level import LogLevel, LogLevelObject
+from reconcilers.dialect.memory import Memory
+from reconcilers.dialect.needs import HostNeeds, ReservedAddresses
 from reconcilers.dialect.node_object import (
     NodeObject,
     NodeObjectContext,
     NodeObjectKey,
     NodeObjectKind,
+    WrittenObjects,
 )
-from reconcilers.dialect.object_status import ObjectStatus, ReportContext
-from reconcilers.dialect.protocol import Dialect
+from reconcilers.dialect.object_status import ObjectStatus, ReportContext, ReportedStatuses
+from reconcilers.dialect.protocol import Dialect, extended
 from reconcilers.dialect.route_source import (
     EVERYTHING,
     Address,
@@ -73,6 +77,7 @@ from reconcilers.dialect.views import (
     Ask,
     Command,
     RefusedError,
+    Rendering,
     ViewContext,
 )
 
@@ -80,6 +85,7 @@ __all__ = [
     "EVERYTHING",
     "EVERYTHING_READ",
     "Address",
+    "Admission",
     "Answer",
     "ApiPath",
     "Ask",
@@ -100,10 +106,12 @@ __all__ = [
     "Feed",
     "FeederError",
     "Feeding",
+    "HostNeeds",
     "JoinConflictError",
     "KindSource",
     "LogLevel",
     "LogLevelObject",
+    "Memory",
     "NodeContext",
     "NodeIntent",
     "NodeObject",
@@ -120,7 +128,10 @@ __all__ = [
     "RefusedError",
     "Rejected",
     "Relations",
+    "Rendering",
     "ReportContext",
+    "ReportedStatuses",
+    "ReservedAddresses",
     "Rival",
     "RouteSetRules",
     "RouteSource",
@@ -133,7 +144,10 @@ __all__ = [
     "Translation",
     "Unread",
     "ViewContext",
+    "WrittenObjects",
     "explanation_of",
+    "extended",
+    "node_group",
     "prepare",
     "service_address",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from msgspec.structs import replace
 
+from reconcilers.dialect.admission import node_group
 from reconcilers.dialect.compilation import (
     ClusterContext,
     ClusterIntent,
@@ -105,7 +106,7 @@ class Feeding:
             return self._of_node(dialect, alone, snapshot)
 
         def group(node: str) -> Hashable:
-            return tuple(one.node_group(snapshot, node) for one in feeders)
+            return tuple(node_group(feeder, snapshot, node) for feeder in feeders)
 
         outcome = None if fed is None else fed.outcome
         return replace(context, of_node=of_node, feeding_group=group, outcome=outcome)

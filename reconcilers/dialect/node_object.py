@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from reconcilers.dialect.extension import Extension
+from reconcilers.model import ObjectRef
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, PeerStatus
+from statedb import Snapshot
 
 NODE: Final = "{node}"
 """The place of the node's name in the names of a `NodeObjectKind`."""
@@ -54,7 +57,7 @@ class NodeObject(msgspec.Struct, frozen=True):
     """One object as it shall be."""
 
     kind: str
-    """The name of a kind of `Dialect.node_object_kinds`."""
+    """The name of a kind of `WrittenObjects`."""
     status: Any
     """A frozen struct, encoded to the object's ``status``. It has no password."""
     labels: Mapping[str, str] = {}
@@ -88,3 +91,29 @@ class NodeObjectContext(msgspec.Struct, frozen=True):
     """The state of all sessions."""
     running: Callable[[], Mapping[str, RunningInstance]]
     """Returns what the speaker holds, by the name of the instance."""
+
+
+def _none(
+    _dialect: Any,  # noqa: ANN401
+    _snapshot: Snapshot,
+    _context: NodeObjectContext,
+    _origin: ObjectRef,
+) -> Iterable[NodeObject]:
+    return ()
+
+
+class WrittenObjects(Extension, frozen=True):
+    """The objects that an agent writes whole, for its own node; functions take the dialect.
+
+    The chart's admission policy rejects writes to those of other nodes.
+    """
+
+    kinds: tuple[NodeObjectKind, ...]
+    of_node: Callable[[Any, Snapshot, NodeObjectContext], Iterable[NodeObject]]
+    """Returns the objects of this node, except those of `of_origin`. Called after changes of
+    `Dialect.compiled_tables`, of the intent and of sessions, and every few seconds."""
+    origins: frozenset[str] = frozenset()
+    """The kinds of the objects with routes that `of_origin` is called for."""
+    of_origin: Callable[[Any, Snapshot, NodeObjectContext, ObjectRef], Iterable[NodeObject]] = _none
+    """Returns the objects about one object with routes. Called after changes of its routes, and for
+    every one after changes of peers: for what is large, such as Services."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from reconcilers.dialect.extension import Extension
 from reconcilers.model import ObjectRef
 from reconcilers.tables import IntentTables
+from resources.kind import Kind
 from speaker.api import InstanceStatus, PeerStatus
+from statedb import Snapshot
 
 
 class ObjectStatus(msgspec.Struct, frozen=True):
@@ -45,3 +48,19 @@ class ReportContext(msgspec.Struct, frozen=True, kw_only=True):
     """Unix time."""
     instances: Sequence[InstanceStatus] = ()
     """The state of all instances."""
+
+
+def _none(_dialect: Any, _snapshot: Snapshot, _node: str) -> ObjectRef | None:  # noqa: ANN401
+    return None
+
+
+class ReportedStatuses(Extension, frozen=True):
+    """The status of objects that an agent writes; functions take the dialect."""
+
+    kinds: tuple[Kind[Any], ...]
+    """The kinds of the objects."""
+    statuses: Callable[[Any, Snapshot, ReportContext], Iterable[ObjectStatus]]
+    """Returns the status of each object that this node reports on. Called after changes of
+    `Dialect.compiled_tables`, of the intent and of sessions, and every few seconds."""
+    of_node: Callable[[Any, Snapshot, str], ObjectRef | None] = _none
+    """Returns the object that Events about a node as a whole are regarding, if it exists."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeVar, final
 
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import (
-    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     NodeContext,
@@ -16,17 +15,16 @@ from reconcilers.dialect.compilation import (
 )
 from reconcilers.dialect.extension import Extension
 from reconcilers.dialect.installation import OptionalKinds
-from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeObjectKind
-from reconcilers.dialect.object_status import ObjectStatus, ReportContext
+from reconcilers.dialect.node_object import WrittenObjects
 from reconcilers.dialect.route_source import KindSource, RouteSource
-from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, Problem, RouteExplanation
+from reconcilers.model import Attributes, Contribution, Peer, RouteExplanation
 from reconcilers.sliced_work import Slices, at_once
-from reconcilers.tables import IntentTables
 from resources.kind import Kind, Kinds
 from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
+D = TypeVar("D", bound="Dialect")
 E = TypeVar("E", bound=Extension)
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
@@ -58,19 +56,10 @@ class Dialect:
     """The types of conditions that the operator writes, and removes where they no longer hold."""
     extensions: ClassVar[tuple[Extension, ...]] = ()
     """What it adds to the programs."""
-    reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
-    """The kinds whose status an agent writes."""
-    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = ()
-    """The kinds whose objects an agent writes whole, for its own node. The chart's admission policy
-    rejects writes to those of other nodes."""
-    node_object_origins: ClassVar[frozenset[str]] = frozenset()
-    """The kinds of the objects that `node_objects_of` is called for."""
     condition_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose conditions the operator writes."""
     generated_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose objects the operator writes and deletes."""
-    reviewed_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
-    """The kinds whose objects the operator's webhook reviews before the API server stores them."""
     installs_routes: ClassVar[bool] = False
     """True if received routes that its peers' import policies accept belong into the kernel."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
@@ -111,7 +100,8 @@ class Dialect:
     @final
     def all_kinds(cls) -> Kinds:
         """Return the kinds that programs read, and those that an agent writes."""
-        return Kinds(cls.kinds, cls.cluster_kinds, (one.kind for one in cls.node_object_kinds))
+        written = (kind.kind for own in cls.each(WrittenObjects) for kind in own.kinds)
+        return Kinds(cls.kinds, cls.cluster_kinds, written)
 
     # The node
 
@@ -119,22 +109,6 @@ class Dialect:
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make `compile` due; by default those of all its own kinds."""
         return tuple(self.tables.of(kind) for kind in self.kinds if kind.custom)
-
-    def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
-        """True if some object refers to interfaces or default routes of the node."""
-        return False
-
-    def cluster_addresses(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        node: str | None = None,  # noqa: ARG002
-    ) -> ClusterAddresses:
-        """Return the addresses of nodes, Pods and peers that the objects of the dialect have.
-
-        Of all nodes whose objects are in the tables (in an operator of all), or of ``node`` alone,
-        where objects are those of one node. No Service may use them.
-        """
-        return ClusterAddresses()
 
     def prepare(self, snapshot: Snapshot, node: str | None) -> Slices[None]:  # noqa: ARG002
         """Do in slices what would take `compile` or, with None for the node, `operate` long.
@@ -156,18 +130,6 @@ class Dialect:
         """As `compile`, in slices where it takes long; nothing else compiles meanwhile."""
         return at_once(self.compile(snapshot, context))
 
-    def rendered(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        context: NodeContext,  # noqa: ARG002
-        intent: IntentTables,  # noqa: ARG002
-    ) -> Iterable[dict[str, Any]]:
-        """Return objects that are equivalent to the intent of a node, for ``waggle render`` alone.
-
-        Called after `compile`, with its state; nothing of it is stored or read back.
-        """
-        return ()
-
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
         """Join the attributes of several contributions to one prefix, whatever their order.
 
@@ -176,26 +138,6 @@ class Dialect:
         from reconcilers.dialect.join import united
 
         return united(contribution.attributes for contribution in contributions)
-
-    # Restarts of the agent
-
-    remembers: ClassVar[bool] = False
-    """True if the next process has to know something that is not in the objects."""
-
-    def memory(self, state: Any) -> Any:  # noqa: ANN401, ARG002
-        """Return what the next process has to know of a state (`NodeContext.state`), or None.
-
-        The same immutable value until it changes. It has no password.
-        """
-        return None
-
-    def encode_memory(self, memory: Any) -> bytes:  # noqa: ANN401
-        """Encode a `memory`, in another thread."""
-        raise NotImplementedError
-
-    def restore(self, octets: bytes) -> Any:  # noqa: ANN401
-        """Return the state of an encoded `memory`. Raises ValueError."""
-        raise NotImplementedError
 
     # Explanation
 
@@ -248,58 +190,7 @@ class Dialect:
         """As `operate`, in slices where it takes long; no other call is made meanwhile."""
         return at_once(self.operate(snapshot, context))
 
-    # Admission
 
-    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:  # noqa: ARG002
-        """Return a value that is equal for nodes on which the same objects have the same problems.
-
-        Of such nodes one is compiled for all. By default each node is one group.
-        """
-        return node
-
-    def review_warnings(self, row: Any, former: Any) -> Iterable[str]:  # noqa: ANN401, ARG002
-        """Yield warnings about an object that is admitted: sentences without their end.
-
-        ``former`` is its row before an update; None at its creation.
-        """
-        return ()
-
-    def without_effect(self, snapshot: Snapshot) -> Iterable[Problem]:  # noqa: ARG002
-        """Yield a problem for each object, and each reference of one, that has no effect: for a check.
-
-        A program that runs reports none of these: objects may be of others, or not complete yet.
-        """
-        return ()
-
-    # Status
-
-    def statuses(self, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:  # noqa: ARG002
-        """Return the status of each object of `reported_kinds` that this node reports on.
-
-        Called after changes of `compiled_tables`, of the intent and of sessions, and every few seconds.
-        """
-        return ()
-
-    def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterable[NodeObject]:  # noqa: ARG002
-        """Return the objects that this node writes, except those of `node_objects_of`.
-
-        Called after changes of `compiled_tables`, of the intent and of sessions, and every few seconds.
-        """
-        return ()
-
-    def node_objects_of(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        context: NodeObjectContext,  # noqa: ARG002
-        origin: ObjectRef,  # noqa: ARG002
-    ) -> Iterable[NodeObject]:
-        """Return the objects that this node writes about one object with routes.
-
-        ``origin`` is of a kind of `node_object_origins`. Called after changes of its routes, and for
-        every one after changes of peers: for what is large, such as Services.
-        """
-        return ()
-
-    def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:  # noqa: ARG002
-        """Return the object that Events about this node as a whole are regarding, if it exists."""
-        return None
+def extended(dialects: Iterable[D], extension: type[E]) -> list[tuple[D, E]]:
+    """Return the extensions of a type that dialects have, each with its dialect."""
+    return [(dialect, own) for dialect in dialects for own in dialect.each(extension)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
@@ -38,6 +39,14 @@ class Command(Extension, frozen=True):
     run: Callable[[argparse.Namespace, Ask], int]
     """Print; returns the exit status. An error of the agent ends the command with status 1."""
     add_flags: Callable[[argparse.ArgumentParser], object] = _no_flags
+
+
+class Rendering(Extension, frozen=True):
+    """Objects that are equivalent to the intent of a node, for ``waggle render`` alone."""
+
+    objects: Callable[[Any, Snapshot, NodeContext, IntentTables], Iterable[dict[str, Any]]]
+    """Returns the objects as JSON, given the dialect and the state after `Dialect.compile`. Nothing of
+    them is stored or read back."""
 
 
 class ViewContext(msgspec.Struct, frozen=True):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
     Candidate,
-    ClusterAddresses,
     ClusterContext,
     ClusterIntent,
     Dialect,
@@ -16,9 +14,6 @@ from reconcilers.dialect import (
     JoinConflictError,
     NodeContext,
     NodeIntent,
-    NodeObject,
-    NodeObjectContext,
-    NodeObjectKind,
     Objects,
     OptionalKinds,
     Rival,
@@ -27,8 +22,10 @@ from reconcilers.dialect import (
     explanation_of,
 )
 from reconcilers.dialect.join import united
+from reconcilers.frrk8s.admission import ADMISSION
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
+from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, located, rows
 from reconcilers.frrk8s.conditions import (
     ClusterOutcome,
@@ -38,27 +35,22 @@ from reconcilers.frrk8s.conditions import (
 )
 from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.explain import Withheld, explained, withheld
-from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
-from reconcilers.frrk8s.last_good import LastGood, Remembered, good_state, restored
-from reconcilers.frrk8s.log_level import LOG_LEVEL, without_effect
-from reconcilers.frrk8s.merge import MergedRouter, Merger
-from reconcilers.frrk8s.node_objects import (
-    NODE_STATE,
-    SESSION_STATE,
-    NodeState,
-    SessionStates,
-)
+from reconcilers.frrk8s.host_needs import HOST_NEEDS
+from reconcilers.frrk8s.in_effect import NodeObjects
+from reconcilers.frrk8s.last_good import LastGood, good_state
+from reconcilers.frrk8s.log_level import LOG_LEVEL, ineffective
+from reconcilers.frrk8s.merge import Merger
+from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeState, SessionStates
 from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
-from reconcilers.frrk8s.review_warnings import review_warnings
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
     ConfiguredPrefixes,
     RouteSet,
-    RouteSets,
     candidates,
     changed_objects,
 )
 from reconcilers.frrk8s.selection import Selected, Selections
+from reconcilers.frrk8s.state import MEMORY, State
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import (
     Attributes,
@@ -92,20 +84,6 @@ from statedb import Snapshot, Table
 
 PASSWORD: Final = "password"  # noqa: S105  the key within a Secret
 SECRET_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  the type of a Secret
-
-
-class State(NamedTuple):
-    """What is remembered from one compilation of a node to the next."""
-
-    good: LastGood = LastGood()
-    """The configuration in effect: with ``keep`` the last good state."""
-    fed: Mapping[str, Objects] = {}
-    """By feeding dialect, its objects of that state."""
-    sets: RouteSets = RouteSets()
-    effect: InEffect | None = None
-    """Of the last compilation."""
-    routers: tuple[MergedRouter, ...] = ()
-    """In effect, with the rules of feeding dialects."""
 
 
 def _blocks_cluster(options: Options) -> bool:
@@ -145,14 +123,17 @@ class Frrk8sDialect(Dialect):
         DialectSecrets(_secrets, option="namespace"),
         Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),
         Rival("FRR-k8s", "app=frr-k8s"),
+        HOST_NEEDS,
+        RESERVED_ADDRESSES,
+        MEMORY,
+        ADMISSION,
+        WRITTEN_OBJECTS,
         LOG_LEVEL,
         TO_V1BETA1,
     )
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = (FRR_CONFIGURATION,)
-    reviewed_kinds: ClassVar = (FRR_CONFIGURATION,)
-    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (NODE_STATE, SESSION_STATE)
 
     options: Frrk8sOptions | Frrk8sClusterOptions
 
@@ -165,8 +146,8 @@ class Frrk8sDialect(Dialect):
         self._originated = SortedPrefixes()
         of_node = options if isinstance(options, Frrk8sOptions) else Frrk8sOptions()
         self._blocked = Blocked(tables, of_node)
-        self._node_state = NodeState()
-        self._session_states = SessionStates()
+        self.node_state = NodeState()
+        self.session_states = SessionStates()
         self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixes(),)
 
     @property
@@ -176,45 +157,13 @@ class Frrk8sDialect(Dialect):
         found = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
         return (*found, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
 
-    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
-        """Return both ends of the sessions of all FRRConfigurations in effect.
-
-        Those of the namespace; a source address that is the name of an interface is left out.
-        """
-        rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
-        own = (row.spec.bgp for row in rows if row.metadata.namespace == self.options.namespace)
-        neighbors = [
-            neighbor for bgp in own for router in bgp.routers for neighbor in router.neighbors
-        ]
-        return ClusterAddresses(
-            nodes=frozenset(
-                one.sourceaddress
-                for one in neighbors
-                if one.sourceaddress and not _is_interface(one.sourceaddress)
-            ),
-            peers=frozenset(one.address for one in neighbors if one.address),
-        )
-
-    def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
-        """True if there is a VRF, or a source address is the name of an interface."""
-        return any(
-            router.vrf not in ("", "default")
-            or any(
-                _is_interface(neighbor.sourceaddress)
-                for neighbor in router.neighbors
-                if neighbor.sourceaddress
-            )
-            for row in self.tables.of(FRR_CONFIGURATION).all(snapshot)
-            for router in row.spec.bgp.routers
-        )
-
     def prepare(self, snapshot: Snapshot, node: str | None) -> Slices[None]:
         """Compile the objects that changed, each alone: one may have 100,000 prefixes."""
         rows: Iterable[FRRConfiguration]
         if node is None:
             rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
         else:
-            rows = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).rows
+            rows = self.selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).rows
         pieces = Pieces()
         before, self._prepared = self._prepared, {}
         for row in rows:
@@ -231,7 +180,7 @@ class Frrk8sDialect(Dialect):
         node = self.tables.nodes.get(snapshot, ("", context.node))
         state: State = context.state or State()
         pieces = Pieces()
-        found = self._selected(snapshot, node)
+        found = self.selected(snapshot, node)
         given = self._given(snapshot, found.rows, context, state.fed)
         if state.good.memory is not None:
             given = given._replace(good=state.good.memory.units)
@@ -239,7 +188,7 @@ class Frrk8sDialect(Dialect):
         configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
         problems = (
             *found.problems,
-            *without_effect(configurations, self.options.namespace),
+            *ineffective(configurations, self.options.namespace),
             *effect.merge.problems,
         )
         if context.for_operator:
@@ -276,23 +225,8 @@ class Frrk8sDialect(Dialect):
             followed=effect.followed,
         )
 
-    # Restarts
-
-    remembers: ClassVar = True
-
-    def memory(self, state: State) -> Remembered | None:
-        """The objects of the last good state; in every mode, as the next process may have ``keep``."""
-        return state.good.memory
-
-    def encode_memory(self, memory: Remembered) -> bytes:
-        """Return the objects as JSON, without passwords."""
-        return memory.encode()
-
-    def restore(self, octets: bytes) -> State:
-        """Return the last good state of an earlier process. Raises ValueError."""
-        return State(restored(octets)) if self.options.on_conflict == "keep" else State()
-
-    def _selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
+    def selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
+        """Return the objects that select a node."""
         labels = node.metadata.labels if node is not None else {}
         return self._selections.of(snapshot, self.options.namespace).of(labels)
 
@@ -354,13 +288,6 @@ class Frrk8sDialect(Dialect):
         reason = password_error(value.reveal()) if value.known else None
         return value if reason is None else f"{ref}: {reason}"
 
-    # Status
-
-    def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
-        """Yield the FRRNodeState, and the BGPSessionState of each session."""
-        yield self._node_state.row(snapshot, context)
-        yield from self._session_states.rows(snapshot, context)
-
     # The operator
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
@@ -383,7 +310,7 @@ class Frrk8sDialect(Dialect):
         groups: dict[Hashable, list[Node]] = {}
         for node in self.tables.nodes.all(snapshot):
             name = node.metadata.name
-            group = (self.node_group(snapshot, name), context.feeding_group(name))
+            group = (self.selected(snapshot, node).group, context.feeding_group(name))
             groups.setdefault(group, []).append(node)
         nodes: list[NodesOutcome] = []
         pieces = Pieces()
@@ -391,7 +318,7 @@ class Frrk8sDialect(Dialect):
             of_nodes = yield from self._of_nodes(snapshot, context, of_group, pieces)
             nodes.append(of_nodes)
         self._merger.forget_unused()
-        problems = self._selected(snapshot, None).problems
+        problems = self.selected(snapshot, None).problems
         outcome = ClusterOutcome(tuple(nodes), self.options.on_conflict == "isolate")
         reported += conditions(objects, outcome, problems)
         refs = tuple({condition.object: None for condition in reported})
@@ -406,7 +333,7 @@ class Frrk8sDialect(Dialect):
     ) -> Slices[NodesOutcome]:
         """Return the outcome of the objects of nodes that have the same ones."""
         of_node = yield from context.of_node(nodes[0].metadata.name)
-        selected = self._selected(snapshot, nodes[0]).rows
+        selected = self.selected(snapshot, nodes[0]).rows
         given = self._given(snapshot, selected, of_node, {})
         effect = yield from given.in_effect(pieces)
         if pieces.fill_slice(
@@ -423,31 +350,6 @@ class Frrk8sDialect(Dialect):
             (*effect.merge.problems, *of_feeds),
             (*effect.merge.partial, *((ref, "LeftOut") for ref in replaced)),
         )
-
-    # Admission
-
-    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
-        """Return the objects that select a node."""
-        return self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).group
-
-    def review_warnings(
-        self, row: FRRConfiguration, former: FRRConfiguration | None
-    ) -> Iterable[str]:
-        """Yield warnings about what has no effect, and about a change that resets a session."""
-        if row.metadata.namespace != self.options.namespace:
-            yield self._other_namespace
-        yield from review_warnings(row, former)
-
-    @property
-    def _other_namespace(self) -> str:
-        return f"only FRRConfigurations in namespace {self.options.namespace} are used"
-
-    def without_effect(self, snapshot: Snapshot) -> Iterator[Problem]:
-        """Yield the FRRConfigurations of other namespaces."""
-        for row in self.tables.of(FRR_CONFIGURATION).all(snapshot):
-            if row.metadata.namespace != self.options.namespace:
-                ref, text = ref_to(FRR_CONFIGURATION, row), self._other_namespace
-                yield Problem((ref,), "metadata.namespace", text, category="unsupported")
 
     # Routes
 
@@ -496,11 +398,3 @@ class Frrk8sDialect(Dialect):
         yield from candidates(state.routers)
         if state.effect is not None:
             yield from withheld(state.effect, state.routers, self.options.on_conflict)
-
-
-def _is_interface(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return True
-    return False

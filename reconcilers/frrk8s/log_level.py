@@ -38,7 +38,7 @@ def log_level(dialect: Frrk8sDialect, snapshot: Snapshot) -> LogLevel | None:
 LOG_LEVEL: Final = LogLevelObject(FRRK8S_CONFIGURATION, log_level)
 
 
-def without_effect(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:
+def ineffective(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:
     """Yield a problem for each object that does not count."""
     text = f"only the object {NAME} in namespace {namespace} is used"
     for row in rows:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
+from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind, WrittenObjects
 from reconcilers.frrk8s.configuration_text import desired_text, running_text
 from reconcilers.model import Instance, Peer, Problem
 from reconcilers.overdue import is_tried
@@ -26,6 +26,9 @@ from resources.frrk8s.status import (
 from resources.labels import label_value
 from speaker.api import ESTABLISHED, PeerStatus
 from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.frrk8s.dialect import Frrk8sDialect
 
 NODE_STATE: Final = NodeObjectKind(FRR_NODE_STATE, name="{node}")
 SESSION_STATE: Final = NodeObjectKind(
@@ -151,3 +154,14 @@ def _result(prefix: str, found: Iterator[str] | list[str]) -> str:
         return SUCCESS
     more = f" (and {len(texts) - MAX_REASONS} more)" if len(texts) > MAX_REASONS else ""
     return prefix + "; ".join(texts[:MAX_REASONS]) + more
+
+
+def _of_node(
+    dialect: Frrk8sDialect, snapshot: Snapshot, context: NodeObjectContext
+) -> Iterator[NodeObject]:
+    """Yield the FRRNodeState, and the BGPSessionState of each session."""
+    yield dialect.node_state.row(snapshot, context)
+    yield from dialect.session_states.rows(snapshot, context)
+
+
+WRITTEN_OBJECTS: Final = WrittenObjects((NODE_STATE, SESSION_STATE), _of_node)

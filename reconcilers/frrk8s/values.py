@@ -76,3 +76,12 @@ def bfd_profile(spec: ProfileSpec) -> BfdProfile:
         passive=spec.passive_mode,
         minimum_ttl=spec.minimum_ttl or 254,
     )
+
+
+def is_interface(text: str) -> bool:
+    """True if a source address is the name of an interface."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return True
+    return False

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, Feeding, NodeContext
+from reconcilers.dialect import Dialect, Feeding, NodeContext, Rendering, extended
 from reconcilers.intent import drain
 from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners, arbitrate
@@ -331,12 +331,12 @@ class IntentCompiler:
         return self._intents.states
 
     def rendered(self) -> Iterator[dict[str, Any]]:
-        """Yield the objects that dialects add to those of ``waggle render`` (`Dialect.rendered`)."""
+        """Yield the objects that dialects add to those of ``waggle render`` (`Rendering`)."""
         snapshot = self._db.snapshot()
-        for name, dialect in self._dialects.items():
+        for dialect, rendering in extended(self._dialects.values(), Rendering):
             context = self._feeding.node_context(dialect, self._context, self._intents.compiled)
-            context = replace(context, state=self.states.get(name))
-            yield from dialect.rendered(snapshot, context, self._intent)
+            context = replace(context, state=self.states.get(dialect.name))
+            yield from rendering.objects(dialect, snapshot, context, self._intent)
 
     @property
     def address_rules(self) -> AddressRules:

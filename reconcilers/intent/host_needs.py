@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, HostNeeds, extended
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
@@ -30,9 +30,9 @@ def is_host_needed(
     """
     if tables.node_networks.get(snapshot, ("", node)) is not None:
         return False
-    for dialect in dialects:
+    for dialect, needs in extended(dialects, HostNeeds):
         try:
-            if dialect.needs_host(snapshot, node):
+            if needs.needed(dialect, snapshot, node):
                 return True
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             on_error(dialect.name, error)

@@ -28,11 +28,7 @@ class SecretReferences:
         ``on_error`` takes the name of a dialect whose references cannot be found, and the error.
         """
         every = list(dialects)
-        self._references = [
-            (dialect, of_dialect)
-            for dialect in every
-            for of_dialect in dialect.each(api.DialectSecrets)
-        ]
+        self._references = api.extended(every, api.DialectSecrets)
         self._namespace = secrets_namespace
         self._on_error = on_error
         self._last: dict[str, frozenset[ObjectKey]] = {}

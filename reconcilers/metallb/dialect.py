@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
@@ -14,53 +14,33 @@ from reconcilers.dialect import (
     DialectSecrets,
     NodeContext,
     NodeIntent,
-    NodeObject,
-    NodeObjectContext,
-    NodeObjectKind,
-    Outcome,
+    ReservedAddresses,
     Rival,
     RouteSource,
     Target,
 )
-from reconcilers.dialect import Objects as ObjectsByRef
 from reconcilers.frrk8s.conditions import ClusterOutcome
-from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
+from reconcilers.metallb.admission import ADMISSION
 from reconcilers.metallb.conditions import conditions_of
 from reconcilers.metallb.explain import Candidate, candidates, explain
-from reconcilers.metallb.feed import Checked, MetalLBFeed, withheld
+from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import Secrets, finding_slices
-from reconcilers.metallb.generated import (
-    HOSTNAME,
-    configuration,
-    configuration_name,
-    peer_routes,
-    service_statuses,
-)
-from reconcilers.metallb.last_good import decoded, encoded
-from reconcilers.metallb.node_objects import (
-    CONFIGURATION_STATE,
-    SERVICE_STATUS,
-    configuration_state,
-    service_status,
-)
-from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.generated import HOSTNAME, RENDERING, configuration_name, fed_options
+from reconcilers.metallb.last_good import MEMORY
+from reconcilers.metallb.node_objects import WRITTEN_OBJECTS
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.route_sources import MetalLBServiceSource, rules_of
 from reconcilers.metallb.selection import ObjectSelections, Selected
 from reconcilers.metallb.services import service_state
-from reconcilers.metallb.without_effect import other_namespace, without_effect
-from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
+from reconcilers.model import ObjectRef, Peer, RouteExplanation, ref_to
 from reconcilers.sliced_work import Pieces, Slices, finish
-from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.frrk8s import condition_types
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.metallb import kinds as metallb
-from resources.metallb.bgppeer import BGPPeer
-from resources.metallb.objects import MetalLBObject
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
@@ -77,6 +57,18 @@ def _secrets(
     for row in dialect.tables.of(metallb.BGP_PEER).all(snapshot):
         if row.metadata.namespace == dialect.options.namespace:
             yield row.metadata.namespace, row.spec.password_secret.name
+
+
+def _session_ends(
+    dialect: MetalLBDialect, snapshot: Snapshot, _node: str | None
+) -> ClusterAddresses:
+    """Return both ends of all BGPPeers in effect: those of the namespace."""
+    rows = dialect.tables.of(metallb.BGP_PEER).all(snapshot)
+    own = [row.spec for row in rows if row.metadata.namespace == dialect.options.namespace]
+    return ClusterAddresses(
+        nodes=frozenset(spec.source_address for spec in own if spec.source_address),
+        peers=frozenset(spec.peer_address for spec in own if spec.peer_address),
+    )
 
 
 class MetalLBDialect(Dialect):
@@ -98,6 +90,11 @@ class MetalLBDialect(Dialect):
     operator_options_type: ClassVar = MetalLBOperatorOptions
     extensions: ClassVar = (
         DialectSecrets(_secrets, option="namespace"),
+        ReservedAddresses(_session_ends),
+        MEMORY,
+        ADMISSION,
+        WRITTEN_OBJECTS,
+        RENDERING,
         Rival(
             "MetalLB's speaker",
             "app.kubernetes.io/name=metallb,app.kubernetes.io/component=speaker",
@@ -117,9 +114,6 @@ class MetalLBDialect(Dialect):
     selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = metallb.CONFIGURATION
-    reviewed_kinds: ClassVar = metallb.CONFIGURATION
-    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (SERVICE_STATUS, CONFIGURATION_STATE)
-    node_object_origins: ClassVar = frozenset({SERVICE.name})
 
     options: MetalLBOptions | MetalLBOperatorOptions
 
@@ -127,8 +121,8 @@ class MetalLBDialect(Dialect):
         super().__init__(tables, options)
         self._reads_secrets = isinstance(options, MetalLBOptions)
         """If false, the Secrets of peers are taken as usable."""
-        self._of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
-        self._class = self._of_node.load_balancer_class
+        self.of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
+        self._class = self.of_node.load_balancer_class
         self._selections = ObjectSelections(tables)
         self.sources: tuple[RouteSource, ...] = (MetalLBServiceSource(tables, self._class),)
 
@@ -137,22 +131,13 @@ class MetalLBDialect(Dialect):
         """The tables of MetalLB's kinds, and Secrets."""
         return (*(self.tables.of(kind) for kind in metallb.CONFIGURATION), self.tables.secrets)
 
-    def cluster_addresses(self, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:  # noqa: ARG002
-        """Return both ends of all BGPPeers in effect: those of the namespace."""
-        rows = self.tables.of(metallb.BGP_PEER).all(snapshot)
-        own = [row.spec for row in rows if row.metadata.namespace == self.options.namespace]
-        return ClusterAddresses(
-            nodes=frozenset(spec.source_address for spec in own if spec.source_address),
-            peers=frozenset(spec.peer_address for spec in own if spec.peer_address),
-        )
-
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""
         return finish(self.compile_slices(snapshot, context))
 
     def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """As `compile`: a thousand objects may be in conflict."""
-        objects = self._selected(snapshot, context.node).objects
+        objects = self.selected(snapshot, context.node).objects
         secrets: Secrets = None
         if self._reads_secrets:
             of_peers = {(p.metadata.namespace, p.spec.password_secret.name) for p in objects.peers}
@@ -165,7 +150,7 @@ class MetalLBDialect(Dialect):
         last = context.state.last_good if context.state is not None else None
         replaced = self._replaced(snapshot, context)
         return NodeIntent(
-            feed=MetalLBFeed(self.tables, self._of_node, context.node, checked, replaced, last)
+            feed=MetalLBFeed(self.tables, self.of_node, context.node, checked, replaced, last)
         )
 
     def _replaced(self, snapshot: Snapshot, context: NodeContext) -> dict[ObjectRef, str]:
@@ -185,29 +170,14 @@ class MetalLBDialect(Dialect):
     def _rows(self, snapshot: Snapshot, kind: Kind[Any]) -> Iterator[Any]:
         yield from self.tables.of(kind).all(snapshot)
 
-    def _selected(self, snapshot: Snapshot, node: str) -> Selected:
+    def selected(self, snapshot: Snapshot, node: str) -> Selected:
+        """Return the objects that concern a node."""
         labels = self._labels(snapshot, node)
         return self._selections.of(snapshot, self.options.namespace).of(labels)
 
     def _labels(self, snapshot: Snapshot, node: str) -> Mapping[str, str]:
         row = self.tables.nodes.get(snapshot, ("", node))
         return row.metadata.labels if row is not None else {}
-
-    # Restarts
-
-    remembers: ClassVar = True
-
-    def memory(self, state: Outcome) -> ObjectsByRef | None:
-        """The objects of the last good state; in every mode, as the next process may have ``keep``."""
-        return state.last_good
-
-    def encode_memory(self, memory: ObjectsByRef) -> bytes:
-        """Return the objects as JSON, without passwords."""
-        return encoded(memory)
-
-    def restore(self, octets: bytes) -> Outcome:
-        """Return the last good objects of an earlier process. Raises ValueError."""
-        return Outcome(last_good=decoded(octets))
 
     # The operator
 
@@ -228,50 +198,6 @@ class MetalLBDialect(Dialect):
         reported = tuple(conditions_of(rows, self.options.namespace, outcome))
         refs = tuple({one.object: None for one in reported})
         return ClusterIntent(conditions=reported, reported=refs)
-
-    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
-        """Return the objects that concern a node, and whether it advertises Services."""
-        row = self.tables.nodes.get(snapshot, ("", node))
-        excluded = withheld(row, self._of_node.ignore_exclude_lb)
-        return (self._selected(snapshot, node).group, excluded)
-
-    # Admission
-
-    def review_warnings(self, row: MetalLBObject, former: MetalLBObject | None) -> Iterator[str]:  # noqa: ARG002
-        """Yield warnings about what has no effect."""
-        if row.metadata.namespace != self.options.namespace:
-            yield other_namespace(self.options.namespace)
-        if isinstance(row, BGPPeer) and row.spec.disable_mp:
-            yield "spec.disableMP: has no effect"
-
-    def without_effect(self, snapshot: Snapshot) -> Iterator[Problem]:
-        """Yield the objects of other namespaces, and what advertisements name in vain."""
-        return without_effect(self.tables, snapshot, self.options.namespace)
-
-    def rendered(
-        self, snapshot: Snapshot, context: NodeContext, intent: IntentTables
-    ) -> Iterator[Any]:
-        """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""
-        objects = Objects.of(context.state.objects.items()) if context.state is not None else ()
-        if not isinstance(objects, Objects) or not any(objects):
-            return
-        routes = peer_routes(snapshot, intent)
-        yield configuration(context.node, fed_options(context).namespace, objects, routes)
-        yield from service_statuses(context.node, self.options.namespace, routes)
-
-    def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
-        """Yield the ConfigurationState of the node."""
-        yield configuration_state(snapshot, context, self.feeds)
-
-    def node_objects_of(
-        self, snapshot: Snapshot, context: NodeObjectContext, origin: ObjectRef
-    ) -> Iterator[NodeObject]:
-        """Return the ServiceBGPStatus of a Service."""
-        return (
-            service_status(snapshot, context, origin)
-            if self._of_node.service_statuses
-            else iter(())
-        )
 
     def candidates(
         self,
@@ -296,9 +222,3 @@ class MetalLBDialect(Dialect):
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a Service's address at a peer."""
         return explain(candidate, peer, rules_of(rules))
-
-
-def fed_options(context: NodeContext) -> Frrk8sClusterOptions:
-    """Return the options of FRR-k8s, which MetalLB's objects are merged with."""
-    options = context.fed_options
-    return options if isinstance(options, Frrk8sClusterOptions) else Frrk8sClusterOptions()

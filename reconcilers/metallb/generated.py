@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.dialect import NodeContext, Rendering
 from reconcilers.dialect.join import united
 from reconcilers.frrk8s.one_object import SECRETS_NAMESPACE
+from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.metallb.objects import Objects, vrf_of
 from reconcilers.metallb.translation import neighbor_of, profile_of
 from reconcilers.model import Attributes, Contribution, ObjectRef, Route
@@ -38,6 +40,9 @@ from resources.metallb.status import NAMESPACE_LABEL, NODE_LABEL, SERVICE_LABEL
 from resources.secret_value import SecretValue
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.metallb.dialect import MetalLBDialect
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 
@@ -258,3 +263,24 @@ def _revealed(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, SecretValue) and value.known:
         return value.reveal().decode("utf-8", "replace")
     raise NotImplementedError(type(value))
+
+
+def fed_options(context: NodeContext) -> Frrk8sClusterOptions:
+    """Return the options of FRR-k8s, which MetalLB's objects are merged with."""
+    options = context.fed_options
+    return options if isinstance(options, Frrk8sClusterOptions) else Frrk8sClusterOptions()
+
+
+def _rendered(
+    dialect: MetalLBDialect, snapshot: Snapshot, context: NodeContext, intent: IntentTables
+) -> Iterator[dict[str, Any]]:
+    """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""
+    objects = Objects.of(context.state.objects.items()) if context.state is not None else ()
+    if not isinstance(objects, Objects) or not any(objects):
+        return
+    routes = peer_routes(snapshot, intent)
+    yield configuration(context.node, fed_options(context).namespace, objects, routes)
+    yield from service_statuses(context.node, dialect.options.namespace, routes)
+
+
+RENDERING: Final = Rendering(_rendered)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -25,3 +25,11 @@ def decoded(octets: bytes) -> api.Objects:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not understood: {error}") from None
     return dict(found.refs())
+
+
+def _restored(_dialect: api.Dialect, octets: bytes) -> api.Outcome:
+    return api.Outcome(last_good=decoded(octets))
+
+
+MEMORY: Final = api.Memory(lambda outcome: outcome.last_good, encoded, _restored)
+"""In every mode, as the next process may have ``keep``."""

@@ -6,11 +6,12 @@ Source: MetalLB internal/k8s/controllers (servicebgpstatus_controller.go, config
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
+from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind, WrittenObjects
 from reconcilers.metallb.generated import peers_of_service
 from reconcilers.model import ObjectRef, Problem
+from resources.core.kinds import SERVICE
 from resources.enumeration import enumerate_some
 from resources.labels import label_value
 from resources.metallb import kinds as metallb
@@ -25,6 +26,9 @@ from resources.metallb.status import (
 )
 from resources.metav1 import Condition
 from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.metallb.dialect import MetalLBDialect
 
 CONFIGURATION_STATE: Final = NodeObjectKind(
     metallb.CONFIGURATION_STATE,
@@ -100,3 +104,21 @@ def service_status(
 def _sentence(problem: Problem) -> str:
     names = enumerate_some(problem.objects, MAX_NAMED)
     return ": ".join(part for part in (names, problem.field, problem.message) if part)
+
+
+def _of_node(
+    dialect: MetalLBDialect, snapshot: Snapshot, context: NodeObjectContext
+) -> Iterator[NodeObject]:
+    yield configuration_state(snapshot, context, dialect.feeds)
+
+
+def _of_service(
+    dialect: MetalLBDialect, snapshot: Snapshot, context: NodeObjectContext, service: ObjectRef
+) -> Iterator[NodeObject]:
+    if dialect.of_node.service_statuses:
+        yield from service_status(snapshot, context, service)
+
+
+WRITTEN_OBJECTS: Final = WrittenObjects(
+    (SERVICE_STATUS, CONFIGURATION_STATE), _of_node, frozenset({SERVICE.name}), _of_service
+)

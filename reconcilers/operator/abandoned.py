@@ -11,7 +11,7 @@ from typing import Any, Protocol, final
 
 import msgspec
 
-from reconcilers.dialect import Dialect, NodeObjectKind
+from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
 from reconcilers.dialect.node_object import NODE
 from resources.kubernetes import StatusError
 from resources.labels import label_value
@@ -46,8 +46,8 @@ class AbandonedObjects:
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         self._kinds = [
             (kind, "" if kind.option is None else str(getattr(dialect.options, kind.option)))
-            for dialect in dialects
-            for kind in dialect.node_object_kinds
+            for dialect, written in extended(dialects, WrittenObjects)
+            for kind in written.kinds
         ]
         self._suspected: frozenset[AbandonedObject] = frozenset()
         """Found by the last pass."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import Dialect, ObjectStatus, ReportContext
+from reconcilers.dialect import Dialect, ObjectStatus, ReportContext, ReportedStatuses, extended
 from reconcilers.tables import KEY, IntentTables, object_id
 from resources.row_updates import replace_all
 from speaker.api import InstanceStatus, PeerStatus
@@ -39,7 +39,7 @@ class ObjectStatuses:
         self._intent = intent
         self._node = node
         self._sessions = sessions
-        self._dialects = [dialect for dialect in dialects if dialect.reported_kinds]
+        self._reported = extended(dialects, ReportedStatuses)
         self.failures: dict[str, Exception] = {}
         """Errors of the last run, by dialect."""
 
@@ -48,7 +48,7 @@ class ObjectStatuses:
         """The tables whose changes make a run due; counts of routes change without any."""
         i = self._intent
         tables: dict[str, Table[Any]] = {
-            table.name: table for dialect in self._dialects for table in dialect.compiled_tables
+            table.name: table for dialect, _ in self._reported for table in dialect.compiled_tables
         }
         if not tables:
             return ()
@@ -68,7 +68,7 @@ class ObjectStatuses:
         sessions, instances = self._sessions(), self._instances()
         self.failures.clear()
         rows: list[ObjectStatus] = []
-        for dialect in self._dialects:
+        for dialect, reported in self._reported:
             name = dialect.name
             context = ReportContext(
                 node=self._node,
@@ -81,7 +81,8 @@ class ObjectStatuses:
             )
             try:
                 statuses = [
-                    replace(row, dialect=name) for row in dialect.statuses(snapshot, context)
+                    replace(row, dialect=name)
+                    for row in reported.statuses(dialect, snapshot, context)
                 ]
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self.failures[name] = error

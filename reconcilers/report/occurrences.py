@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, final
 
 from reconcilers import overdue
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, ReportedStatuses, extended
 from reconcilers.intent import drain
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.report.events import Occurrence, Regarding
@@ -53,7 +53,7 @@ class Occurrences:
         self._tables = tables
         self._intent = intent
         self._node = node
-        self._dialects = tuple(dialects)
+        self._of_dialects = extended(dialects, ReportedStatuses)
         self._kinds = tables.kinds
         self._report = report
         self._resolved = resolved
@@ -200,9 +200,9 @@ class Occurrences:
 
     def _of_node(self, snapshot: Snapshot) -> Regarding:
         """Return the object that a dialect reports on for this node, or the Node."""
-        for dialect in self._dialects:
+        for dialect, reported in self._of_dialects:
             try:
-                ref = dialect.reported_object(snapshot, self._node)
+                ref = reported.of_node(dialect, snapshot, self._node)
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self._on_error(dialect.name, error)
                 continue

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
-from reconcilers.dialect import Dialect, NodeObjectKind, OptionalKinds, RbacRule
+from reconcilers.dialect import Dialect, NodeObjectKind, OptionalKinds, RbacRule, WrittenObjects
 from resources.core.kinds import SERVICE
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
@@ -42,10 +42,14 @@ def test_what_an_agent_writes_names_its_node() -> None:
         extensions = (
             RbacRule((BEACON,), ("create",), operator=True),
             RbacRule((SERVICE,), ("get",)),
-        )
-        node_object_kinds: ClassVar = (
-            NodeObjectKind(
-                LIGHTHOUSE, generate_name="of-{node}-", node_label="test.waggle.dev/node"
+            *BeaconDialect.extensions,
+            WrittenObjects(
+                (
+                    NodeObjectKind(
+                        LIGHTHOUSE, generate_name="of-{node}-", node_label="test.waggle.dev/node"
+                    ),
+                ),
+                lambda *_: (),
             ),
         )
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from reconcilers.cilium.dialect import CiliumDialect
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, Memory, extended
 from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.compiler import IntentCompiler, Summary
 from reconcilers.intent.render import document
@@ -58,7 +58,9 @@ class Cluster:
             options=settings.intent,
             owners=owners,
             states={
-                one.name: one.restore(memories[one.name]) for one in others if one.name in memories
+                dialect.name: memory.restore(dialect, memories[dialect.name])
+                for dialect, memory in extended(others, Memory)
+                if dialect.name in memories
             },
             operator_in_process=operator,
         )

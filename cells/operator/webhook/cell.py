@@ -22,7 +22,7 @@ from cells.options import WebhookOptions
 from cells.sources.kubernetes import Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.admission import Reviewer, Verdict
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Admission, Dialect, extended
 from resources.tables import Tables
 from statedb import Database
 
@@ -50,7 +50,9 @@ class Webhook:
         self._database = database
         self._tables = tables
         self._reviewed = {
-            kind.name: dialect for dialect in dialects for kind in dialect.reviewed_kinds
+            kind.name: dialect
+            for dialect, admission in extended(dialects, Admission)
+            for kind in admission.kinds
         }
         self._kubernetes = kubernetes
         self._reviews: Counter[tuple[str, str]] = Counter()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from reconcilers.address_set import AddressSet
-from reconcilers.dialect import ClusterAddresses, Dialect
+from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses, extended
 from resources.core.kinds import BY_SERVICE, SERVICE_CIDR
 from resources.meta import ObjectKey
 from resources.tables import Tables
@@ -58,9 +58,9 @@ def cluster_addresses(
     """
     rows = [row for row in tables.nodes.all(snapshot) if node in (None, row.metadata.name)]
     parts = []
-    for dialect in dialects:
+    for dialect, reserved in extended(dialects, ReservedAddresses):
         try:
-            parts.append(dialect.cluster_addresses(snapshot, node))
+            parts.append(reserved.addresses(dialect, snapshot, node))
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             on_error(dialect.name, error)
     ranges = (text for row in tables.of(SERVICE_CIDR).all(snapshot) for text in row.spec.cidrs)

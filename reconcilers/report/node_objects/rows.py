@@ -7,12 +7,20 @@ changed, in slices of a few milliseconds.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, final
 
-from reconcilers.dialect import Dialect, NodeObject, NodeObjectContext, NodeObjectKey
+from reconcilers.dialect import (
+    Dialect,
+    NodeObject,
+    NodeObjectContext,
+    NodeObjectKey,
+    WrittenObjects,
+    extended,
+)
 from reconcilers.dialect.node_object import RunningInstance, key_of
 from reconcilers.model import ObjectRef, Peer, Route
 from reconcilers.sliced_work import Slices, finish
@@ -47,11 +55,13 @@ class NodeObjectRows:
         self._node = node
         self._speaker = speaker
         self._clock = clock
-        self.dialects = tuple(dialect for dialect in dialects if dialect.node_object_kinds)
+        self._written = extended(dialects, WrittenObjects)
         self._kinds = {
-            kind.kind.name: kind for dialect in self.dialects for kind in dialect.node_object_kinds
+            kind.kind.name: kind for _, written in self._written for kind in written.kinds
         }
-        self._origin_kinds = frozenset[str]().union(*(d.node_object_origins for d in self.dialects))
+        self._origin_kinds = frozenset[str]().union(
+            *(written.origins for _, written in self._written)
+        )
         self._routes = intent.routes.changes(database) if self._origin_kinds else None
         self._peers = intent.peers.changes(database) if self._origin_kinds else None
         self._unsent_routes = -1
@@ -79,10 +89,10 @@ class NodeObjectRows:
     @property
     def followed(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make a run due."""
-        if not self.dialects:
+        if not self._written:
             return ()
         i = self._intent
-        tables = {t.name: t for dialect in self.dialects for t in dialect.compiled_tables}
+        tables = {t.name: t for dialect, _ in self._written for t in dialect.compiled_tables}
         routes = (i.routes,) if self._origin_kinds else ()
         of_intent = (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes)
         return (*tables.values(), *of_intent, *routes)
@@ -97,10 +107,10 @@ class NodeObjectRows:
         self._follow(snapshot)
         self.failures.clear()
         sessions = self._speaker.peers()
-        for dialect in self.dialects:
+        for dialect, written in self._written:
             context = self._context(dialect, sessions)
             try:
-                rows = self._keyed(dialect.node_objects(snapshot, context))
+                rows = self._keyed(written.of_node(dialect, snapshot, context))
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self.failures[dialect.name] = error
                 continue
@@ -128,8 +138,11 @@ class NodeObjectRows:
         """Follow changes of routes, then compute what they concern; returns True if more is due."""
         if not self._changes and not self._pending:
             return False
-        dialects = [d for d in self.dialects if d.node_object_origins]
-        contexts = [(d, self._context(d, ())) for d in dialects]
+        contexts = [
+            (dialect, written, self._context(dialect, ()))
+            for dialect, written in self._written
+            if written.origins
+        ]
         end = self._clock() + SLICE_SECONDS
         while (self._changes or self._pending) and self._clock() < end:
             if self._changes:
@@ -137,25 +150,26 @@ class NodeObjectRows:
                 self._follow_route(change.row, deleted=change.deleted)
                 continue
             origin = self._pending.pop()
-            for dialect, context in contexts:
-                if origin.kind in dialect.node_object_origins:
-                    self._compute(snapshot, dialect, context, origin)
+            for dialect, written, context in contexts:
+                if origin.kind in written.origins:
+                    rows = functools.partial(written.of_origin, dialect, snapshot, context, origin)
+                    self._compute(dialect.name, origin, rows)
         return bool(self._changes or self._pending)
 
     def _compute(
-        self, snapshot: Snapshot, dialect: Dialect, context: NodeObjectContext, origin: ObjectRef
+        self, dialect: str, origin: ObjectRef, compute: Callable[[], Iterable[NodeObject]]
     ) -> None:
         try:
-            rows = self._keyed(dialect.node_objects_of(snapshot, context, origin))
+            rows = self._keyed(compute())
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            self.failures[dialect.name] = error
+            self.failures[dialect] = error
             return
-        key = (dialect.name, origin)
+        key = (dialect, origin)
         self._compare(self._of_origin.pop(key, {}), rows)
         if rows:
             self._of_origin[key] = rows
 
-    def _keyed(self, rows: Any) -> Rows:  # noqa: ANN401
+    def _keyed(self, rows: Iterable[NodeObject]) -> Rows:
         return {key_of(self._kinds[row.kind], row): row for row in rows}
 
     def _compare(self, before: Rows, rows: Rows) -> None:

@@ -14,6 +14,7 @@ from cells.operator.leftovers import (
     QUICK_PASSES,
     LeftoverObjects,
 )
+from reconcilers.dialect import WrittenObjects
 from tests.reconcilers.operator.test_leftovers import AGENT, metadata
 from tests.reconcilers.operator.test_leftovers import Api as Objects
 from tests.reconcilers.report.node_objects.build import SESSIONS
@@ -22,7 +23,8 @@ from tests.reconcilers.report.node_objects.build import SESSIONS
 def test_agents_that_write_again_are_named_and_not_fought() -> None:
     tree = HealthTree()
     api = Objects(metadata("a", AGENT))
-    dialect: Any = SimpleNamespace(node_object_kinds=(SESSIONS,))
+    written = WrittenObjects((SESSIONS,), lambda *_: ())
+    dialect: Any = SimpleNamespace(each=lambda _: (written,))
     entry: Any = SimpleNamespace(load=lambda: dialect)
     cell = DialectCell(name="toy", description="A dialect.", entry=entry, in_operator=True)
     composition: Any = SimpleNamespace(disabled=lambda: [cell])

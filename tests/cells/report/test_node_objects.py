@@ -37,7 +37,8 @@ ALL = Kinds(
     core.KINDS,
     MetalLBDialect.kinds,
     Frrk8sDialect.kinds,
-    *((one.kind for one in d.node_object_kinds) for d in (MetalLBDialect, Frrk8sDialect)),
+    MetalLBDialect.all_kinds(),
+    Frrk8sDialect.all_kinds(),
 )
 POD = {"namespace": NAMESPACE, "name": "waggle-agent-x", "uid": "pod-1"}
 

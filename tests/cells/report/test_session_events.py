@@ -17,6 +17,7 @@ from cells.options import ReportOptions
 from cells.report import cell
 from cells.report.cell import Report
 from cells.speaker.events import SpeakerEvents
+from reconcilers.dialect import ReportedStatuses
 from reconcilers.report.events import EventWrite
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
@@ -32,8 +33,11 @@ class FailingDialect:
     def __init__(self) -> None:
         self.calls = 0
 
-    def reported_object(self, snapshot: object, node: str) -> None:
-        del snapshot, node
+    def each(self, extension: object) -> tuple[ReportedStatuses, ...]:
+        assert extension is ReportedStatuses
+        return (ReportedStatuses((), lambda *_: (), FailingDialect.of_node),)
+
+    def of_node(self, *_: object) -> None:
         self.calls += 1
         if self.calls == 1:
             raise KeyError("a bug in a dialect")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cells.dialects.cell import DialectCell
+from reconcilers.dialect import WrittenObjects
 from tests.deploy.rbac.cluster import CILIUM, Object
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import RBAC, put
@@ -164,7 +165,8 @@ def test_an_upgrade_takes_no_password_from_a_session(chart: Chart) -> None:
 def test_the_commands_of_the_documentation_delete_what_agents_leave(chart: Chart) -> None:
     chart.helm("install", *METALLB)
     server = chart.server
-    kinds = [one.kind for dialect in DIALECTS for one in dialect.node_object_kinds]
+    written = [own for dialect in DIALECTS for own in dialect.each(WrittenObjects)]
+    kinds = [kind.kind for own in written for kind in own.kinds]
     assert kinds
     for kind in kinds:
         namespace = "metallb-lifecycle" if kind.namespaced else ""

@@ -6,6 +6,7 @@ import pytest
 
 from cells.dialects.cell import DialectCell
 from deploy.generate import MANIFESTS
+from reconcilers.dialect import WrittenObjects
 from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
 from tests.deploy.rbac.cluster import (
@@ -33,7 +34,8 @@ LEFT = [
     kind.kind
     for cell in AGENT_CELLS
     if isinstance(cell, DialectCell) and not cell.on_by_default
-    for kind in cell.dialect.node_object_kinds
+    for written in cell.dialect.each(WrittenObjects)
+    for kind in written.kinds
 ]
 """The kinds of which agents write objects, of dialects that are off by default."""
 

@@ -1,7 +1,7 @@
 """The dialect: a node's Beacon is an instance with one peer; Services are its routes."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from reconcilers import dialect as api
 from reconcilers.model import Attributes, Condition, Instance, ObjectRef, Peer, ref_to
@@ -34,13 +34,23 @@ def select(rules: Rules, row: Service) -> api.Selection | None:
     return api.Selection(rules.beacon, rules.attributes) if selected else None
 
 
+def statuses(
+    dialect: api.Dialect, snapshot: Snapshot, context: api.ReportContext
+) -> Iterator[api.ObjectStatus]:
+    row = dialect.tables.of(BEACON).get(snapshot, ("", context.node))
+    if row is not None:
+        up = any(s.established for s in context.sessions if s.instance == row.spec.instance)
+        yield api.ObjectStatus(ref_to(BEACON, row), row.metadata.uid, BeaconReport(up))
+
+
 class BeaconDialect(api.Dialect):
     name, title = "beacon", "Beacons"
     kinds = (NODE, SERVICE, BEACON)
     cluster_kinds = (NODE, BEACON)
     options_type = BeaconOptions
     managed_conditions = frozenset({NO_NODE})
-    condition_kinds = reported_kinds = (BEACON,)
+    condition_kinds = (BEACON,)
+    extensions: ClassVar[tuple[api.Extension, ...]] = (api.ReportedStatuses((BEACON,), statuses),)
     options: BeaconOptions
 
     def __init__(self, tables: Tables, options: BeaconOptions) -> None:
@@ -68,11 +78,3 @@ class BeaconDialect(api.Dialect):
         beacons = [ref_to(BEACON, row) for row in self.tables.of(BEACON).all(snapshot)]
         found = (Condition(ref, NO_NODE, ref.name not in nodes, "Checked") for ref in beacons)
         return api.ClusterIntent(conditions=tuple(found))
-
-    def statuses(
-        self, snapshot: Snapshot, context: api.ReportContext
-    ) -> Iterator[api.ObjectStatus]:
-        row = self.tables.of(BEACON).get(snapshot, ("", context.node))
-        if row is not None:
-            up = any(s.established for s in context.sessions if s.instance == row.spec.instance)
-            yield api.ObjectStatus(ref_to(BEACON, row), row.metadata.uid, BeaconReport(up))

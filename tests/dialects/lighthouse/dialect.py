@@ -5,7 +5,7 @@ It has what `beacon` has not: a conversion, a subcommand, and a path of the loca
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -60,7 +60,7 @@ def run_nodes(args: argparse.Namespace, ask: api.Ask) -> int:
 class LighthouseDialect(api.Dialect):
     name, title, feeds = "lighthouse", "Lighthouses", "beacon"
     kinds = (NODE, LIGHTHOUSE)
-    extensions = (
+    extensions: ClassVar[tuple[api.Extension, ...]] = (
         api.Conversion(target="lighthouse", kinds=(BEACON,), rows=to_lighthouse),
         api.ApiPath("/lighthouses", read_nodes),
         api.Command(

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from reconcilers.dialect import Dialect, NodeContext, NodeIntent
+from reconcilers.dialect import Admission, Dialect, NodeContext, NodeIntent
 from reconcilers.model import Problem, ref_to
 from resources.core.kinds import NODE
 from resources.crds.schema_markers import Definition
@@ -53,13 +53,24 @@ CLAIM = Kind(
 )
 
 
+def _group(dialect: ClaimDialect, snapshot: Snapshot, node: str) -> Hashable:
+    """Group the nodes that the same Claims select."""
+    return tuple(row.metadata.name for row in dialect.selecting(snapshot, node))
+
+
+def _warnings(_dialect: ClaimDialect, row: ClaimRow, _former: ClaimRow | None) -> Iterable[str]:
+    """Warn of a value that is valid and unlikely to be meant."""
+    if row.spec.value == 0:
+        yield "spec.value: 0 is a value, too"
+
+
 class ClaimDialect(Dialect):
     """Compiles Claims to their conflicts."""
 
     name, title = "claims", "Claims"
     kinds = (NODE, CLAIM)
     cluster_kinds = (NODE, CLAIM)
-    reviewed_kinds = (CLAIM,)
+    extensions = (Admission((CLAIM,), _group, _warnings),)
     compiled = 0
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
@@ -67,7 +78,7 @@ class ClaimDialect(Dialect):
         ClaimDialect.compiled += 1
         by_subject = defaultdict(list)
         problems = []
-        for row in self._selecting(snapshot, context.node):
+        for row in self.selecting(snapshot, context.node):
             by_subject[row.spec.subject].append(row)
             if row.spec.value < 0:
                 raise ValueError("a defect")
@@ -92,20 +103,12 @@ class ClaimDialect(Dialect):
                 )
         return NodeIntent(problems=tuple(problems))
 
-    def _selecting(self, snapshot: Snapshot, node: str) -> list[ClaimRow]:
+    def selecting(self, snapshot: Snapshot, node: str) -> list[ClaimRow]:
+        """Return the Claims that select a node."""
         row = self.tables.nodes.get(snapshot, ("", node))
         labels = {} if row is None else row.metadata.labels
         claims = sorted(self.tables.of(CLAIM).all(snapshot), key=lambda one: one.metadata.name)
         return [one for one in claims if one.spec.labels.items() <= labels.items()]
-
-    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
-        """Group the nodes that the same Claims select."""
-        return tuple(row.metadata.name for row in self._selecting(snapshot, node))
-
-    def review_warnings(self, row: Any, former: Any) -> Iterable[str]:  # noqa: ANN401, ARG002
-        """Warn of a value that is valid and unlikely to be meant."""
-        if row.spec.value == 0:
-            yield "spec.value: 0 is a value, too"
 
 
 def claim(name: str, value: int, subject: str = "port", **spec: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -6,12 +6,13 @@ from typing import Any
 
 from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.cilium.dialect import CiliumDialect
-from reconcilers.dialect import ClusterAddresses, Dialect
+from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.metallb.dialect import MetalLBDialect
 from resources.tables import Tables
 from statedb import Database
 from tests.reconcilers.cilium.v1.build import policy_object
+from tests.support.dialects import extension
 
 
 def addresses(
@@ -25,7 +26,7 @@ def addresses(
         with db.write(tables.of(kind)) as txn:
             tables.of(kind).upsert(txn, kind.decode(value))
     dialect = dialect_type(tables, dialect_type.options_type())
-    return dialect.cluster_addresses(db.snapshot(), node)
+    return extension(dialect, ReservedAddresses).addresses(dialect, db.snapshot(), node)
 
 
 def cilium_node(name: str, address: str, pods: str, pool: str) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Feeder(LighthouseDialect):
     """Reports what the operator's part of the other dialect has returned for it."""
 
     cluster_kinds = LighthouseDialect.kinds
-    reviewed_kinds = (LIGHTHOUSE,)
+    extensions = (api.Admission((LIGHTHOUSE,)),)
     broken = False
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:

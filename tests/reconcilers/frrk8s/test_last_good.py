@@ -6,6 +6,7 @@ import pytest
 
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
+from reconcilers.frrk8s.state import MEMORY
 from reconcilers.intent.explain import parse_target
 from resources.core.kinds import NODE, SECRET
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -30,11 +31,11 @@ def dialect(it: Cluster) -> Frrk8sDialect:
 
 
 def memory_of(it: Cluster) -> Any:  # noqa: ANN401
-    return dialect(it).memory(it.compiler.states["frrk8s"])
+    return MEMORY.of_state(it.compiler.states["frrk8s"])
 
 
 def encoded(it: Cluster) -> bytes:
-    return dialect(it).encode_memory(memory_of(it))
+    return MEMORY.encode(memory_of(it))
 
 
 def put(it: Cluster, name: str, *prefixes: str, **settings: object) -> None:
@@ -162,7 +163,7 @@ def test_a_state_that_is_not_one_is_refused() -> None:
     octets = encoded(it)
     for end in range(len(octets)):
         with pytest.raises(ValueError, match="not understood"):
-            dialect(it).restore(octets[:end])
+            MEMORY.restore(dialect(it), octets[:end])
 
 
 def test_the_memory_changes_with_the_objects_only() -> None:

@@ -16,6 +16,7 @@ from reconcilers.dialect import (
     Contributed,
     Dialect,
     Everything,
+    HostNeeds,
     NodeContext,
     NodeIntent,
     RouteSource,
@@ -70,7 +71,7 @@ class Source:
         self.attributes = Attributes()
         self.fails: str | None = None
 
-    def _may_fail(self, hook: str) -> None:
+    def may_fail(self, hook: str) -> None:
         if self.fails == hook:
             raise RuntimeError(f"{hook} is broken")
 
@@ -81,15 +82,15 @@ class Source:
     def affected(
         self, table: Table[Any], changes: Sequence[Change[Any]]
     ) -> Iterable[Key] | Everything:
-        self._may_fail("affected")
+        self.may_fail("affected")
         return [change.row.metadata.name for change in changes]
 
     def keys(self, snapshot: Snapshot, _rules: Sequence[Any], /) -> Iterable[Key]:
-        self._may_fail("keys")
+        self.may_fail("keys")
         return [row.metadata.name for row in self._tables.namespaces.all(snapshot)]
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
-        self._may_fail("object")
+        self.may_fail("object")
         return ObjectRef("Namespace", "", str(key))
 
     def contributions(
@@ -97,7 +98,7 @@ class Source:
     ) -> Iterator[Contributed]:
         if self._tables.namespaces.get(snapshot, ("", str(key))) is None:
             return
-        self._may_fail("contributions")
+        self.may_fail("contributions")
         for one in rules:
             if self.fails == f"contributions to {one.name}":
                 raise RuntimeError("broken")
@@ -113,6 +114,7 @@ class Faulty(Dialect):
     title: ClassVar[str] = "A faulty API"
     kinds: ClassVar[tuple[Kind[Any], ...]] = (NAMESPACE,)
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NAMESPACE,)
+    extensions: ClassVar = (HostNeeds(lambda dialect, *_: dialect.may_fail("needs_host")),)
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables, self.options_type())
@@ -123,29 +125,26 @@ class Faulty(Dialect):
         self.sets = ["s"]
         self.fails: dict[str, str] = {}
 
-    def _may_fail(self, hook: str) -> None:
+    def may_fail(self, hook: str) -> bool:
         if hook in self.fails:
             raise RuntimeError(self.fails[hook])
+        return False
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         return (self.tables.nodes,)
 
-    def needs_host(self, snapshot: Snapshot, node: str) -> bool:
-        self._may_fail("needs_host")
-        return False
-
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
-        self._may_fail("compile")
+        self.may_fail("compile")
         instance = Instance("i", None, 65001, "192.0.2.1", None, REF)
         return NodeIntent((instance,), (self.peer,), {name: Rules(name) for name in self.sets})
 
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
-        self._may_fail("join")
+        self.may_fail("join")
         return super().join(contributions)
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        self._may_fail("operate")
+        self.may_fail("operate")
         return ClusterIntent()
 
 

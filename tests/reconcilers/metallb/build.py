@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, Memory, extended
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.merge import Merger
@@ -28,6 +28,7 @@ from resources.tables import Tables
 from statedb import Database
 from tests.reconcilers.frrk8s.build import resolve
 from tests.reconcilers.metallb.objects import NAMESPACE, rows
+from tests.support.dialects import extension
 
 NODE = "n1"
 
@@ -50,9 +51,9 @@ class MetalLBNode:
         frrk8s = Frrk8sDialect(self.tables, Frrk8sOptions(on_conflict=on_conflict))
         self.dialects: tuple[Dialect, ...] = (self.metallb, frrk8s)
         states = {
-            one.name: one.restore(memories[one.name])
-            for one in self.dialects
-            if one.name in memories
+            dialect.name: memory.restore(dialect, memories[dialect.name])
+            for dialect, memory in extended(self.dialects, Memory)
+            if dialect.name in memories
         }
         self.compiler = IntentCompiler(
             self.db, self.tables, self.intent, self.dialects, NODE, states=states
@@ -104,8 +105,9 @@ class MetalLBNode:
     def memory(self, dialect: str = "metallb") -> bytes | None:
         """Return what the next process has to know."""
         found = next(one for one in self.dialects if one.name == dialect)
-        memory = found.memory(self.compiler.states[dialect])
-        return None if memory is None else found.encode_memory(memory)
+        memory = extension(found, Memory)
+        value = memory.of_state(self.compiler.states[dialect])
+        return None if value is None else memory.encode(value)
 
 
 def isolated(objects: Sequence[Mapping[str, Any]], pieces: Pieces | None = None) -> InEffect:

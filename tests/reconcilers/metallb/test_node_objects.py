@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
-from reconcilers.dialect import NodeObject
+from reconcilers.dialect import NodeObject, WrittenObjects
 from reconcilers.frrk8s.configuration_text import desired_text
 from reconcilers.intent.unsent_routes import write_unsent_routes
+from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.model import Instance, Peer, PrefixRule, ReconcileStatus, UnsentRoutes
 from reconcilers.report.node_objects.rows import NodeObjectRows
 from resources.frrk8s.status import PEER_LABEL, VRF_LABEL
@@ -20,6 +21,7 @@ from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.reconcilers.metallb.build import NODE, MetalLBNode
 from tests.reconcilers.metallb.objects import advertisement, peer, pool
+from tests.support.dialects import changed, extension
 
 MARKED = "s3cret-of-an-object"
 THIS_NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
@@ -188,18 +190,20 @@ def test_without_statuses_of_services_there_is_none() -> None:
 
 
 def test_a_change_of_one_service_computes_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+    usual = extension(MetalLBDialect, WrittenObjects).of_origin
+
+    def counted(dialect: Any, snapshot: Any, context: Any, origin: Any) -> Any:  # noqa: ANN401
+        computed.append(origin.name)
+        return usual(dialect, snapshot, context, origin)
+
+    extensions = changed(MetalLBDialect, WrittenObjects, of_origin=counted)
+    monkeypatch.setattr(MetalLBDialect, "extensions", extensions)
     node = Node()
     node.put(*BASE, *service("web", "198.18.30.5"), *service("db", "198.18.30.6"))
     node.run()
     node.rows.take()
-    computed: list[str] = []
-    usual = node.metallb.node_objects_of
-
-    def counted(snapshot: Any, context: Any, origin: Any) -> Any:  # noqa: ANN401
-        computed.append(origin.name)
-        return usual(snapshot, context, origin)
-
-    monkeypatch.setattr(node.metallb, "node_objects_of", counted)
+    computed.clear()
     node.put(service("db", "198.18.30.8")[0])
     node.run()
     assert computed == ["db"]
@@ -208,14 +212,20 @@ def test_a_change_of_one_service_computes_that_one(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_dialect_that_fails_keeps_its_last_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = extension(MetalLBDialect, WrittenObjects).of_node
+    broken = False
+
+    def fails(*arguments: Any) -> Any:  # noqa: ANN401
+        if broken:
+            raise KeyError("a bug in a dialect")
+        return usual(*arguments)
+
+    extensions = changed(MetalLBDialect, WrittenObjects, of_node=fails)
+    monkeypatch.setattr(MetalLBDialect, "extensions", extensions)
     node = Node()
     node.put(*BASE, *service("web", "198.18.30.5"))
     before = node.run()
-
-    def fails(*_: object) -> None:
-        raise KeyError("a bug in a dialect")
-
-    monkeypatch.setattr(node.metallb, "node_objects", fails)
+    broken = True
     node.put(peer("tor-c", "203.0.113.11"))
     node.rows.run()
     assert str(node.rows.failures["metallb"]) == "'a bug in a dialect'"

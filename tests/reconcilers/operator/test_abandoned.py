@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from reconcilers.dialect import WrittenObjects
 from reconcilers.operator.abandoned import AbandonedObjects
 from resources.kubernetes import Access, Connection, StatusError, Writer, writer
 from tests.reconcilers.report.node_objects.build import (
@@ -45,10 +46,14 @@ def labelled(name: str, node: str, uid: str = "") -> dict[str, Any]:
     return {"name": name, "uid": uid or f"uid-{name}", "labels": {NODE_LABEL: node}}
 
 
+def dialect(options: Any, kinds: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    written = WrittenObjects(kinds, lambda *_: ())
+    return SimpleNamespace(options=options, each=lambda _: (written,))
+
+
 def abandoned(*kinds: Any) -> AbandonedObjects:  # noqa: ANN401
     options = SimpleNamespace(namespace="here")
-    dialect: Any = SimpleNamespace(options=options, node_object_kinds=kinds)
-    return AbandonedObjects([dialect])
+    return AbandonedObjects([dialect(options, kinds)])
 
 
 def test_objects_of_nodes_that_are_gone_are_deleted_by_the_second_pass() -> None:
@@ -109,8 +114,7 @@ def test_an_error_of_one_kind_or_object_delays_no_other() -> None:
     api = Refusing(labelled("a", "gone"), labelled("b", "gone"))
     elsewhere = replace(SESSIONS, option="elsewhere")
     options = SimpleNamespace(namespace="here", elsewhere="there")
-    dialect: Any = SimpleNamespace(options=options, node_object_kinds=(elsewhere, SESSIONS))
-    passes = AbandonedObjects([dialect])
+    passes = AbandonedObjects([dialect(options, (elsewhere, SESSIONS))])
     for _ in range(2):
         asyncio.run(passes.run(api, {"n1"}))
         assert passes.failure is not None

@@ -7,6 +7,7 @@ import pytest
 
 from reconcilers import overdue
 from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import ReportedStatuses
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import Occurrence
 from reconcilers.report.occurrences import Occurrences
@@ -14,6 +15,7 @@ from speaker.api import InstanceStatus, PeerStatus
 from tests.reconcilers.build import NODE, service, usual
 from tests.reconcilers.cilium.test_report import NOW, session
 from tests.support import kinds
+from tests.support.dialects import changed
 
 
 class Found:
@@ -131,7 +133,8 @@ def test_where_a_dialect_cannot_name_its_object_the_event_is_regarding_the_node(
     def fail(*_: object) -> None:
         raise KeyError("on purpose")
 
-    monkeypatch.setattr(CiliumDialect, "reported_object", fail)
+    extensions = changed(CiliumDialect, ReportedStatuses, of_node=fail)
+    monkeypatch.setattr(CiliumDialect, "extensions", extensions)
     found = Found(down())
     found.now += overdue.DOWN_SECONDS
     found.compare()

@@ -1,17 +1,24 @@
-"""Objects of MetalLB, and references of advertisements, that have no effect, as in MetalLB. Pure."""
+"""The review of MetalLB's objects: those without effect, as in MetalLB, and groups of nodes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
+from reconcilers.dialect import Admission
+from reconcilers.metallb.feed import withheld
 from reconcilers.model import Problem, ref_to
 from resources.errors import shortened
 from resources.metallb import kinds
 from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.bgppeer import BGPPeer
 from resources.metallb.ipaddresspool import IPAddressPool
+from resources.metallb.objects import MetalLBObject
 from resources.schema import did_you_mean
-from resources.tables import Tables
 from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.metallb.dialect import MetalLBDialect
 
 
 def other_namespace(namespace: str) -> str:
@@ -19,8 +26,24 @@ def other_namespace(namespace: str) -> str:
     return f"only objects of MetalLB in namespace {namespace} are used"
 
 
-def without_effect(tables: Tables, snapshot: Snapshot, namespace: str) -> Iterator[Problem]:
+def node_group(dialect: MetalLBDialect, snapshot: Snapshot, node: str) -> Hashable:
+    """Return the objects that concern a node, and whether it advertises Services."""
+    row = dialect.tables.nodes.get(snapshot, ("", node))
+    excluded = withheld(row, dialect.of_node.ignore_exclude_lb)
+    return (dialect.selected(snapshot, node).group, excluded)
+
+
+def warnings(dialect: MetalLBDialect, row: MetalLBObject, _former: object) -> Iterator[str]:
+    """Yield warnings about what has no effect."""
+    if row.metadata.namespace != dialect.options.namespace:
+        yield other_namespace(dialect.options.namespace)
+    if isinstance(row, BGPPeer) and row.spec.disable_mp:
+        yield "spec.disableMP: has no effect"
+
+
+def without_effect(dialect: MetalLBDialect, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield the objects of other namespaces, and what advertisements name in vain."""
+    tables, namespace = dialect.tables, dialect.options.namespace
     for kind in kinds.CONFIGURATION:
         for row in tables.of(kind).all(snapshot):
             if row.metadata.namespace != namespace:
@@ -60,3 +83,6 @@ def _in_vain(
             text = "selects no IPAddressPool"
             path = f"spec.ipAddressPoolSelectors[{i}]"
             yield Problem((ref,), path, text, category="unresolved")
+
+
+ADMISSION: Final = Admission(kinds.CONFIGURATION, node_group, warnings, without_effect)

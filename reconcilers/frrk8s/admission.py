@@ -1,17 +1,47 @@
-"""What the webhook warns of: fields without effect, and changes that reset a session. Pure."""
+"""The review of FRRConfigurations: fields without effect, and changes that reset a session. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Final
 
+from reconcilers.dialect import Admission
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import address, vrf_name
+from reconcilers.model import Problem, ref_to
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.frrk8s.neighbor import Neighbor
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.frrk8s.dialect import Frrk8sDialect
 
 
-def review_warnings(row: FRRConfiguration, former: FRRConfiguration | None) -> Iterator[str]:
+def node_group(dialect: Frrk8sDialect, snapshot: Snapshot, node: str) -> Hashable:
+    """Return the objects that select a node."""
+    return dialect.selected(snapshot, dialect.tables.nodes.get(snapshot, ("", node))).group
+
+
+def without_effect(dialect: Frrk8sDialect, snapshot: Snapshot) -> Iterator[Problem]:
+    """Yield the FRRConfigurations of other namespaces."""
+    namespace = dialect.options.namespace
+    for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
+        if row.metadata.namespace != namespace:
+            ref, text = ref_to(FRR_CONFIGURATION, row), _other_namespace(namespace)
+            yield Problem((ref,), "metadata.namespace", text, category="unsupported")
+
+
+def _other_namespace(namespace: str) -> str:
+    return f"only FRRConfigurations in namespace {namespace} are used"
+
+
+def warnings(
+    dialect: Frrk8sDialect, row: FRRConfiguration, former: FRRConfiguration | None
+) -> Iterator[str]:
     """Yield the warnings about an object; ``former`` is it before an update."""
+    if row.metadata.namespace != dialect.options.namespace:
+        yield _other_namespace(dialect.options.namespace)
     before = {} if former is None else _restarting(former)
     for path, key, neighbor in _neighbors(row):
         if neighbor.disable_mp:
@@ -42,3 +72,6 @@ def _restarting(row: FRRConfiguration) -> dict[NeighborKey, bool]:
     for _, key, neighbor in _neighbors(row):
         restarting[key] = restarting.get(key, False) or neighbor.enable_graceful_restart
     return restarting
+
+
+ADMISSION: Final = Admission((FRR_CONFIGURATION,), node_group, warnings, without_effect)

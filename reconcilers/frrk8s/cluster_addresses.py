@@ -1,0 +1,36 @@
+"""The addresses of nodes and peers that FRRConfigurations have: no Service may use them. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reconcilers.dialect import ClusterAddresses, ReservedAddresses
+from reconcilers.frrk8s.values import is_interface
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.frrk8s.dialect import Frrk8sDialect
+
+
+def cluster_addresses(
+    dialect: Frrk8sDialect, snapshot: Snapshot, _node: str | None
+) -> ClusterAddresses:
+    """Return both ends of the sessions of all FRRConfigurations in effect.
+
+    Those of the namespace; a source address that is the name of an interface is left out.
+    """
+    rows = dialect.tables.of(FRR_CONFIGURATION).all(snapshot)
+    own = (row.spec.bgp for row in rows if row.metadata.namespace == dialect.options.namespace)
+    neighbors = [neighbor for bgp in own for router in bgp.routers for neighbor in router.neighbors]
+    return ClusterAddresses(
+        nodes=frozenset(
+            neighbor.sourceaddress
+            for neighbor in neighbors
+            if neighbor.sourceaddress and not is_interface(neighbor.sourceaddress)
+        ),
+        peers=frozenset(neighbor.address for neighbor in neighbors if neighbor.address),
+    )
+
+
+RESERVED_ADDRESSES: Final = ReservedAddresses(cluster_addresses)

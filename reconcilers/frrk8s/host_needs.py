@@ -1,0 +1,27 @@
+"""Whether an object refers to the node's kernel: to a VRF, or to an interface."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconcilers.dialect import Dialect, HostNeeds
+from reconcilers.frrk8s.values import is_interface
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from statedb import Snapshot
+
+
+def is_host_needed(dialect: Dialect, snapshot: Snapshot, _node: str) -> bool:
+    """True if there is a VRF, or a source address is the name of an interface."""
+    return any(
+        router.vrf not in ("", "default")
+        or any(
+            is_interface(neighbor.sourceaddress)
+            for neighbor in router.neighbors
+            if neighbor.sourceaddress
+        )
+        for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot)
+        for router in row.spec.bgp.routers
+    )
+
+
+HOST_NEEDS: Final = HostNeeds(is_host_needed)
