@@ -27,6 +27,7 @@ from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node_objects import service as load_balancer
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import put
+from tests.support.kubernetes.owners import owned_objects
 from tests.support.kubernetes.server import Answer, ApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -69,6 +70,8 @@ WRITTEN = {
     ("metallb.io", "servicebgpstatuses", "metallb-system"),
 }
 """Group, resource and namespace of the objects that agents write about their nodes."""
+NODE_OBJECTS = ("FRRNodeState", "BGPSessionState", "ConfigurationState", "ServiceBGPStatus")
+"""Their kinds."""
 
 
 @pytest.mark.helm
@@ -103,6 +106,8 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         arguments = (f"--node-name={NODE}", socket)
         agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
         cluster.soon(lambda: _check_written(server), agent)
+        # Those in the agent's own namespace belong to its Pod, of which there is none here.
+        assert owned_objects(server) >= {(kind, "Node") for kind in NODE_OBJECTS}
         optional = {grant for grant in granted(objects, "agent") if grant[2] == "servicecidrs"}
         assert {verb for verb, *_ in optional} == {"list", "watch"}
         cluster.until_used("agent", optional, agent)

@@ -27,6 +27,7 @@ from tests.reconcilers.build import peer_config
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, put
 from tests.support.kubernetes.cilium import put_cilium
+from tests.support.kubernetes.owners import owned_objects
 from tests.support.kubernetes.server import ApiServer
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
 
@@ -75,10 +76,19 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         cluster.soon(lambda: _check_node_configs(server, NODE), operator)
         cluster.until_used("operator", grants["operator"], operator)
         cluster.until_used("agent", grants["agent"], agent)
+        # The Deployment of the manifests owns what the operator keeps beside it.
+        kept = {("Lease", "Deployment"), ("ConfigMap", "Deployment")}
+        kept |= {("CiliumBGPNodeConfig", "CiliumBGPClusterConfig")}
+        cluster.soon(lambda: _check_owners(server, kept), operator)
         cluster.stop()
         assert not _left(server), "an operator deletes what a dialect that is off has written"
     for part in ("agent", "operator"):
         assert cluster.used(part) == grants[part]
+
+
+def _check_owners(server: ApiServer, wanted: set[tuple[str, str]]) -> None:
+    owned = owned_objects(server)
+    assert owned >= wanted, owned
 
 
 def _fill(server: ApiServer, objects: list[Object]) -> None:
