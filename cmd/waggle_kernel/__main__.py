@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import signal
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 from cells.arguments import Parser, open_standard_streams
 from reconcilers.kernel.writer.connection import listen
 from reconcilers.kernel.writer.keeper import keep
-from reconcilers.kernel.writer.service import Service
+from reconcilers.kernel.writer.service import VERIFY_SECONDS, Service
 
 EXIT_OK, EXIT_ERROR = 0, 1
 
@@ -28,22 +29,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status."""
     open_standard_streams()
     args = _parser().parse_args(argv)
-    objects = args.nexthop_objects == "auto"
     try:
         if args.listener is None:
-            return _serve(listen(args.socket), objects=objects, child=False)
+            return _serve(listen(args.socket), args, child=False)
         listener = socket.socket(fileno=args.listener)
         # What was imported is shared by all writers that it starts.
         gc.freeze()
-        return keep(lambda: _serve(listener, objects=objects, child=True))
+        return keep(lambda: _serve(listener, args, child=True))
     except OSError as error:
         print(f"waggle-kernel: {error}", file=sys.stderr)
         return EXIT_ERROR
 
 
-def _serve(listener: socket.socket, *, objects: bool, child: bool) -> int:
-    lifeline = sys.stdin.fileno() if child else None
-    service = Service(listener, "waggle-kernel", objects=objects, lifeline=lifeline)
+def _serve(listener: socket.socket, args: argparse.Namespace, *, child: bool) -> int:
+    service = Service(
+        listener,
+        "waggle-kernel",
+        objects=args.nexthop_objects == "auto",
+        lifeline=sys.stdin.fileno() if child else None,
+        verify_seconds=args.verify_interval,
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.end())
     service.run()
@@ -68,6 +73,13 @@ def _parser() -> Parser:
         choices=("auto", "never"),
         default="auto",
         help="never: routes carry their next hops, as with kernels before 5.3 (default: auto)",
+    )
+    parser.add_argument(
+        "--verify-interval",
+        metavar="SECONDS",
+        type=float,
+        default=VERIFY_SECONDS,
+        help="from the reading of one table to that of the next one (default: %(default)g)",
     )
     return parser
 

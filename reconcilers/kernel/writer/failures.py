@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-from reconcilers.kernel.writer.values import Failure, Reason, Routes, RouteTable
+from reconcilers.kernel.writer.changes import packed
+from reconcilers.kernel.writer.values import Failure, Reason, RouteTable
 
 _REASONS: Final = {
     errno.EPERM: Reason.NOT_PERMITTED,
@@ -49,10 +50,3 @@ class Failures:
             Failure(reason, error, text, packed(tables))
             for (reason, error, text), tables in self._prefixes.items()
         )
-
-
-def packed(tables: dict[RouteTable, list[bytes]]) -> tuple[Routes, ...]:
-    """Return prefixes by table as they are sent."""
-    return tuple(
-        Routes(table, b"".join(prefixes)) for table, prefixes in tables.items() if prefixes
-    )

@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 
 from reconcilers.kernel.writer import messages, netlink
 from reconcilers.kernel.writer.messages import RouteMessage
+from reconcilers.kernel.writer.netlink import Kernel
 
 _SO_ATTACH_FILTER: Final = 26
 _LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE, _NEXTHOP = 1, 5, 7, 9, 11, 32
-_NEW_LINK, _DELETE_LINK, _NEW_ADDRESS, _DELETE_ADDRESS = 16, 17, 20, 21
+_NEW_LINK, _DELETE_LINK, _GET_LINK, _DELETE_ADDRESS = 16, 17, 18, 21
 _PORT: Final = 12
 """Where a message has the port number of the socket that caused it."""
 _IFINFO: Final = struct.Struct("=BxHiII")
@@ -50,6 +51,8 @@ class Events(NamedTuple):
 
     An interface that lost its carrier keeps them, and loses its nexthop objects.
     """
+    lost_address: bool
+    """An IPv4 address is gone, and routes that prefer it as their source, without a message."""
     objects: bool
     """A link, an address or a nexthop object changed: nexthop objects may be gone."""
     overflow: bool
@@ -59,8 +62,8 @@ class Events(NamedTuple):
 class Monitor:
     """A netlink socket that receives notifications."""
 
-    def __init__(self, port: int) -> None:
-        """``port``: of the socket whose own changes are not notified. Raises `OSError`."""
+    def __init__(self, kernel: Kernel) -> None:
+        """``kernel``: its changes are not notified; it lists the links. Raises `OSError`."""
         groups = [_LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE]
         try:
             self._socket = netlink.open_socket(*groups, _NEXTHOP)
@@ -69,9 +72,19 @@ class Monitor:
                 raise
             self._socket = netlink.open_socket(*groups)  # before Linux 5.3
         self._socket.setblocking(False)
-        _drop_own(self._socket, port)
+        _drop_own(self._socket, kernel.port)
         self._masters: dict[int, int] = {}
         """Index of an interface -> that of its bridge, bond or VRF; 0 without one."""
+        kernel.dump(_GET_LINK, _IFINFO.pack(0, 0, 0, 0, 0), self)
+
+    def clear(self) -> None:
+        """Begin a listing of links."""
+        self._masters.clear()
+
+    def take(self, octets: bytes, at: int, end: int) -> None:
+        """Take a link of a listing."""
+        for _ in self._link(_NEW_LINK, octets, at, end):
+            pass
 
     def fileno(self) -> int:
         """Return the descriptor to wait for."""
@@ -85,7 +98,7 @@ class Monitor:
         """Return what was notified, without waiting."""
         routes: list[RouteEvent] = []
         lost: set[int] = set()
-        objects = overflow = False
+        lost_address = objects = overflow = False
         for _ in range(_AT_ONCE):
             try:
                 octets = self._socket.recv(_DATAGRAM)
@@ -104,9 +117,11 @@ class Monitor:
                         routes.append(RouteEvent(added, flags, route, octets))
                     continue
                 objects = True
+                if kind == _DELETE_ADDRESS and octets[at + netlink.HEADER.size] == socket.AF_INET:
+                    lost_address = True
                 if kind in (_NEW_LINK, _DELETE_LINK):
                     lost |= set(self._link(kind, octets, at, end))
-        return Events(routes, frozenset(lost), objects, overflow)
+        return Events(routes, frozenset(lost), lost_address, objects, overflow)
 
     def _link(self, kind: int, octets: bytes, at: int, end: int) -> Iterator[int]:
         """Take a notification about a link; yields its index if it lost its routes."""

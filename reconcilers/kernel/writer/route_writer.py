@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Final
 
 from reconcilers.kernel.writer import listings, messages, netlink
-from reconcilers.kernel.writer.failures import Failures, packed
+from reconcilers.kernel.writer.changes import Changes, note, packed
+from reconcilers.kernel.writer.failures import Failures
+from reconcilers.kernel.writer.known_routes import KnownRoutes
 from reconcilers.kernel.writer.messages import RouteMessage, RouteRequests
 from reconcilers.kernel.writer.netlink import Kernel, Rejected
 from reconcilers.kernel.writer.next_hop_groups import Group, NextHopGroups, normal
@@ -25,21 +27,15 @@ from reconcilers.kernel.writer.values import (
     IPV4,
     IPV6,
     Batch,
-    Change,
     Confirmed,
     Move,
     NextHopSet,
     Reason,
     Routes,
     RouteTable,
-    SetRoutes,
     Settings,
 )
 
-LISTED: Final = 20_000
-"""Routes of one piece of a listing."""
-
-Changes: TypeAlias = dict[Reason, dict[RouteTable, list[bytes]]]
 _GONE: Final = frozenset({errno.ESRCH, errno.ENOENT})
 
 
@@ -51,12 +47,7 @@ class RouteWriter:
         self._kernel = kernel
         self._protocol = settings.protocol
         self.groups = NextHopGroups(kernel, settings.protocol, objects=objects)
-        self.tables: dict[RouteTable, dict[bytes, Group]] = {}
-        """Our routes as the kernel has confirmed them."""
-        self.occupied: dict[RouteTable, set[bytes]] = {}
-        """Prefixes that we were to install where a foreign route is."""
-        self._foreign: dict[RouteTable, set[bytes]] = {}
-        """Prefixes of foreign routes with our keys: what the kernel says exists need not be read."""
+        self.known = KnownRoutes()
         self.noticed: Changes = {}
         """Differences that were found while a batch was written, and are to be reported."""
 
@@ -69,7 +60,7 @@ class RouteWriter:
             for found in listings.routes(self._kernel, family, protocol=self._protocol):
                 group = self.owner(found.route, found.next_hops)
                 if group is not None:
-                    self._confirm(found.route.table, found.prefixes, group)
+                    self.known.confirm(found.route.table, found.prefixes, group)
         self.groups.remove_unused()
 
     def owner(self, route: RouteMessage, next_hops: NextHopSet) -> Group | None:
@@ -79,27 +70,6 @@ class RouteWriter:
         if route.object:
             return self.groups.of_object(route.object)
         return self.groups.plain(normal(next_hops), route.table.family) if route.marked else None
-
-    def listing(self, table: RouteTable | None) -> Iterator[tuple[SetRoutes, ...]]:
-        """Yield our routes, of all tables or one, in pieces."""
-        piece: list[SetRoutes] = []
-        size = 0
-        for key, known in self.tables.items():
-            if table not in (None, key):
-                continue
-            by_group: dict[Group, list[bytes]] = {}
-            for prefix, group in known.items():
-                by_group.setdefault(group, []).append(prefix)
-            for group, prefixes in by_group.items():
-                for at in range(0, len(prefixes), LISTED):
-                    some = prefixes[at : at + LISTED]
-                    piece.append(SetRoutes(group.next_hops, (Routes(key, b"".join(some)),)))
-                    size += len(some)
-                    if size >= LISTED:
-                        yield tuple(piece)
-                        piece, size = [], 0
-        if piece:
-            yield tuple(piece)
 
     def reread(self, table: int, family: int) -> Changes:
         """Read a table of the kernel whole, and return how our routes in it differ."""
@@ -111,12 +81,14 @@ class RouteWriter:
             key = found.route.table
             if group is not None:
                 actual.setdefault(key, {}).update(dict.fromkeys(found.prefixes, group))
-            elif key in self.tables or key in self.occupied:
+            elif key in self.known.tables or key in self.known.occupied:
                 foreign.setdefault(key, set()).update(found.prefixes)
-        self._foreign.update(foreign)
-        keys = {k for k in self.tables if (k.table, k.family) == (table, family)} | actual.keys()
+        self.known.foreign.update(foreign)
+        keys = {
+            k for k in self.known.tables if (k.table, k.family) == (table, family)
+        } | actual.keys()
         for key in keys:
-            known, now = self.tables.get(key, {}), actual.get(key, {})
+            known, now = self.known.tables.get(key, {}), actual.get(key, {})
             if known == now:
                 continue
             others = foreign.get(key, set())
@@ -131,24 +103,24 @@ class RouteWriter:
                 note(changes, reason, key, (prefix,))
             note(changes, Reason.UNEXPECTED, key, [p for p in now if p not in known])
             for prefix in changes.get(Reason.OCCUPIED, {}).get(key, ()):
-                self.occupied.setdefault(key, set()).add(prefix)
-            self._forget(key, list(known))
+                self.known.occupied.setdefault(key, set()).add(prefix)
+            self.known.forget(key, list(known))
             for prefix, group in now.items():
-                self._confirm(key, (prefix,), group)
+                self.known.confirm(key, (prefix,), group)
         return changes
 
     def freed(self, table: int, family: int) -> tuple[Routes, ...]:
         """Read a table for places of ours that a foreign route no longer occupies."""
-        keys = [k for k in self.occupied if (k.table, k.family) == (table, family)]
+        keys = [k for k in self.known.occupied if (k.table, k.family) == (table, family)]
         if not keys:
             return ()
         held: dict[RouteTable, set[bytes]] = {}
         for found in listings.routes(self._kernel, family, table):
             if found.route.table in keys:
                 held.setdefault(found.route.table, set()).update(found.prefixes)
-        free = {key: sorted(self.occupied[key] - held.get(key, set())) for key in keys}
+        free = {key: sorted(self.known.occupied[key] - held.get(key, set())) for key in keys}
         for key, prefixes in free.items():
-            self.occupied[key].difference_update(prefixes)
+            self.known.occupied[key].difference_update(prefixes)
         return packed(free)
 
     def reread_objects(self) -> Changes:
@@ -157,10 +129,10 @@ class RouteWriter:
         changes: Changes = {}
         for groups, reason in ((set(changed), Reason.DIFFERENT), (set(gone), Reason.MISSING)):
             if groups:
-                for key, prefixes in self._routes_of(groups).items():
+                for key, prefixes in self.known.of_groups(groups).items():
                     note(changes, reason, key, prefixes)
                     if reason == Reason.MISSING:
-                        self._forget(key, prefixes)
+                        self.known.forget(key, prefixes)
         return changes
 
     # Writing
@@ -202,7 +174,7 @@ class RouteWriter:
     def _install(
         self, next_hops: NextHopSet, table: RouteTable, prefixes: list[bytes], failures: Failures
     ) -> None:
-        known = self.tables.get(table, {})
+        known = self.known.tables.get(table, {})
         due = []
         for prefix in prefixes:
             group = known.get(prefix)
@@ -226,12 +198,12 @@ class RouteWriter:
 
     def _write(self, table: RouteTable, due: Collection[bytes], group: Group) -> list[Rejected]:
         """Create or replace routes; returns the requests that failed."""
-        known = self.tables.get(table, {})
+        known = self.known.tables.get(table, {})
         replaced = [prefix for prefix in due if prefix in known]
         rejected = []
         for each in self._request(netlink.REPLACE, table, group, replaced):
             if each.error in _GONE and not self._is_object_gone(each, group):
-                self._forget(table, (messages.destination(each.request),))
+                self.known.forget(table, (messages.destination(each.request),))
             else:
                 rejected.append(each)
         created = [prefix for prefix in due if prefix not in known]
@@ -246,7 +218,7 @@ class RouteWriter:
             return []
         rejected = self._send(messages.NEW_ROUTE, flags, table, group, prefixes)
         failed = {messages.destination(each.request) for each in rejected}
-        self._confirm(
+        self.known.confirm(
             table, (p for p in prefixes if p not in failed) if failed else prefixes, group
         )
         return rejected
@@ -279,11 +251,11 @@ class RouteWriter:
     ) -> None:
         """Note failures; a route that exists may be ours, if we lost track of it."""
         exists = [messages.destination(r.request) for r in rejected if r.error == errno.EEXIST]
-        occupied = self.occupied.setdefault(table, set())
-        others = self._foreign.get(table, ())
+        occupied = self.known.occupied.setdefault(table, set())
+        others = self.known.foreign.get(table, ())
         if any(prefix not in occupied and prefix not in others for prefix in exists):
             self._notice(self.reread(table.table, table.family), exists)
-        known = self.tables.get(table, {})
+        known = self.known.tables.get(table, {})
         for prefix in exists:
             if prefix in known:
                 self._replace_found(table, next_hops, prefix, failures)
@@ -299,7 +271,7 @@ class RouteWriter:
         self, table: RouteTable, next_hops: NextHopSet, prefix: bytes, failures: Failures
     ) -> None:
         """Give a route that was found to be ours its next hops."""
-        if self.tables[table][prefix].next_hops == next_hops:
+        if self.known.tables[table][prefix].next_hops == next_hops:
             return
         try:
             group = self.groups.ensure(next_hops, table.family)
@@ -324,8 +296,8 @@ class RouteWriter:
         self._remove(table, prefixes, Failures())
 
     def _remove(self, table: RouteTable, prefixes: Iterable[bytes], failures: Failures) -> None:
-        known = self.tables.get(table, {})
-        occupied = self.occupied.get(table)
+        known = self.known.tables.get(table, {})
+        occupied = self.known.occupied.get(table)
         by_group: dict[Group, list[bytes]] = {}
         for prefix in prefixes:
             group = known.get(prefix)
@@ -342,7 +314,7 @@ class RouteWriter:
                     prefix = messages.destination(each.request)
                     failed.add(prefix)
                     failures.add(table, (prefix,), each.error, each.text)
-            self._forget(table, [p for p in ours if p not in failed] if failed else ours)
+            self.known.forget(table, [p for p in ours if p not in failed] if failed else ours)
 
     def _move(self, move: Move, failures: Failures) -> None:
         new = None if move.new is None else normal(move.new)
@@ -353,17 +325,17 @@ class RouteWriter:
                 try:
                     self.groups.move(group, new)
                 except OSError as error:
-                    for table, prefixes in self._routes_of({group}).items():
+                    for table, prefixes in self.known.of_groups({group}).items():
                         self._fail(
                             table, prefixes, error.errno or errno.EINVAL, str(error), failures
                         )
             else:
-                for table, prefixes in self._routes_of({group}).items():
+                for table, prefixes in self.known.of_groups({group}).items():
                     self._install(new, table, prefixes, failures)
 
     def _drop(self, group: Group, failures: Failures) -> None:
         """Remove a group with all its routes."""
-        routes = self._routes_of({group})
+        routes = self.known.of_groups({group})
         if not group.id:
             for table, prefixes in routes.items():
                 self._remove(table, prefixes, failures)
@@ -375,7 +347,7 @@ class RouteWriter:
                 failures.add(table, prefixes, error.errno or errno.EINVAL, str(error))
             return
         for table, prefixes in routes.items():
-            self._forget(table, prefixes)
+            self.known.forget(table, prefixes)
 
     def _notice(self, changes: Changes, due: Collection[bytes]) -> None:
         """Keep differences for the report, except for those of routes that are being written."""
@@ -384,48 +356,15 @@ class RouteWriter:
             for table, prefixes in tables.items():
                 note(self.noticed, reason, table, [p for p in prefixes if p not in written])
 
-    # What is known
-
-    def _routes_of(self, groups: set[Group]) -> dict[RouteTable, list[bytes]]:
-        found = {
-            table: [prefix for prefix, group in known.items() if group in groups]
-            for table, known in self.tables.items()
-        }
-        return {table: prefixes for table, prefixes in found.items() if prefixes}
-
-    def _confirm(self, table: RouteTable, prefixes: Iterable[bytes], group: Group) -> None:
-        known = self.tables.setdefault(table, {})
-        occupied = self.occupied.get(table)
-        others = self._foreign.get(table)
-        for prefix in prefixes:
-            before = known.get(prefix)
-            if before is not None:
-                before.routes -= 1
-            known[prefix] = group
-            group.routes += 1
-            if occupied:
-                occupied.discard(prefix)
-            if others:
-                others.discard(prefix)
-
-    def _forget(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
-        known = self.tables.get(table, {})
-        for prefix in prefixes:
-            group = known.pop(prefix, None)
-            if group is not None:
-                group.routes -= 1
-        if not known:
-            self.tables.pop(table, None)
-
     # Notifications
 
     def removed_by_others(self, route: RouteMessage) -> Reason | None:
         """Take a notification that a route is gone; returns what it means for ours."""
-        known = self.tables.get(route.table, {})
+        known = self.known.tables.get(route.table, {})
         group = known.get(route.prefix)
         if group is None:
-            self._foreign.get(route.table, set()).discard(route.prefix)
-            occupied = self.occupied.get(route.table, set())
+            self.known.foreign.get(route.table, set()).discard(route.prefix)
+            occupied = self.known.occupied.get(route.table, set())
             if route.prefix in occupied:
                 occupied.discard(route.prefix)
                 return Reason.OCCUPIED
@@ -435,33 +374,22 @@ class RouteWriter:
         )
         if not is_ours:
             return None
-        self._forget(route.table, (route.prefix,))
+        self.known.forget(route.table, (route.prefix,))
         return Reason.MISSING
 
     def added_by_others(self, route: RouteMessage, flags: int) -> Reason | None:
         """Take a notification of a new route; returns what it means for ours."""
-        known = self.tables.get(route.table, {})
+        known = self.known.tables.get(route.table, {})
         if route.protocol == self._protocol and (
             route.marked or self.groups.of_object(route.object) is not None
         ):
             return None  # the next reading of the table compares it
         if route.prefix not in known:
-            if route.table in self._foreign:
-                self._foreign[route.table].add(route.prefix)
+            if route.table in self.known.foreign:
+                self.known.foreign[route.table].add(route.prefix)
             return None
         if not flags & netlink.REPLACE:
             return None
-        self._forget(route.table, (route.prefix,))
-        self.occupied.setdefault(route.table, set()).add(route.prefix)
+        self.known.forget(route.table, (route.prefix,))
+        self.known.occupied.setdefault(route.table, set()).add(route.prefix)
         return Reason.OCCUPIED
-
-
-def note(changes: Changes, reason: Reason, table: RouteTable, prefixes: Collection[bytes]) -> None:
-    """Add prefixes to changes."""
-    if prefixes:
-        changes.setdefault(reason, {}).setdefault(table, []).extend(prefixes)
-
-
-def changes_of(changes: Mapping[Reason, dict[RouteTable, list[bytes]]]) -> tuple[Change, ...]:
-    """Return changes as they are sent."""
-    return tuple(Change(reason, packed(tables)) for reason, tables in changes.items())

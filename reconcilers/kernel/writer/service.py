@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from reconcilers.kernel.writer import listings
+from reconcilers.kernel.writer.changes import Changes, changes_of, note, packed
 from reconcilers.kernel.writer.connection import AgentTooSlowError, Connection, is_trusted
-from reconcilers.kernel.writer.failures import packed
 from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
 from reconcilers.kernel.writer.log import log
 from reconcilers.kernel.writer.messages import RouteMessage
@@ -28,7 +28,7 @@ from reconcilers.kernel.writer.protocol import (
     VersionError,
     common_version,
 )
-from reconcilers.kernel.writer.route_writer import Changes, RouteWriter, changes_of, note
+from reconcilers.kernel.writer.route_writer import RouteWriter
 from reconcilers.kernel.writer.values import (
     Batch,
     Cause,
@@ -80,7 +80,7 @@ class Service:
         self._clock = clock
         self._verify_seconds = verify_seconds
         self._kernel = Kernel()
-        self._monitor = Monitor(self._kernel.port)
+        self._monitor = Monitor(self._kernel)
         self._objects = objects and _has_objects(self._kernel)
         self._writer: RouteWriter | None = None
         self._settings = Settings()
@@ -246,13 +246,14 @@ class Service:
     def _read(self, message: Read) -> None:
         writer = self._opened()
         self._notified()
-        tables = writer.tables.keys() if message.table is None else (message.table,)
-        for table, family in sorted({(key.table, key.family) for key in tables}):
+        wanted = message.table
+        tables = writer.known.families() if wanted is None else [(wanted.table, wanted.family)]
+        for table, family in tables:
             self._reread(table, family, Cause.VERIFICATION)
         self._list(message.number, message.table)
 
     def _list(self, number: int, table: RouteTable | None) -> None:
-        for piece in self._opened().listing(table):
+        for piece in self._opened().known.pieces(table):
             self._send(Listing(number, piece, last=False))
         self._send(Listing(number, (), last=True))
 
@@ -288,9 +289,12 @@ class Service:
             self._report(Cause.EVENT, writer.reread_objects())
         if events.lost_links:
             self._foreign.links_lost(events.lost_links)
-            if any(not group.id and group.routes for group in writer.groups):
-                now = self._clock()
-                self._next_reading = self._next_reading or now + _AFTER_LINK
+        if events.lost_address:
+            self._foreign.read_again()
+        if (events.lost_links or events.lost_address) and any(
+            not group.id and group.routes for group in writer.groups
+        ):
+            self._next_reading = self._next_reading or self._clock() + _AFTER_LINK
         self._report_foreign()
 
     def _take_routes(self, writer: RouteWriter, events: Events) -> None:
@@ -325,8 +329,7 @@ class Service:
         if writer is None:
             return
         self._report(cause, writer.reread_objects())
-        keys = writer.tables.keys() | writer.occupied.keys()
-        for table, family in sorted({(key.table, key.family) for key in keys}):
+        for table, family in writer.known.families():
             self._reread(table, family, cause)
 
     def _reread(self, table: int, family: int, cause: Cause) -> None:
@@ -343,8 +346,7 @@ class Service:
             return
         self._notified()
         self._report(Cause.VERIFICATION, writer.reread_objects())
-        keys = writer.tables.keys() | writer.occupied.keys()
-        tables = sorted({(key.table, key.family) for key in keys})
+        tables = writer.known.families()
         if tables:
             later = [each for each in tables if each > self._verified]
             self._verified = later[0] if later else tables[0]

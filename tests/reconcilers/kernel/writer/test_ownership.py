@@ -231,6 +231,22 @@ def test_reading_a_table_back_reports_what_differs(ground: Ground, writer: Write
     assert found == SetRoutes((ground.a,), (Routes(MAIN, wire("10.1.0.0/16", "10.2.0.0/16")),))
 
 
+@pytest.mark.parametrize(("interval", "cause"), [("60", Cause.EVENT), ("0.02", Cause.VERIFICATION)])
+def test_routes_that_go_without_a_message_are_noticed(
+    ground: Ground, interval: str, cause: Cause
+) -> None:
+    """The last address of an interface takes its routes, as far as they are not by an object."""
+    flags = (f"--verify-interval={interval}", "--nexthop-objects=never")
+    with writer_in(ground.side, *flags) as writer:
+        writer.install((ground.a,), "10.1.0.0/16", "10.2.0.0/16")
+        writer.install((ground.b,), "10.3.0.0/16")
+        ground.side.batch(f"addr del 192.0.2.1/24 dev {DEVICE}")
+        assert writer.expect(Changed) == Changed(cause, missing("10.1.0.0/16", "10.2.0.0/16"))
+        assert set(routes(ground.side)) == {"10.3.0.0/16"}
+        writer.send(Read(5))
+        assert writer.listing() == [SetRoutes((ground.b,), (Routes(MAIN, wire("10.3.0.0/16")),))]
+
+
 def test_notifications_that_are_lost_lead_to_reading_everything_again(
     ground: Ground, writer: WriterProcess
 ) -> None:

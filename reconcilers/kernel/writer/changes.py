@@ -1,0 +1,28 @@
+"""Differences between what the kernel had confirmed and what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
+
+from reconcilers.kernel.writer.values import Change, Reason, Routes, RouteTable
+
+Changes: TypeAlias = dict[Reason, dict[RouteTable, list[bytes]]]
+
+
+def note(changes: Changes, reason: Reason, table: RouteTable, prefixes: Collection[bytes]) -> None:
+    """Add prefixes to changes."""
+    if prefixes:
+        changes.setdefault(reason, {}).setdefault(table, []).extend(prefixes)
+
+
+def changes_of(changes: Mapping[Reason, dict[RouteTable, list[bytes]]]) -> tuple[Change, ...]:
+    """Return changes as they are sent."""
+    return tuple(Change(reason, packed(tables)) for reason, tables in changes.items())
+
+
+def packed(tables: Mapping[RouteTable, Collection[bytes]]) -> tuple[Routes, ...]:
+    """Return prefixes by table as they are sent."""
+    return tuple(
+        Routes(table, b"".join(prefixes)) for table, prefixes in tables.items() if prefixes
+    )

@@ -1,0 +1,125 @@
+"""Routes of others that concern the agent: how BGP next hops resolve, and followed sources."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+
+from reconcilers.kernel.writer.values import (
+    IPV4,
+    IPV6,
+    MAIN_TABLE,
+    Follow,
+    Followed,
+    KernelRoute,
+    NextHopSet,
+    Resolved,
+    RouteSource,
+    RouteTable,
+    Track,
+    TrackedAddress,
+)
+from tests.reconcilers.kernel.writer.conftest import Ground
+from tests.support.kernel_writer import WriterProcess, hop, wire
+from tests.support.netns import DEVICE
+
+pytestmark = [pytest.mark.netns, pytest.mark.program]
+
+
+def tracked(text: str, table: int = MAIN_TABLE) -> TrackedAddress:
+    return TrackedAddress(table, ipaddress.ip_address(text).packed)
+
+
+def resolved(writer: WriterProcess) -> dict[TrackedAddress, KernelRoute | None]:
+    return dict(writer.expect(Resolved).resolutions)
+
+
+def hops_of(route: KernelRoute | None) -> NextHopSet:
+    assert route is not None
+    return route.next_hops
+
+
+def test_next_hops_resolve_by_the_most_specific_foreign_route(
+    ground: Ground, object_writer: WriterProcess
+) -> None:
+    near, far, far6, nowhere = map(
+        tracked, ("192.0.2.77", "203.0.113.9", "2001:db8:77::1", "198.18.0.1")
+    )
+    object_writer.install((ground.a,), "203.0.113.0/28", "0.0.0.0/0")
+    object_writer.send(Track((near, far, far6, nowhere)))
+    found = resolved(object_writer)
+    connected = found[near]
+    assert connected is not None
+    assert connected.prefix == wire("192.0.2.0/24")
+    assert connected.next_hops == (hop("", ground.device),)
+    # Ours resolve none, so that no route leads to itself.
+    assert (found[far], found[far6], found[nowhere]) == (None, None, None)
+
+    ground.side.batch(f"route add default via 192.0.2.9 dev {DEVICE}")
+    found = resolved(object_writer)
+    default = KernelRoute(
+        RouteTable(MAIN_TABLE, IPV4, 0), wire("0.0.0.0/0"), 3, (hop("192.0.2.9", ground.device),)
+    )
+    assert found == {far: default, nowhere: default}
+
+    ground.side.batch("route add 203.0.113.0/24 via 198.51.100.9 metric 7")
+    found = resolved(object_writer)
+    assert hops_of(found[far]) == (hop("198.51.100.9", ground.other),)
+    ground.side.batch("route add 203.0.113.0/24 via 198.51.100.8 metric 5")
+    found = resolved(object_writer)
+    assert hops_of(found[far]) == (hop("198.51.100.8", ground.other),)
+    ground.side.batch("route del 203.0.113.0/24 metric 5", "route del 203.0.113.0/24 metric 7")
+    while resolved(object_writer).get(far) != default:
+        pass
+
+    ground.side.batch(f"route add 2001:db8:77::/48 via fe80::9 dev {DEVICE}")
+    found = resolved(object_writer)
+    assert hops_of(found[far6]) == (hop("fe80::9", ground.device),)
+
+
+def test_a_link_that_is_down_resolves_nothing(ground: Ground, object_writer: WriterProcess) -> None:
+    near = tracked("192.0.2.77")
+    object_writer.send(Track((near,)))
+    assert resolved(object_writer)[near] is not None
+    ground.side.cable(up=False)
+    assert resolved(object_writer) == {near: None}
+    ground.side.cable(up=True)
+    assert resolved(object_writer)[near] is not None
+
+
+def test_tables_are_apart(ground: Ground, object_writer: WriterProcess) -> None:
+    red, main = tracked("203.0.113.9", 1001), tracked("203.0.113.9")
+    object_writer.send(Track((red, main)))
+    assert resolved(object_writer) == {red: None, main: None}
+    ground.side.batch(f"route add 203.0.113.0/24 via 192.0.2.9 dev {DEVICE} table 1001")
+    found = resolved(object_writer)
+    assert list(found) == [red]
+    assert found[red] is not None
+
+
+def test_routes_of_a_source_come_and_go(ground: Ground, object_writer: WriterProcess) -> None:
+    source, source6 = RouteSource(198, IPV4, 248), RouteSource(198, IPV6, 248)
+    health = f"dev {DEVICE} table 198 proto 248"
+    ground.side.batch(f"route add 203.0.113.1/32 {health}")
+    object_writer.send(Follow((source, source6)))
+    first = {f.source: f for f in (object_writer.expect(Followed), object_writer.expect(Followed))}
+    assert first[source] == Followed(source, wire("203.0.113.1/32"), b"", complete=True)
+    assert first[source6] == Followed(source6, b"", b"", complete=True)
+
+    ground.side.batch(f"route add 203.0.113.2/32 {health}", f"route add 2001:db8:9::1/128 {health}")
+    assert object_writer.expect(Followed).added == wire("203.0.113.2/32")
+    assert object_writer.expect(Followed).added == wire("2001:db8:9::1/128")
+    ground.side.batch(f"route del 203.0.113.1/32 {health}")
+    assert object_writer.expect(Followed).removed == wire("203.0.113.1/32")
+    # Another protocol, another table, ours: nobody's.
+    ground.side.batch(
+        f"route add 203.0.113.3/32 dev {DEVICE} table 198 proto 4",
+        f"route add 203.0.113.3/32 dev {DEVICE} table 199 proto 248",
+        f"route replace 203.0.113.2/32 dev {DEVICE} table 198 proto 4",
+    )
+    assert object_writer.expect(Followed).removed == wire("203.0.113.2/32")
+    ground.side.batch(f"route add 203.0.113.5/32 {health}")
+    ground.side.cable(up=False)
+    gone = object_writer.expect(Followed, lambda f: f.source == source and not f.added)
+    assert gone.removed == wire("203.0.113.5/32")
