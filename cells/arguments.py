@@ -40,7 +40,7 @@ def open_standard_streams() -> bool:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Wraps the paragraphs of descriptions and epilogs, except those with an indented line."""
+    """Wraps the paragraphs of descriptions and epilogs, except paragraphs with an indented line."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         wrap = super()._fill_text

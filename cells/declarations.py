@@ -1,4 +1,4 @@
-"""The declarations of all cells but those of API dialects: name, options, switches, wiring.
+"""The declarations of all cells except API dialects: name, options, switches, wiring.
 
 A module's ``WIRING`` has the constructors; it is imported in a program in which the cell is on. `agent`
 and `operator.cells` list which cells a program has.

@@ -333,7 +333,7 @@ class OperatorOptions(Options, frozen=True):
     status_report: Annotated[
         bool,
         setting(
-            "write conditions; if false, those that were written are removed",
+            "write conditions; if false, written conditions are removed",
             flag="--status-report",
         ),
     ] = True

@@ -112,7 +112,7 @@ class AddressSet(msgspec.Struct, frozen=True):
 
 
 def _joined(ranges: Iterable[Range]) -> _Ranges:
-    """Sort ranges, and join those that overlap or touch."""
+    """Sort ranges, and join ranges that overlap or touch."""
     first: list[int] = []
     last: list[int] = []
     for start, end in sorted(ranges):

@@ -1,4 +1,4 @@
-"""Encodes conditions as metav1.Condition, and decodes those of an object's status. Pure.
+"""Encodes conditions as metav1.Condition, and decodes the conditions of an object's status. Pure.
 
 A transition time changes only with the condition's status.
 """

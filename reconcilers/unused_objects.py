@@ -47,7 +47,7 @@ class UnusedObjectsTable:
     def __init__(
         self, db: Database, dialects: Iterable[DialectEntry], flag: Callable[[str], str]
     ) -> None:
-        """``dialects`` are those that are off; ``flag`` returns the flag that enables one."""
+        """``dialects`` are the disabled dialects; ``flag`` returns the flag that enables one."""
         self.table: Table[UnusedObjects] = db.table(
             "unused-objects", Index(KEY, lambda row: row.dialect)
         )

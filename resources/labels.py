@@ -118,7 +118,7 @@ class SelectorIndex(Generic[T]):
         count = Counter(label for labels in asked for label in labels)
         self._by_label: dict[tuple[str, str], list[int]] = {}
         self._of_any: list[int] = []
-        """Those that are looked at for all labels."""
+        """Selectors that are evaluated for all labels."""
         for number, labels in enumerate(asked):
             if not labels:
                 self._of_any.append(number)

@@ -108,7 +108,7 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
 def decode_rows(
     name: str, octets: Sequence[bytes | msgspec.Raw], kinds: Kinds
 ) -> tuple[tuple[Resource, ...], str]:
-    """Decode the rows of a kind, also of another release; returns a clause about those it cannot read.
+    """Decode the rows of a kind, also of another release; returns a clause about unreadable rows.
 
     The clause is empty where all are read.
     """

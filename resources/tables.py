@@ -29,7 +29,7 @@ class Tables:
     """The tables of Kubernetes' own kinds, of the host, and of the kinds of API dialects."""
 
     def __init__(self, db: Database, kinds: Iterable[Kind[Any]] = ()) -> None:
-        """``kinds`` are those of the dialects."""
+        """``kinds`` are the kinds of the dialects."""
         self.kinds = Kinds(core.KINDS, (core.CONFIG_MAP, NODE_NETWORK), kinds)
         self.manifest_kinds = self.kinds.without(core.CONFIG_MAP)
         """The kinds that are read of manifests."""

@@ -29,7 +29,7 @@ MAX_EXTENDED_MESSAGE = 65535
 
 
 class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
-    """The negotiated parameters; the defaults are those of a modern eBGP session."""
+    """The negotiated parameters; the defaults are a modern eBGP session's."""
 
     local_asn: int = 0
     peer_asn: int = 0

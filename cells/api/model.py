@@ -68,9 +68,9 @@ class FamilyCount(Item, frozen=True, kw_only=True):
     family: str
     routes: int
     accepted: int | None = None
-    """Those of them that entered the Loc-RIB; of received routes."""
+    """Received routes that entered the Loc-RIB."""
     not_kept: int | None = None
-    """Those of them that are only counted (``--keep-received``); absent without any."""
+    """Received routes that are only counted (``--keep-received``); absent without any."""
     left_out: int | None = None
     """Those beside them that are to be advertised and cannot be; absent without any."""
     reason: str | None = None

@@ -60,7 +60,7 @@ class LearnedLimitLoop:
         self._changes = self._table.changes(database)
         self._limits = LearnedLimits(database, intent_tables, intent.options)
         self._rows: Rows = ()
-        """Of the table, sorted; those of the process before until the first round."""
+        """Of the table, sorted; rows of the former process until the first round."""
         self._kept = KeptValue(
             "learned-limits",
             directory.file(FILE, LINES),

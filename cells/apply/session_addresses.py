@@ -1,6 +1,6 @@
 """The job that writes the local addresses of sessions for the intent, as sessions get them.
 
-With a state directory the next process begins with those of this one: after a restart, too, no Service
+With a state directory the next process begins with these addresses: after a restart, too, no Service
 has the address of a session whose router is down.
 """
 
@@ -50,7 +50,7 @@ class SessionAddressLoop:
         self._table = intent_tables.session_addresses
         self._addresses = SessionAddresses(database, intent_tables)
         self._rows: Rows = ()
-        """Of the table, sorted; those of the process before until the first round."""
+        """Of the table, sorted; rows of the former process until the first round."""
         self._revision = 0
         """Of the table, as of the last round."""
         self._kept = KeptValue(

@@ -23,7 +23,7 @@ class Composition:
         return tuple(cell for cell in self._cells if not self._settings.enabled[cell.name])
 
     def views(self) -> list[CellView]:
-        """Describe all cells, and the health of those that are on."""
+        """Describe all cells, and the health of the enabled ones."""
         health = {
             cell.name: list(self._health.scope(cell.name).report())
             for cell in self._cells

@@ -128,7 +128,7 @@ class Hive:
         return True
 
     def _given(self, cell: Cell) -> Mapping[Any, object]:
-        """The values that every cell may refer to: its own, and those of the program."""
+        """The values that every cell may refer to: its own, and the program's."""
         health = self.health.scope(cell.name)
         return {
             Health: health,

@@ -49,7 +49,7 @@ class CellView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 def views(
     cells: Sequence[Cell], settings: Settings, health: Mapping[str, Sequence[Status]] | None = None
 ) -> list[CellView]:
-    """Describe all cells in the order in which they are listed; imports those that are off."""
+    """Describe all cells in the order in which they are listed; imports disabled cells."""
     directory = Directory(cells, settings.enabled)
     return [
         _view(cell, settings, directory, tuple((health or {}).get(cell.name, ()))) for cell in cells

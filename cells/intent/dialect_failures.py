@@ -15,7 +15,7 @@ class DialectFailures:
     def __init__(
         self, health: Health, log: structlog.stdlib.BoundLogger, message: str, event_name: str
     ) -> None:
-        """``message`` and ``event_name`` are those of the log line."""
+        """``message`` and ``event_name`` are fields of the log line."""
         self._health = health
         self._log = log
         self._message = message

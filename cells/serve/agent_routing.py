@@ -1,4 +1,4 @@
-"""The sessions and routes of an agent: those of its speaker, with the objects that they originate from.
+"""The sessions and routes of an agent: its speaker's, with the objects that they originate from.
 
 Joins the speaker's prefixes and sessions with the intent tables. Reads only.
 """

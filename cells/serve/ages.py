@@ -17,7 +17,7 @@ from speaker.nlri import Family
 from statedb import Database, Table
 
 MIN_COMMITS: Final = 10_000
-"""Commits above which those without a present row are forgotten. With those of a second counted as one,
+"""Commits above which commits without a present row are forgotten. With one for each second,
 hours of changes."""
 
 

@@ -36,7 +36,7 @@ def peer_item(node: str, status: PeerStatus) -> dict[str, Any]:
     """Translate a session: its fields by their encoded names, without unknown and empty fields.
 
     ``families`` are names; ``received`` and ``advertised`` have their counts while the session is
-    Established, ``stale`` those of routes that are kept during a restart of the peer.
+    Established, ``stale`` numbers of routes that are kept during a restart of the peer.
     """
     item: dict[str, Any] = {"node": node}
     for name, value in _members(status, INTERNAL):

@@ -48,7 +48,7 @@ class GatewayWatch:
             try:
                 gateways = await asyncio.to_thread(self._read)
             except OSError as error:
-                # Those that are known remain.
+                # The known gateways remain.
                 self._health.stopped(f"the default gateways cannot be read: {error}")
                 self._store(None)
             else:

@@ -1,4 +1,4 @@
-"""The job that names the Secrets which a source reads: those that objects refer to, and no others."""
+"""The job that names the Secrets which a source reads: Secrets that objects refer to, and no others."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class SecretsNamespace:
 
 
 def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
-    """Return the tables of Kubernetes' own kinds and of those of the enabled dialects."""
+    """Return the tables of Kubernetes' own kinds and of the kinds of enabled dialects."""
     return Tables(database, [k for d in dialects for k in (*d.kinds, *d.cluster_kinds)])
 
 

@@ -70,7 +70,7 @@ def make_unused(database: Database, composition: Composition) -> UnusedObjectsTa
 
 
 def unused_table(unused: UnusedObjectsTable) -> Table[UnusedObjects]:
-    """Return the rows, for those who show them."""
+    """Return the rows, for views."""
     return unused.table
 
 

@@ -136,7 +136,7 @@ class SpeakerEvents:
 
     def _session_error(self, event: SessionError) -> None:
         if not event.survived:
-            # A peer can send any numbers: those that mean nothing are one label.
+            # A peer can send any numbers: unassigned numbers are one label.
             known = is_assigned(event.code, event.subcode)
             code, subcode = (event.code, event.subcode) if known else (0, 0)
             self.notifications[event.instance, event.peer, event.sent, code, subcode] += 1

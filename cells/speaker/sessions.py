@@ -1,4 +1,4 @@
-"""The state of each session: the table ``sessions``, the health tree, the log of those that stay down.
+"""The state of each session: the table ``sessions``, the health tree, the log of failing sessions.
 
 Reads the speaker after its events, and writes only what differs; routes do not wait for it.
 """

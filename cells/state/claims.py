@@ -45,7 +45,7 @@ class ClaimStore:
         )
 
     def keep(self, owners: Owners) -> None:
-        """Accept the present claims; without any, those of the last run are kept until there are."""
+        """Accept the present claims; without any, the last run's are kept until there are."""
         if self.remembered and not owners:
             return
         self.remembered = 0

@@ -47,7 +47,7 @@ def node_groups(
 def cluster_problems(
     feeding: Feeding, snapshot: Snapshot, nodes: Iterable[str], secrets_namespace: str
 ) -> list[ClusterProblem]:
-    """Return the problems of the dialects' objects on nodes, and those of the operator's part.
+    """Return the problems of the dialects' objects on nodes, and of the operator's part.
 
     A dialect that cannot be compiled is a problem without objects.
     """

@@ -18,7 +18,7 @@ Selectors: TypeAlias = Sequence[LabelSelector]
 """Of one object: one of them is enough, and none selects all nodes."""
 EVERY_NODE: Final = LabelSelector()
 MAX_NODES: Final = 32
-"""Nodes for one review: objects that exclude each other, such as those of one node each, need many."""
+"""Nodes for one review: objects that exclude each other, such as one for each node, need many."""
 
 
 def selects(selectors: Selectors, labels: Mapping[str, str]) -> bool:

@@ -107,7 +107,7 @@ class Reviewer:
         kind: Kind[Any],
         row: Any,  # noqa: ANN401
     ) -> tuple[list[ClusterProblem], list[ClusterProblem]]:
-        """Return the problems of an object that it may have, and those that a change makes worse."""
+        """Return the problems that an object may have, and the problems that a change makes worse."""
         ref = ObjectRef(kind.name, row.metadata.namespace, row.metadata.name)
         table, nodes = self._tables.of(kind), self._tables.nodes
         trial = self._db.trial(table, nodes)

@@ -41,7 +41,7 @@ class NamedAddress(NamedTuple):
 class AddressesOfService(NamedTuple):
     """The addresses that one Service names, as host routes, each once.
 
-    Those of the ingress status come first, as controllers assign them, then ``spec.externalIPs``.
+    The ingress status comes first, as controllers assign it, then ``spec.externalIPs``.
     """
 
     namespace: str

@@ -59,7 +59,7 @@ class Arbitrated(NamedTuple):
 def arbitrate(
     instances: Iterable[Instance], peers: Iterable[Peer], owners: Owners, created: Created
 ) -> Arbitrated:
-    """Decide every claim; ``owners`` are those of the last decision."""
+    """Decide every claim; ``owners`` are the owners of the last decision."""
     unique, sessions = list(instances), list(peers)
     names, owned = _names(unique, owners, created)
     vrfs = {(row.dialect, row.name): row.vrf or "" for row in unique}
@@ -134,7 +134,7 @@ def _listeners(
     problems: list[Problem],
     owned: dict[Claim, str],
 ) -> list[Instance]:
-    """Return the instances with their names; those that do not get their port do not listen."""
+    """Return the instances with their names; an instance that does not get its port does not listen."""
     claims: dict[Claim, list[Claimant]] = {}
     for row in instances:
         claim = _port_claim(row)

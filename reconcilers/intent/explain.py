@@ -51,7 +51,7 @@ class NothingFoundError(Exception):
 def parse_target(text: str, kinds: Mapping[str, str]) -> Target:
     """Parse ``10.0.0.1[/32]``, ``[NAMESPACE/]NAME`` of a Service, or ``KIND/[NAMESPACE/]NAME``.
 
-    ``kinds`` are those that dialects add (`Dialect.explained_kinds`). Raises ValueError with the
+    ``kinds`` are the kinds of dialects (`Dialect.explained_kinds`). Raises ValueError with the
     reason.
     """
     parts = text.split("/")

@@ -24,7 +24,7 @@ class Findings:
     """The failures and the rejected addresses of objects, by route set."""
 
     def __init__(self, dialect: str, node: str, problems: ObjectProblems) -> None:
-        """``problems`` takes those of each object."""
+        """``problems`` takes the problems of each object."""
         self._dialect = dialect
         self._node = node
         self._problems = problems

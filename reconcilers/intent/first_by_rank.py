@@ -71,7 +71,7 @@ class FirstByRank(Generic[K]):
             self._moved.symmetric_difference_update((key,))
 
     def settle(self) -> set[K]:
-        """Find the first keys; return those that are new among them, and those that left."""
+        """Find the first keys; return the keys that joined them, and the keys that left."""
         while (first := self._first_outside()) is not None:
             if len(self._inside) < self.size:
                 self._move(heapq.heappop(self._next)[1])

@@ -2,7 +2,7 @@
 
 A router with a prefix limit ends the session beyond it, and again after each reconnection: that costs
 all routes of the node. After Cease / Maximum Number of Prefixes Reached (RFC 4486) the peer is sent no
-more prefixes than its NOTIFICATION names, or nine tenths of those that it was sent, until its session
+more prefixes than its NOTIFICATION names, or nine tenths of what it was sent, until its session
 has been up for an hour.
 """
 
@@ -60,7 +60,7 @@ class LearnedLimits:
                 table.upsert(txn, row)
 
     def write(self, now: float) -> float | None:
-        """Write the noted limits, and delete those whose time is over and those of former peers.
+        """Write the noted limits, and delete expired limits and the limits of former peers.
 
         Returns the seconds until the next one is lifted. Called once the peers are known.
         """

@@ -1,8 +1,8 @@
 """Route sets with a limited number of prefixes: copies of the routes of another set, but not all.
 
 A limited set has every prefix that an administrator decides on (pod networks, ClusterIPs, pools,
-prefixes of FRRConfigurations), and of the addresses of Services those with the lowest rank: of the
-oldest Services, then by namespace and name, and within a Service those at the beginning of its list.
+prefixes of FRRConfigurations), and the addresses of Services with the lowest rank: of the
+oldest Services, then by namespace and name, and within a Service in the order of its list.
 The order is the same on all nodes.
 
 A changed route of the unlimited set costs the logarithm of the number of its routes.
@@ -65,7 +65,7 @@ class _Family:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.own: set[bytes] = set()
-        """Those that an administrator decides on."""
+        """Prefixes that an administrator decides on."""
         self.of_services: FirstByRank[bytes] = FirstByRank(limit)
 
     def put(self, nlri: bytes, route: Route | None) -> None:

@@ -1,7 +1,7 @@
 """The problems of single objects, a bounded number of which is listed.
 
 Users of a namespace can make thousands of objects with problems. The first `LISTED_OBJECTS` are listed,
-those of tenants apart from others, and the number of the rest.
+the problems of tenants apart, and the number of the rest.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class _Listing:
         if hidden <= 0:
             return listed
         kind = ObjectRef(self._order[LISTED_OBJECTS].object.kind, "", "")
-        text = f"{hidden} more objects have problems: `waggle explain` has those of each"
+        text = f"{hidden} more objects have problems: `waggle explain` shows them"
         return [*listed, Problem((kind,), "", text, count=hidden)]
 
 
 class ObjectProblems:
-    """The problems of all objects, those of tenants apart. A change costs no pass over the others."""
+    """The problems of all objects, of tenants apart. A change costs no pass over the others."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds

@@ -115,7 +115,7 @@ class IntentOptions(Options, frozen=True):
         int,
         msgspec.Meta(ge=0),
         setting(
-            "addresses in externalIPs of the Services of one namespace that are advertised, those of "
+            "addresses in externalIPs of the Services of one namespace that are advertised, from "
             "the oldest Services; 0: no limit",
             flag="--advertise-namespace-limit",
         ),

@@ -1,4 +1,4 @@
-"""The limit of the prefixes that each peer is sent, and the problems of those that wait.
+"""The limit of the prefixes that each peer is sent, and the problems of prefixes that wait.
 
 A limit is configured, or the peer has made it known by ending a session. A peer with a limit gets a
 limited route set in place of its own (`reconcilers.intent.limited_sets`); peers with the same set and
@@ -86,7 +86,7 @@ class PeerLimits:
         return written
 
     def apply(self, peers: Iterable[Peer], learned: Iterable[LearnedLimit]) -> list[Peer]:
-        """Return the peers, those with a limit with a limited route set."""
+        """Return the peers; a peer with a limit has a limited route set."""
         known: dict[tuple[str, str], list[LearnedLimit]] = {}
         for row in learned:
             known.setdefault((row.instance, row.peer), []).append(row)
@@ -177,7 +177,7 @@ def _problem(peer: Peer, row: AdvertiseLimit, use: Use) -> Problem:
     if use.services:
         nlri, service = use.services[0]
         prefix = prefix_to_text(row.family, nlri)
-        text += f": {prefix} of {service}, and those of newer Services, wait"
+        text += f": {prefix} of {service}, and the addresses of newer Services, wait"
     own = row.prefixes - use.of_services
     if own > row.limit:
         text += f"; {own} prefixes that are not of Services are sent beyond the limit"

@@ -70,7 +70,7 @@ def _imported(row: Instance, by_name: Mapping[tuple[str, str], Instance]) -> lis
 def _originated(
     snapshot: Snapshot, intent: IntentTables, row: Instance, imported: list[Instance]
 ) -> list[str]:
-    """Return the prefixes of an instance: its own, and those of its peers that it does not import."""
+    """Return the prefixes that an instance originates: its own, without imported routes."""
     originated = {prefix_to_wire(text) for text in row.originates}
     foreign = {prefix_to_wire(text) for other in imported for text in other.originates}
     sets = {peer.route_set for peer in intent.peers.prefix(snapshot, KEY, (row.name,))}

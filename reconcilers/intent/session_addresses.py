@@ -18,7 +18,7 @@ from statedb import Database
 
 
 class SessionAddresses:
-    """Takes the local addresses of connections, and writes those that were not known."""
+    """Takes the local addresses of connections, and writes the new ones."""
 
     def __init__(self, database: Database, intent: IntentTables) -> None:
         self._database = database
@@ -88,5 +88,5 @@ def forget_session_addresses(database: Database, intent: IntentTables) -> None:
 
 
 def _may_be_advertised(address: str) -> bool:
-    """False of addresses that no Service may have: martians, and those with a zone."""
+    """False for addresses that no Service may have: martians, and addresses with a zone."""
     return "%" not in address and martian(*host_route(address)) is None

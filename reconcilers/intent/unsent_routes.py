@@ -35,7 +35,7 @@ def unsent_routes(statuses: Iterable[PeerStatus]) -> Iterator[UnsentRoutes]:
 def write_unsent_routes(
     database: Database, intent: IntentTables, rows: Iterable[UnsentRoutes]
 ) -> list[UnsentRoutes]:
-    """Replace the rows of the table, where one differs; returns those that are new."""
+    """Replace the rows of the table, where one differs; returns the new rows."""
     table, wanted = intent.unsent_routes, set(rows)
     known = set(table.all(database.snapshot()))
     if wanted != known:

@@ -42,7 +42,7 @@ class Occurrences:
     ) -> None:
         """``sessions`` and ``instances`` return the state of all of them, ``now`` Unix time.
 
-        ``report`` receives each occurrence, ``resolved`` those that no longer apply; ``on_error`` takes
+        ``report`` receives each occurrence, ``resolved`` each at its end; ``on_error`` takes
         the name of a dialect that cannot name its object, and the error.
         """
         self._sessions = sessions
@@ -70,7 +70,7 @@ class Occurrences:
             self._report(self._session(event, "Warning", "SessionDown", text))
 
     def compare(self) -> None:
-        """Report the problems that are new since the last call, resolve those that are gone."""
+        """Report the problems that are new since the last call, resolve the problems that are gone."""
         snapshot = self._database.snapshot()
         occurrences = {
             *self._invalid(snapshot),

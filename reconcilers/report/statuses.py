@@ -1,4 +1,4 @@
-"""Reconciles the statuses of the objects that a node reports on with those in the API server.
+"""Reconciles the statuses of the objects that a node reports on with the API server.
 
 A status is written when it changes, at most once in `WRITE_INTERVAL_SECONDS`, and replaces what other
 writers put there, except the operator's conditions where the node reports none. A change of nothing but

@@ -30,7 +30,7 @@ class GivenObjects(Reconciler, Generic[T]):
         self._changed[key] = None
 
     def give_all(self, values: Mapping[ObjectKey, T]) -> set[ObjectKey]:
-        """Set what all objects shall be; returns those that shall not be any more."""
+        """Set what all objects shall be; returns the objects that shall not be any more."""
         before, self.given = self.given, dict(values)
         gone = set(before.keys() - values.keys())
         changed = (key for key, value in values.items() if before.get(key) != value)

@@ -59,7 +59,7 @@ class Queue:
         """Objects to reconcile with the parts that changed; None is all of them."""
         self.statuses: dict[ObjectKey, ReconcileStatus] = {}
         self.failing: dict[ObjectKey, ReconcileStatus] = {}
-        """Those of `statuses` with an error."""
+        """The rows of `statuses` with an error."""
         self.written: dict[ObjectKey, ReconcileStatus | None] = {}
         """Changes of statuses that have not been written to the table; None is a deletion."""
         self.changed_parts = 0

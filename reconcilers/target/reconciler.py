@@ -144,7 +144,7 @@ class Reconciler(ABC):
 
     @abstractmethod
     def actual_objects(self) -> Answer[Iterable[ObjectKey]]:
-        """Return all objects of the target that this reconciler owns, those to be pruned included."""
+        """Return all objects of the target that this reconciler owns, also objects to be pruned."""
 
     @abstractmethod
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
@@ -178,7 +178,7 @@ class Reconciler(ABC):
         return True
 
     def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
-        """Return those of some objects that others in the target still use; they are deleted later."""
+        """Return the objects among some that others in the target still use; they are deleted later."""
         del keys
         return ()
 

@@ -1,4 +1,4 @@
-"""Namespace (v1): only metadata is used, and of its annotations those of Waggle."""
+"""Namespace (v1): only metadata is used, with Waggle's annotations."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from resources.crds.schema_markers import SchemaPart
 def up_to(limit: int) -> str:
     """Return an expression for the decimal numbers from 0 to a limit, without leading zeros."""
     digits = str(limit)
-    # Shorter numbers first, then those that are equal up to a smaller digit.
+    # Shorter numbers first, then numbers that are equal up to a smaller digit.
     alternatives = ["[0-9]"] if len(digits) > 1 else []
     alternatives += [f"[1-9][0-9]{_times(length - 1)}" for length in range(2, len(digits))]
     for i, digit in enumerate(digits):

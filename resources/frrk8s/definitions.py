@@ -1,7 +1,7 @@
 """The parts of the CustomResourceDefinitions of FRR-k8s's kinds that are not in their row types.
 
 Names are those of FRR-k8s. Its own definition of FRRConfiguration has no conditions: an API server
-with it drops those that are written.
+with it drops conditions that are written.
 """
 
 from __future__ import annotations

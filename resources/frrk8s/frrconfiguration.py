@@ -1,4 +1,4 @@
-"""FRRConfiguration (v1beta1): BGP routers of selected nodes; those of one node are merged."""
+"""FRRConfiguration (v1beta1): BGP routers of selected nodes; the objects of one node are merged."""
 
 from __future__ import annotations
 

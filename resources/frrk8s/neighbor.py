@@ -38,7 +38,7 @@ class AllowedOut(Struct, frozen=True):
         Mode,
         doc(
             "filtered: the listed prefixes are advertised. all: all prefixes that this object gives "
-            "the router, and those of the VRFs that it imports."
+            "the router, and the prefixes of the VRFs that it imports."
         ),
     ] = "filtered"
 

@@ -1,7 +1,7 @@
 """Writes single objects to an API server, under one field manager.
 
-Server-side apply keeps the fields of other managers, and removes those that this manager applied before
-and does not apply any more. Errors are raised; retries are the caller's.
+Server-side apply keeps the fields of other managers, and removes fields that this manager
+applied before and does not apply any more. Errors are raised; retries are the caller's.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Writer:
     async def adopt(self, path: str) -> bool:
         """Transfer other managers' fields in spec and owners to ours. Raises `KubernetesError`.
 
-        No value changes; the next `apply` removes those that it does not contain. Returns false if
+        No value changes; the next `apply` removes fields that it does not contain. Returns false if
         there are no such fields, or no object. A concurrent write of another client is a
         `StatusError` with status 409.
         """

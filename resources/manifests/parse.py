@@ -74,7 +74,7 @@ def parse_file(
     rewrite: Rewrite | None = None,
     rejected: list[Rejected] | None = None,
 ) -> Parsed:
-    """Decode the objects of a file; those of other kinds than ``kinds`` are only counted.
+    """Decode the objects of a file; objects of other kinds than ``kinds`` are only counted.
 
     Invalid objects are added to ``rejected``.
     """

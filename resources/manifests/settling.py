@@ -71,7 +71,7 @@ class Settling:
             self.add(path, state, now)
 
     def due(self, now: float) -> list[tuple[str, State]]:
-        """Return the files that `take` returns, without those that have vanished."""
+        """Return the files that `take` returns, without vanished files."""
         return [
             (path, changed.state) for path, changed in self._changed.items() if changed.due <= now
         ]

@@ -153,7 +153,7 @@ class ManifestsSource:
         return scan(self._roots)
 
     def _directories(self, scanned: ScanResult) -> list[str]:
-        """Return the directories to watch: those of the scan, and of roots that may be files."""
+        """Return the directories to watch: of the scan, and of roots that may be files."""
         return list(dict.fromkeys([*scanned.directories, *(name for name, _ in self._root_files)]))
 
     def _pause(self, scanned: ScanResult) -> float:

@@ -17,7 +17,7 @@ Milliseconds = Annotated[int, Meta(ge=10, le=60000)]
 
 
 class BFDProfileSpec(Struct, frozen=True):
-    """The specification; the defaults are those of the BFD implementation."""
+    """The specification; the defaults are the BFD implementation's."""
 
     receive_interval: Annotated[
         Milliseconds | None, doc("The smallest interval between received packets. 300.")

@@ -53,7 +53,7 @@ class IPAddressPoolSpec(Struct, frozen=True):
 
 
 class IPAddressPoolStatus(Struct, frozen=True):
-    """The status; the numbers are those of MetalLB's controller.
+    """The status, as MetalLB's controller writes it.
 
     None of them is required: the controller has none of a pool that it refuses, and the conditions of
     such a pool matter.

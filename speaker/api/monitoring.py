@@ -69,7 +69,7 @@ class BmpCollector(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One monitoring station's connection; the encoded names are those of the local API."""
+    """One monitoring station's connection; the encoded names are used by the local API."""
 
     name: str
     address: str

@@ -29,7 +29,7 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     family: Family
     negotiated: bool
     received: int
-    """Prefixes that the peer announces: those in the Adj-RIB-In, and those that are not kept."""
+    """Prefixes that the peer announces: in the Adj-RIB-In, or not kept."""
     accepted: int
     """Prefixes that entered the Loc-RIB."""
     advertised: int
@@ -47,7 +47,7 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One session. The encoded names are those of the local API, whose answers have these fields."""
+    """One session. The encoded names are used by the local API, whose answers have these fields."""
 
     instance: str
     name: str

@@ -34,7 +34,7 @@ def encode_attribute(flags: int, kind: int, value: bytes) -> bytes:
 
 
 def encode_attributes(attributes: PathAttributes, *, as4: bool) -> tuple[bytes, bytes]:
-    """Encode all attributes but NEXT_HOP: those of lower types, and those of higher types.
+    """Encode all attributes but NEXT_HOP: the attributes of lower types, and of higher types.
 
     ``as4`` is whether AS numbers have four octets on the session (RFC 6793). Raises `EncodingError`.
     """

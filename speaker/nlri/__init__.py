@@ -8,7 +8,7 @@
 * `lazy_field`: an NLRI field that is decoded on first access
 
 Only the NLRI of IPv4 and IPv6 unicast and multicast are decoded (RFC 4271 section 4.3, RFC 4760
-section 5). Those of other families stay opaque octets.
+section 5). NLRI of other families stay opaque octets.
 """
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family

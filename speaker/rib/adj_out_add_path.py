@@ -82,7 +82,7 @@ class AddPathAdjRibOut:
         return copied_in_steps(self._advertised, lambda: self._revision)
 
     def by_path(self, nlris: Iterable[bytes] | None = None) -> dict[Path, list[bytes]]:
-        """Group all advertised routes, or those of some prefixes, by path; prefixes as in `update`."""
+        """Group all advertised routes, or of some prefixes, by path; prefixes as in `update`."""
         groups: dict[Path, list[bytes]] = {}
         for nlri in self._advertised if nlris is None else nlris:
             for path in self._advertised.get(nlri, ()):

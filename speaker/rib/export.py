@@ -179,7 +179,7 @@ def _within_the_as(path: Path) -> dict[str, tuple[bytes, ...]]:
 
 
 def without_non_transitive(attributes: PathAttributes) -> dict[str, tuple[bytes, ...]]:
-    """Return the fields of extended communities, without those that are non-transitive across ASes.
+    """Return the fields of extended communities, without non-transitive communities.
 
     RFC 4360 section 6 and RFC 5701 section 2.
     """

@@ -17,7 +17,7 @@ from typing import Final, cast
 from speaker.server import sockets, ttl_filter
 
 CHUNK: Final = 256 * 1024
-"""Octets handed to the transport at a time; it copies those that the kernel does not accept."""
+"""Octets handed to the transport at a time; it copies octets that the kernel does not accept."""
 
 
 READ: Final = 32 * 1024

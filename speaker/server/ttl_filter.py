@@ -36,7 +36,7 @@ _FURTHEST_BRANCH: Final = 255
 _MAX_INSTRUCTIONS: Final = 4096
 _INSTRUCTION: Final = struct.Struct("=HBBI")
 _TTL: Final = 4
-"""The scratch word of the TTL, behind those of the source."""
+"""The scratch word of the TTL, behind the words of the source."""
 _CACHED_NETWORKS: Final = 8192
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -197,7 +197,7 @@ def test_installation_upgrade_and_uninstallation_leave_the_definitions_of_others
     for dialect in ("cilium", "metallb antrea"):
         done = shell.run(upgrade.replace("crds cilium", f"crds {dialect}"))
         assert done.returncode == 0, done.stderr
-    assert "left out: bgppeers.metallb.io is there, and is not Waggle's" in done.stderr
+    assert "skipped: bgppeers.metallb.io is installed, and is not Waggle's" in done.stderr
     assert _versions(shell.installed()) == before
 
     done = shell.run(f"{uninstall} --wait=false")
@@ -218,4 +218,4 @@ def test_a_definition_that_another_project_applied_over_ours_is_theirs(shell: Sh
     listed = shell.run("kubectl get crds -o json | waggle crds --installed - --ours -o name")
     assert "bgpadvertisements.metallb.io" in listed.stdout
     assert "communities.metallb.io" not in listed.stdout
-    assert "left out: communities.metallb.io" in listed.stderr
+    assert "skipped: communities.metallb.io" in listed.stderr

@@ -41,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "routes",
         help="list routes: advertised, received or available",
-        description="List the routes of a running agent: all of a table, those of one prefix, or the "
+        description="List the routes of a running agent: all of a table, or of one prefix, or the "
         "longest match of an address.",
         epilog=output.exit_statuses(
             {

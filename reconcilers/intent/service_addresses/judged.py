@@ -26,7 +26,7 @@ class JudgedAddresses:
     def note(
         self, object_: tuple[str, Key], namespace: str, nlri: Iterable[bytes], *, added: bool
     ) -> None:
-        """Note the addresses of an object; ``added``: those that are known remain."""
+        """Note the addresses of an object; ``added``: known addresses remain."""
         judged = dict.fromkeys(nlri)
         before = self._of_object.get(object_) if added else None
         if before is not None:

@@ -1,6 +1,6 @@
 """The object in which the operator publishes the addresses of the cluster for agents. Pure.
 
-A ConfigMap with an address, a prefix or a range in each line. Those that touch are joined, so that
+A ConfigMap with an address, a prefix or a range in each line. Ranges that touch are joined, so that
 5,000 nodes with addresses from few networks are few lines; heartbeats of Nodes change nothing in it.
 """
 
@@ -39,7 +39,7 @@ def decode(data: Mapping[str, str]) -> Slices[dict[str, AddressSet]]:
 
 
 def with_stored(addresses: ClusterAddresses, data: Mapping[str, str]) -> ClusterAddresses:
-    """Return the addresses together with those of the stored data.
+    """Return the addresses together with the stored addresses.
 
     Where a kind cannot be read, the addresses of its objects stay published.
     """

@@ -166,7 +166,7 @@ def unrestricted(rules: AddressRules) -> list[str]:
     if rules.allow is not None or grants.annotated_only or grants.by_namespace:
         return []
     text = (
-        "any address that a user writes into a Service is advertised, but for those of the cluster"
+        "any address that a user writes into a Service is advertised, but for the cluster's own"
     )
     remedy = "--advertise-allow CIDR or --advertise-namespaces=annotated restricts them"
     return [f"{text}: {remedy} ({reference('service-addresses')})"]
@@ -184,7 +184,7 @@ def address_rules(
 ) -> AddressRules:
     """Return the rules of a node with these peers; ``session_addresses`` of others are ignored.
 
-    ``addresses`` are those that other objects than the Node have for the node.
+    ``addresses`` are the addresses of the node in other objects than its Node.
     """
     texts = [] if node is None else [address.address for address in node.status.addresses]
     texts += addresses

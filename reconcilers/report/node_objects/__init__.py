@@ -1,4 +1,4 @@
 """The objects that an agent writes whole about its own node: computed, compared, written.
 
-``rows`` computes them from the dialects, ``objects`` reconciles those of one kind with the API server.
+``rows`` computes them from the dialects, ``objects`` reconciles one kind with the API server.
 """

@@ -1,4 +1,4 @@
-"""Reconciles the objects that a node writes about itself with those in the API server, kind by kind.
+"""Reconciles the objects that a node writes about itself with the API server, kind by kind.
 
 The objects are listed at the start, every `LIST_SECONDS`, and after an answer that does not fit the
 list. A change is written after `SETTLE_SECONDS`, in which further changes join it, and an object at

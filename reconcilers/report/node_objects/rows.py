@@ -1,7 +1,7 @@
-"""Computes the objects of a node: the small ones whole, those of Services one by one.
+"""Computes the objects of a node: small kinds whole, objects of Services one by one.
 
 Level-triggered: `run` compares with what was computed before, and `take` has what differs. A dialect
-that fails keeps its last objects. Objects about routed objects are computed for those whose routes have
+that fails keeps its last objects. Objects about routed objects are computed where the routes have
 changed, in slices of a few milliseconds.
 """
 

@@ -1,4 +1,4 @@
-"""A peer's changed settings, applied to the routes that it has announced and to those that it is sent.
+"""A peer's changed settings, applied to the routes that it announced and that it is sent.
 
 The peer has its new configuration already. Which change needs a new session is
 `speaker.engine.effect_of_change`'s to decide.

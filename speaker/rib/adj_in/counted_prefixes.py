@@ -36,7 +36,7 @@ class CountedPrefixes:
         return self._count
 
     def add(self, keys: Iterable[bytes]) -> None:
-        """Add prefixes; those that are there already count once."""
+        """Add prefixes; known prefixes are counted once."""
         shards, used = self._shards, self._used
         for key in keys:
             fingerprint = hash(key) & _MASK
@@ -53,7 +53,7 @@ class CountedPrefixes:
                 self._count += 1
 
     def remove(self, keys: Iterable[bytes]) -> None:
-        """Remove prefixes; those that are not there are ignored."""
+        """Remove prefixes; unknown prefixes are ignored."""
         for key in keys:
             fingerprint = hash(key) & _MASK
             if fingerprint <= _REMOVED:

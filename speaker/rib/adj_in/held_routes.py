@@ -184,7 +184,7 @@ class HeldRoutes:
     def imported(
         self, family: Family, path: Path, keys: Sequence[bytes]
     ) -> Iterable[tuple[Path | None, Sequence[bytes]]]:
-        """Return routes by their path in the Loc-RIB; None for those that are not imported."""
+        """Return routes by their path in the Loc-RIB; None for routes that are not imported."""
         policy = self._policy
         if path.rejected is not None or self._rejects_all:
             return ((None, keys),)

@@ -112,7 +112,7 @@ class ReceivedPrefixLog:
         self._compact(CHECKS_PER_PREFIX * named)
 
     def _compact(self, most: int) -> None:
-        """Check up to ``most`` old prefixes, and keep those that are held."""
+        """Check up to ``most`` old prefixes, and keep the held ones."""
         while most > 0 and self._old:
             oldest = self._old[-1]
             some = oldest[self._next : self._next + most]

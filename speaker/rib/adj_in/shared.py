@@ -71,7 +71,7 @@ class SharedAdjRibIn:
         return self._loc.path_of(self._source, nlri)
 
     def by_path(self, nlri: Iterable[bytes]) -> tuple[dict[Path, list[bytes]], list[bytes]]:
-        """Group prefixes by their path; the second list is those that are not held."""
+        """Group prefixes by their path; the second list has the prefixes that are not held."""
         return self._loc.by_path_of(self._source, nlri)
 
     def prefix_lists(self) -> Iterator[Sequence[bytes]]:

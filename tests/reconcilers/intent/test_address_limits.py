@@ -291,7 +291,7 @@ def test_the_problems_of_many_services_are_listed_up_to_a_number() -> None:
     assert {p["ofTenant"] for p in listed} == {True}
     rest = next(p for p in listed if p["objects"] == ["Service"])
     assert rest["count"] == 900
-    assert rest["message"] == "900 more objects have problems: `waggle explain` has those of each"
+    assert rest["message"] == "900 more objects have problems: `waggle explain` shows them"
     for number in range(900):
         found.delete(kinds.SERVICE, f"s{number:04}", "a")
     found.run()

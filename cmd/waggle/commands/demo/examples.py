@@ -1,4 +1,4 @@
-"""The example files of the demo: those of the current folder, or copies of the installed ones."""
+"""The example files of the demo: in the current folder, or copies of the installed files."""
 
 from __future__ import annotations
 

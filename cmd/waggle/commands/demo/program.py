@@ -196,7 +196,7 @@ async def _once(demo: Demo, within: float, stop: asyncio.Event) -> Snapshot | No
         if complete and demo.agent_answers():
             return snapshot
         if time.monotonic() >= deadline:
-            text = f"after {within:g} s the routes of the router are not those of waggle render"
+            text = f"after {within:g} s the routes of the router differ from waggle render"
             if complete:
                 text = f"after {within:g} s the agent does not answer on its socket"
             raise DemoError("\n".join([text, *_state(snapshot)]))

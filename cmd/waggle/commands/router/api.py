@@ -1,6 +1,6 @@
 """The paths of the router's local API: sessions, routes, monitoring stations, and its actions.
 
-The server, its socket and the items are those of the agent's API (`cells.serve`, docs/local-api.md).
+The server, its socket and the items are shared with the agent's API (`cells.serve`, docs/local-api.md).
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class RouterApi:
         return PrefixChangeItem(changed=len(prefixes))
 
     def _withdraw(self, body: Withdraw) -> Sequence[PrefixChangeItem]:
-        """Withdraw prefixes; those that the router does not originate are in ``absent``."""
+        """Withdraw prefixes; prefixes that the router does not originate are in ``absent``."""
         wanted: dict[Family, dict[bytes, str]] = {}
         for text in body.prefixes:
             family, nlri = _to_wire(text)

@@ -1,4 +1,4 @@
-"""Policies of the router's YAML file, decoded strictly and converted to those of the speaker.
+"""Policies of the router's YAML file, decoded strictly and converted to the speaker's policies.
 
 Resolves the names of prefix lists and policies; evaluates nothing.
 """
