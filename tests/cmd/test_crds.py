@@ -113,7 +113,7 @@ def test_what_another_project_installed_is_left_out(
     assert "communities" in printed.out
     assert "bfdprofiles" in printed.out
     assert printed.err == (
-        "waggle crds: left out: bgppeers.metallb.io is there, and is not Waggle's; "
+        "waggle crds: skipped: bgppeers.metallb.io is installed, and is not Waggle's; "
         "--replace BGPPeer prints it\n"
     )
 

@@ -165,9 +165,7 @@ def unrestricted(rules: AddressRules) -> list[str]:
     grants = rules.grants
     if rules.allow is not None or grants.annotated_only or grants.by_namespace:
         return []
-    text = (
-        "any address that a user writes into a Service is advertised, but for the cluster's own"
-    )
+    text = "any address that a user writes into a Service is advertised, but for the cluster's own"
     remedy = "--advertise-allow CIDR or --advertise-namespaces=annotated restricts them"
     return [f"{text}: {remedy} ({reference('service-addresses')})"]
 
