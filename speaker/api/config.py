@@ -262,6 +262,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     enforce_first_as: bool | None = None
     """Whether the AS path of an eBGP peer's routes has to begin with its AS (RFC 4271 section 6.3).
     None is yes, except towards a route server, which leaves AS paths unchanged (RFC 7947)."""
+    allowas_in_origin: bool = False
+    """Whether a route whose AS path ends with the own AS is no loop: it was originated there, such as
+    by another node of the AS behind an external peer (FRR's ``allowas-in origin``)."""
     maximum_prefixes: tuple[MaximumPrefixes, ...] = ()
     ttl_security: int = 0
     """The most hops to the peer, 1 to 254: packets from further away are dropped, and packets are

@@ -17,6 +17,7 @@ from speaker.attribute.as_path import (
     Segment,
     as_path_text,
     hop_count,
+    is_originated_in,
     prepend,
 )
 from speaker.attribute.decode import (
@@ -61,6 +62,7 @@ __all__ = [
     "encode_attributes",
     "frame_attributes",
     "hop_count",
+    "is_originated_in",
     "is_wrong_first_as",
     "prepend",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from speaker.errors import Truncated
@@ -90,6 +91,11 @@ def needs_as4(path: AsPath) -> bool:
 def without_confederation(path: AsPath) -> AsPath:
     """Return a path without its confederation segments (RFC 5065)."""
     return tuple(segment for segment in path if segment.kind not in CONFEDERATION)
+
+
+def is_originated_in(path: AsPath, asns: Collection[int]) -> bool:
+    """True if the origin AS of a path, the last of a sequence, is one of these."""
+    return bool(path) and path[-1].kind == AS_SEQUENCE and path[-1].asns[-1] in asns
 
 
 def prepend(path: AsPath, asn: int, kind: int = AS_SEQUENCE) -> AsPath:

@@ -17,6 +17,7 @@ from speaker.attribute import (
     AS_SET,
     ErrorHandling,
     PathAttributes,
+    is_originated_in,
     is_wrong_first_as,
 )
 from speaker.iana import attribute_name
@@ -240,9 +241,12 @@ class InboundUpdates:
 
     def _ineligible_reason(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes are ineligible (RFC 4271 section 9.1.2), or None."""
-        context = self.context
-        for kind, asns in attributes.as_path:
-            if not context.own_asns.isdisjoint(asns):
+        context, as_path = self.context, attributes.as_path
+        own_asns = context.own_asns
+        if context.allowas_in_origin and is_originated_in(as_path, own_asns):
+            own_asns = frozenset()
+        for kind, asns in as_path:
+            if not own_asns.isdisjoint(asns):
                 return OWN_AS
             if kind in (AS_SET, AS_CONFED_SET):
                 # RFC 9774 treats it as withdrawn; here the route stays visible as ineligible.

@@ -37,6 +37,8 @@ class InboundContext(msgspec.Struct, frozen=True):
     """Addresses of this router (4 or 16 octets), which are no next hops."""
     peer_is_local: bool
     """Whether the peer is on this host: then its next hops may be loopback addresses."""
+    allowas_in_origin: bool = False
+    """Whether an AS path that ends with one of ``own_asns`` is no loop."""
 
 
 def inbound_context(
@@ -45,7 +47,8 @@ def inbound_context(
     own_addresses: frozenset[bytes],
     *,
     peer_is_local: bool,
+    allowas_in_origin: bool = False,
 ) -> InboundContext:
     """Return the context of a session."""
     session = msgspec.structs.replace(negotiated, **_WITHOUT_EFFECT)
-    return InboundContext(session, own_asns, own_addresses, peer_is_local)
+    return InboundContext(session, own_asns, own_addresses, peer_is_local, allowas_in_origin)

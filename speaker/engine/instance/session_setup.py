@@ -117,6 +117,7 @@ class SessionSetup:
             _local_asns(peer),
             _local_addresses(session),
             peer_is_local=is_loopback(source.address),
+            allowas_in_origin=peer.config.allowas_in_origin,
         )
         inbound = InboundUpdates(context, adj_in, None if before is None else before.inbound)
         return EstablishedPeer(peer, session, negotiated, inbound, stale)
@@ -149,6 +150,7 @@ def context_without_session(peer: Peer, kept: EstablishedPeer) -> InboundContext
     return replace(
         before,
         own_asns=_local_asns(peer),
+        allowas_in_origin=config.allowas_in_origin,
         session=replace(
             session,
             local_asn=local_asn,

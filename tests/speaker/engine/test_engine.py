@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from speaker.api import (
@@ -194,6 +195,33 @@ def test_a_route_with_the_own_as_is_held_but_not_used() -> None:
     assert (route.best, route.reason) == (False, "own AS in the AS path")
     assert not c.available(IPV4_UNICAST)
     assert c.status().families[0].received == 1
+
+
+def test_with_allowas_in_origin_a_route_of_the_own_as_is_used() -> None:
+    """Of another router of the AS, behind an external peer: not one that only passes through it."""
+    network = Network()
+    a, b = pair(network, 65001, 65002)
+    c = network.host("c", C, 65001)
+    allowed = PeerConfig(
+        name="b", address=B, peer_asn=65002, import_="all", export="all", allowas_in_origin=True
+    )
+    c.peer(allowed)
+    b.peer(
+        PeerConfig(name="c", address=C, peer_asn=65001, passive=True, import_="all", export="all")
+    )
+    beyond = network.host("d", "10.0.0.4", 65009)
+    beyond.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True, export="all"))
+    a.peer(PeerConfig(name="d", address="10.0.0.4", peer_asn=65009, import_="all"))
+    a.routes({"10.1.0.0/16": RouteAttributes()})
+    beyond.routes({"10.2.0.0/16": RouteAttributes()})
+    network.run(30)
+    found = c.received(IPV4_UNICAST)
+    assert (found["10.1.0.0/16"].as_path, found["10.1.0.0/16"].best) == ("65002 65001", True)
+    passed = found["10.2.0.0/16"]
+    assert (passed.best, passed.reason) == (False, "own AS in the AS path")
+    c.peer(msgspec.structs.replace(allowed, allowas_in_origin=False))
+    network.run(30)
+    assert c.received(IPV4_UNICAST)["10.1.0.0/16"].reason == "own AS in the AS path"
     assert c.status().families[0].accepted == 0
 
 

@@ -22,7 +22,12 @@ class ConfigError(ValueError):
         self.sentences = sentences
 
 
-_KEYS = {"peer_asn": "asn", "local_asn": "localASN", "enforce_first_as": "enforceFirstAS"}
+_KEYS = {
+    "peer_asn": "asn",
+    "local_asn": "localASN",
+    "enforce_first_as": "enforceFirstAS",
+    "allowas_in_origin": "allowASInOrigin",
+}
 """Keys of the file that are not the field's name in camel case."""
 
 
