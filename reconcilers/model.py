@@ -229,6 +229,9 @@ class Peer(msgspec.Struct, frozen=True):
     """Where ``accept`` is None: the objects that accept all, the one that decides first."""
     reject: tuple[PrefixRule, ...] = ()
     """Prefixes never accepted, whatever ``accept`` allows."""
+    allowas_in_origin: bool = False
+    """Whether a route whose AS path ends with the own AS is accepted: it is no loop, but a route of
+    another node of the AS."""
     next_hops: tuple[NextHop, ...] = ()
     """Next hops other than the address of the session, by family: configured ones, or an address of
     the node for the prefixes of the family that the session's address is not of."""
@@ -417,6 +420,8 @@ class Condition(msgspec.Struct, frozen=True):
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect reports."""
     dialect: str = ""
+    summary: str = ""
+    """The text of ``status.status``, of a kind that has such a field beside its conditions."""
 
 
 ProblemCategory: TypeAlias = Literal["invalid", "unresolved", "conflict", "unsupported"]
@@ -460,6 +465,16 @@ class Generated(msgspec.Struct, frozen=True):
     """The object as JSON: ``apiVersion``, ``kind``, ``metadata``, ``spec``."""
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect generates, not the part of one node."""
+    dialect: str = ""
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Delete an object that a dialect generated earlier, if it still has this UID."""
+
+    object: ObjectRef
+    uid: str
+    by_operator: bool = False
+    """True for what the cluster-wide part of a dialect deletes."""
     dialect: str = ""
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from reconcilers.model import (
     AdvertiseLimit,
     Condition,
+    Delete,
     Generated,
     Instance,
     LearnedLimit,
@@ -108,8 +109,9 @@ def problem_item(row: Problem) -> Json:
     }
 
 
-Writer: TypeAlias = Literal["compiler", "dialects", "agent"]
-"""The compiler, the compiler with the rows of each `NodeIntent`, or jobs beside it."""
+Writer: TypeAlias = Literal["compiler", "dialects", "operator", "agent"]
+"""The compiler, the compiler with the rows of each `NodeIntent`, the operator's part alone, or jobs
+beside these."""
 
 
 class RowKind(Generic[T]):
@@ -124,14 +126,15 @@ class RowKind(Generic[T]):
         writer: Writer,
         of_cluster: bool = False,
         cleared: bool = False,
-        item: Callable[[T], Json] | None = None,
+        item: Callable[[T], Any] | None = None,
+        shown_as: str = "",
         order: Callable[[T], Any] = lambda row: row,
     ) -> None:
         """``table`` is the name of the table, where it is not that of the attribute.
 
         ``of_cluster``: the operator's part has rows, too (`ClusterIntent`), and replaces these alone;
         ``cleared``: a new compiler begins without rows; ``item`` is the form of ``waggle render``, in
-        the order of ``order``.
+        the order of ``order``, and ``shown_as`` the key there, where it is not the name.
         """
         self.row = row
         self.name = self._table = table
@@ -141,6 +144,7 @@ class RowKind(Generic[T]):
         self.of_cluster = of_cluster
         self.cleared = cleared
         self.item = item
+        self.shown_as = shown_as
         self._order = order
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -166,7 +170,7 @@ class RowKind(Generic[T]):
             marked: T = replace(row, dialect=dialect, **marks)  # type: ignore[type-var]
             yield marked
 
-    def rendered(self, rows: Iterable[T]) -> list[Json]:
+    def rendered(self, rows: Iterable[T]) -> list[Any]:
         """Return rows in the form of ``waggle render``."""
         return (
             [] if self.item is None else [self.item(row) for row in sorted(rows, key=self._order)]
@@ -225,6 +229,16 @@ class IntentTables:
         item=lambda row: row.content,
         order=lambda row: row.object,
     )
+    deletions = RowKind(
+        Delete,
+        lambda row: (row.object.kind, row.object.namespace, row.object.name),
+        writer="operator",
+        of_cluster=True,
+        item=lambda row: str(row.object),
+        shown_as="deleted",
+        order=lambda row: row.object,
+    )
+    """What the operator's part deletes."""
     annotations = RowKind(
         ObjectAnnotations,
         lambda row: (object_id(row.object), row.by_operator),
@@ -242,7 +256,9 @@ class IntentTables:
     def __init__(self, db: Database) -> None:
         for kind in KINDS:
             setattr(self, kind.name, kind.create(db))
-        self.compiled = tuple(self.of(kind) for kind in KINDS if kind.writer != "agent")
+        self.compiled = tuple(
+            self.of(kind) for kind in KINDS if kind.writer in ("compiler", "dialects")
+        )
         """The tables that the compiler writes."""
 
     def of(self, kind: RowKind[T]) -> Table[T]:
@@ -267,10 +283,10 @@ class IntentTables:
             for table in tables:
                 table.delete_all(txn)
 
-    def rendered(self, snapshot: Snapshot) -> dict[str, list[Json]]:
+    def rendered(self, snapshot: Snapshot) -> dict[str, list[Any]]:
         """Return the rows of all kinds with a form in ``waggle render``, by the name of the kind."""
         return {
-            kind.name: kind.rendered(self.of(kind).all(snapshot))
+            kind.shown_as or kind.name: kind.rendered(self.of(kind).all(snapshot))
             for kind in KINDS
             if kind.item is not None
         }

@@ -72,7 +72,11 @@ def _kind_of(value: Any) -> str:  # noqa: ANN401
 
 def _expected(path: str, value: Any, what: str) -> FieldError:  # noqa: ANN401
     shown = "" if isinstance(value, dict | list) else f" {_show(value)}"
-    return FieldError(path, f"expected {what}, got {_kind_of(value)}{shown}")
+    remedy = ""
+    if what == "a string" and isinstance(value, bool | int):
+        # In YAML, a value without quotation marks that looks like another type is of that type.
+        remedy = f'; write "{_show(value)}"'
+    return FieldError(path, f"expected {what}, got {_kind_of(value)}{shown}{remedy}")
 
 
 Errors: TypeAlias = Iterator[FieldError]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cells.dialects import antrea, cilium, frrk8s, metallb
+from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
 from reconcilers.dialect_entry import DialectEntry
 from resources.option_declarations import Options
 
@@ -28,4 +28,4 @@ class Dialects(tuple[DialectEntry, ...]):
         return tuple(entry.load() for entry in self)
 
 
-DIALECTS = Dialects((antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT))
+DIALECTS = Dialects((antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT))

@@ -11,7 +11,7 @@ from typing import Any
 
 from cells.agent import agent_cells
 from cells.arguments import Parser, open_standard_streams
-from cells.dialects import antrea, cilium, frrk8s, metallb
+from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
@@ -19,7 +19,7 @@ from cells.hive.option_loading import CONFIG_ENV
 from cells.operator.cells import operator_cells
 from cells.safe_text import escape
 
-DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
+DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT, ovnk.DIALECT)
 """The API dialects."""
 CELLS = agent_cells(*DIALECTS)
 

@@ -139,6 +139,7 @@ def peer_config(
         maximum_prefixes=received.limits(),
         keep_received=received.keep,
         enforce_first_as=received.enforce_first_as,
+        allowas_in_origin=peer.allowas_in_origin,
         route_set=peer.route_set,
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),

@@ -19,8 +19,8 @@ from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.translation import translation
 from reconcilers.cilium.v1 import selection
 from reconcilers.cilium.v1.translate import ClusterView
-from reconcilers.dialect import ClusterContext, ClusterIntent, Delete
-from reconcilers.model import Condition, Generated, ObjectRef, Problem
+from reconcilers.dialect import ClusterContext, ClusterIntent
+from reconcilers.model import Condition, Delete, Generated, ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from reconcilers.cilium.objects import Objects, controlling_policy, with_translated
 from reconcilers.cilium.v1.translate import ClusterView, as_object, object_ref
-from reconcilers.dialect import Delete
-from reconcilers.model import Generated, ObjectRef, Problem
+from reconcilers.model import Delete, Generated, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.meta import Resource
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from reconcilers.dialect.feed import Feed, Outcome
 from reconcilers.model import (
     Condition,
+    Delete,
     Generated,
     Instance,
     ObjectAnnotations,
@@ -96,6 +97,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     generated: Mapping[tuple[str, str, str], Any] = {}
     """Objects as JSON that the operator's part has generated in this process, by kind, namespace
     and name."""
+    deleted: frozenset[ObjectRef] = frozenset()
+    """Objects that the operator's part would delete, in this process."""
     feeds: Mapping[str, Feed] = {}
     """What other dialects feed to this one, by their names."""
     state: Any = None
@@ -137,13 +140,6 @@ class ClusterContext(msgspec.Struct, frozen=True):
     """What the dialect remembers: `ClusterIntent.state` of its last call, or None."""
     unread: frozenset[ObjectRef] = frozenset()
     """Single objects (Secrets) that could not be read: it is not known whether they exist."""
-
-
-class Delete(msgspec.Struct, frozen=True):
-    """Delete an object that the dialect generated earlier, if it still has this UID."""
-
-    object: ObjectRef
-    uid: str
 
 
 class ClusterIntent(msgspec.Struct, frozen=True):

@@ -27,11 +27,14 @@ class Translated(msgspec.Struct, frozen=True):
     """The object; problems and routes name it, and not the translation."""
     row: Any
     """Of a kind of the dialect that is fed."""
-    fields: Mapping[str, str] = {}
-    """Paths in the row to paths in the object, both without indices; others are the object itself."""
+    fields: Mapping[str, str] | None = {}
+    """Paths in the row to paths in the object, both without indices; others are the object itself.
+    None where the row is the object."""
     rules: Any = None
     """Rules of the feeding dialect for its own route sources (`RouteSetRules`); see the dialect that
     is fed for how its route sets carry them."""
+    is_quiet: bool = False
+    """True if what has no effect of the row is no problem: this dialect reports it itself."""
 
 
 class Translation(NamedTuple):
@@ -140,7 +143,8 @@ class Feed:
         self.problems = tuple(problems)
         """Broken rules, references to nothing, and conflicts among the objects."""
         self.replaced = replaced or {}
-        """Objects of the dialect that is fed which these replace, with a sentence for people."""
+        """Objects of the dialect that is fed which these replace, with a sentence for people; an empty
+        one is no problem."""
         self.last_good = last_good
         """The last good objects of an earlier process (`Outcome.last_good`)."""
 

@@ -243,11 +243,11 @@ class Frrk8sDialect(Dialect):
             name: [
                 Problem((ref,), "", text, category="unsupported")
                 for ref, text in feed.replaced.items()
-                if table.get(snapshot, (ref.namespace, ref.name)) is not None
+                if text and table.get(snapshot, (ref.namespace, ref.name)) is not None
             ]
             for name, feed in feeds.items()
         }
-        refs = {ref for problems in replaced.values() for one in problems for ref in one.objects}
+        refs = {ref for feed in feeds.values() for ref in feed.replaced}
         own = ((ref_to(FRR_CONFIGURATION, row), row) for row in selected)
         earlier = {
             name: feed.last_good for name, feed in feeds.items() if feed.last_good is not None

@@ -226,7 +226,7 @@ class NodeObjects(NamedTuple):
 
 
 def _unit(one: Translated) -> Unit:
-    return Unit(one.origin, one.row, one.fields, one.rules)
+    return Unit(one.origin, one.row, one.fields, one.rules, one.is_quiet)
 
 
 def _units(translations: Iterable[Translation]) -> list[Unit]:

@@ -36,6 +36,8 @@ class Unit(msgspec.Struct, frozen=True):
     """Paths in the row, without indices, to paths in the object; None where the row is the object."""
     rules: Any = None
     """Rules of the feeding dialect's own routes for the neighbours of the row; see `merge`."""
+    is_quiet: bool = False
+    """True if the feeding dialect reports itself what has no effect: it is no problem then."""
 
     @property
     def age(self) -> Age:
@@ -172,6 +174,9 @@ class Compiled(NamedTuple):
     set: these follow Secrets."""
     passwords: tuple[NeighborPart, ...] = ()
     """The neighbours with a password."""
+    allowas_in_origin: frozenset[tuple[str, str]] = frozenset()
+    """Neighbours, also of other units, by VRF and end, of which routes that end with the own AS are
+    accepted."""
 
 
 VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]

@@ -151,6 +151,7 @@ class IntentCompiler:
             *self._intents.shared,
             resources.nodes,
             intent.generated,
+            intent.deletions,
             intent.unsent_routes,
             intent.learned_limits,
             *self._addresses.followed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from msgspec.structs import replace
 
@@ -21,8 +21,15 @@ from resources.core import Node
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
-GeneratedObjects = dict[tuple[str, str, str], Any]
+GeneratedObjects = Mapping[tuple[str, str, str], Any]
 """Objects as JSON by kind, namespace and name."""
+
+
+class OfOperator(NamedTuple):
+    """What the operator's part of a dialect has generated in this process, and what it deletes."""
+
+    generated: GeneratedObjects = MappingProxyType({})
+    deleted: frozenset[ObjectRef] = frozenset()
 
 
 @final
@@ -45,11 +52,11 @@ class DialectIntents:
         self._intent = intent
         self._feeding = feeding
         self._on_error = on_error
-        self._generated: dict[str, GeneratedObjects] = {}
-        self._generated_revision = -1
-        """Of the table that `_generated` is from."""
-        self._inputs: dict[str, tuple[tuple[int, ...], Node | None, GeneratedObjects]] = {}
-        """By dialect: the revisions of its tables, the node, and what its operator's part generated."""
+        self._by_operator: dict[str, OfOperator] = {}
+        self._operator_revisions = (-1, -1)
+        """Of the tables that `_by_operator` is from."""
+        self._inputs: dict[str, tuple[tuple[int, ...], Node | None, OfOperator]] = {}
+        """By dialect: the revisions of its tables, the node, and what its operator's part has."""
         self.states = dict(states)
         """What each dialect remembers (`NodeContext.state`)."""
         self.compiled: dict[str, NodeIntent] = {}
@@ -65,28 +72,34 @@ class DialectIntents:
     def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[tuple[str, ...]]:
         """Compile the dialects that are due; return their names. Feeding dialects come first."""
         due: set[str] = set()
-        revision = self._intent.generated.revision(snapshot)
+        intent = self._intent
+        revisions = (intent.generated.revision(snapshot), intent.deletions.revision(snapshot))
         node = self._resources.nodes.get(snapshot, ("", context.node))
         for name, dialect in self._feeding.dialects.items():
-            if revision != self._generated_revision:
-                self._generated[name] = self._generated_by_operator(snapshot, dialect, context)
-            generated = self._generated[name]
-            inputs = (self._revisions(snapshot, dialect), node, generated)
+            if revisions != self._operator_revisions:
+                self._by_operator[name] = self._of_operator(snapshot, dialect, context)
+            of_operator = self._by_operator[name]
+            inputs = (self._revisions(snapshot, dialect), node, of_operator)
             if inputs != self._inputs.get(name) or name in due:
                 long = yield from prepare(dialect, snapshot, context.node)
                 if long:
                     yield
                 of_dialect = self._feeding.node_context(dialect, context, self.compiled)
                 state = self.states.get(name)
-                of_dialect = replace(of_dialect, generated=generated, state=state)
+                of_dialect = replace(
+                    of_dialect,
+                    generated=of_operator.generated,
+                    deleted=of_operator.deleted,
+                    state=state,
+                )
                 yield from self._compile_one(snapshot, dialect, of_dialect)
                 if long:
                     yield
-                self._inputs[name] = (self._revisions(snapshot, dialect), node, generated)
+                self._inputs[name] = (self._revisions(snapshot, dialect), node, of_operator)
                 due.add(name)
                 if dialect.feeds is not None:
                     due.add(dialect.feeds)
-        self._generated_revision = revision
+        self._operator_revisions = revisions
         return tuple(name for name in self._feeding.dialects if name in due)
 
     def _revisions(self, snapshot: Snapshot, dialect: Dialect) -> tuple[int, ...]:
@@ -96,17 +109,20 @@ class DialectIntents:
         tables = (*dialect.compiled_tables, *followed, *self.shared)
         return tuple(table.revision(snapshot) for table in tables)
 
-    def _generated_by_operator(
+    def _of_operator(
         self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
-    ) -> GeneratedObjects:
-        """Return what the operator's part of a dialect has generated in this process."""
+    ) -> OfOperator:
+        """Return what the operator's part of a dialect has generated in this process, and deletes."""
         if not context.operator_in_process:
-            return {}
-        return {
+            return OfOperator()
+        generated = {
             (row.object.kind, row.object.namespace, row.object.name): row.content
             for row in self._intent.generated.all(snapshot)
             if row.by_operator and row.dialect == dialect.name
         }
+        deletions = self._intent.deletions.all(snapshot)
+        deleted = frozenset(row.object for row in deletions if row.dialect == dialect.name)
+        return OfOperator(generated, deleted)
 
     def _compile_one(
         self, snapshot: Snapshot, dialect: Dialect, context: NodeContext

@@ -189,6 +189,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
         "nextHopIPv6": hops.get(IPV6_UNICAST),
         "advertise": _with_next_hops(routes, hops) if hops else routes,
         "neverAccept": _rules(peer.reject),
+        "allowASInOrigin": peer.allowas_in_origin,
         "accept": "all" if peer.accept is None else _rules(peer.accept),
         "lastChoice": None if shutdown is None else {"prepend": shutdown.prepend},
     }

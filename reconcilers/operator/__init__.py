@@ -6,7 +6,7 @@ the reconcilers that write it to the API server, `local` writes it as rows in a 
 the client of the API server comes with them.
 """
 
-from reconcilers.dialect import Delete
+from reconcilers.model import Delete
 from reconcilers.operator.in_process import LocalOperator
 from reconcilers.operator.planner import Plan, Planner
 from reconcilers.operator.writes import Annotate, Apply, Write

@@ -142,7 +142,10 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
             "apiVersion": kind_of(self._kinds, key).api_versions[0],
             "kind": kind,
             "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
-            "status": {"conditions": msgspec.to_builtins(list(value.values()))},
+            "status": {
+                "conditions": msgspec.to_builtins(list(value.values())),
+                **self._summary(key),
+            },
         }
         try:
             answer = await self._client.apply(f"{path_of(self._kinds, key)}/status", content)
@@ -162,6 +165,11 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
         # Where conditions are removed, those that other managers own remain.
         self._known[key] = stored if value else {}
         self._not_found.discard(key)
+
+    def _summary(self, key: ObjectKey) -> dict[str, str]:
+        """Return the text of the status beside the conditions; it changes with one of these."""
+        text = next((one.summary for one in self.given.get(key, ()) if one.summary), "")
+        return {"status": text} if text else {}
 
     def _drop(self, key: ObjectKey) -> NotNow:
         """Note that the API server drops the conditions of a kind."""

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 from reconcilers.api_server import key_of, kind_of, path_of, reconcile_error
-from reconcilers.dialect import Delete
-from reconcilers.model import ObjectRef
+from reconcilers.model import Delete, ObjectRef
 from reconcilers.operator.planner import Plan
 from reconcilers.operator.writes import UNCONFIRMED_SECONDS, Annotate, PlannedWrites, Write
 from reconcilers.target.reconciler import ObjectKey

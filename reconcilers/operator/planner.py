@@ -17,7 +17,7 @@ from reconcilers.dialect import (
     Unread,
     prepare,
 )
-from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
+from reconcilers.model import Condition, Delete, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import OF_CLUSTER
@@ -103,7 +103,7 @@ class Planner:
             for row in intent.generated
             if row.object in intent.outdated
         ]
-        writes += [deletion for intent in intents for deletion in intent.deletions]
+        writes += [Delete(one.object, one.uid) for intent in intents for one in intent.deletions]
         writes += [self._annotate(row) for intent in intents for row in intent.annotations]
         problems = tuple(problem for intent in intents for problem in intent.problems)
         return Plan(tuple(writes), conditions, problems, blocked)

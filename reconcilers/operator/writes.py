@@ -7,8 +7,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from reconcilers.dialect import Delete
-from reconcilers.model import ObjectRef
+from reconcilers.model import Delete, ObjectRef
 from reconcilers.target import Description, Pace
 from reconcilers.target.given import GivenObjects
 from reconcilers.target.reconciler import ObjectKey

@@ -11,7 +11,7 @@ import pytest
 import cells
 from cells import declarations
 from cells.declarations import API
-from cells.dialects import antrea, cilium, frrk8s, metallb
+from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
 from cells.hive import Cell, load
 from reconcilers.dialect_entry import DialectEntry
 from waggle_agent.__main__ import CELLS
@@ -111,8 +111,13 @@ def test_the_command_reaches_an_agent_that_has_no_flags() -> None:
             "MetalLB",
             "BGPPeer",
         ),
+        (
+            ovnk.DIALECT,
+            "OVN-Kubernetes",
+            "RouteAdvertisements",
+        ),
     ],
-    ids=["antrea", "cilium", "frrk8s", "metallb"],
+    ids=["antrea", "cilium", "frrk8s", "metallb", "ovnk"],
 )
 def test_a_dialect_has_a_title_and_kinds_that_show_its_use(
     entry: DialectEntry, title: str, kinds: str

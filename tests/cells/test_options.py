@@ -32,6 +32,7 @@ LIMITS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "--lease-retry-seconds": ((0.001,), (0,)),
     "--mass-withdraw-hold": ((0,), (-0.001,)),
     "--otlp-interval-seconds": ((0.001,), (0,)),
+    "--ovnk-managed-bgp-asn": ((1, 4294967294), (0, 4294967295)),
     "--ready-timeout-seconds": ((0,), (-0.001,)),
     "--received-limit": ((0, 2**31 - 1), (-1, 2**31)),
     "--record-limit": ((1,), (0,)),

@@ -210,5 +210,5 @@ def test_help_has_80_columns_and_the_dialects_last(
     text = capsys.readouterr().out
     assert [line for line in text.splitlines() if len(line) > 80] == []
     cells = re.findall(r"^cell ([\w-]+):$", text, re.MULTILINE)
-    dialects = ["antrea", "cilium", "frrk8s", "metallb"]
+    dialects = ["antrea", "cilium", "frrk8s", "metallb", "ovnk"]
     assert [name for name in cells if name in dialects] == cells[-len(set(cells) & set(dialects)) :]

@@ -94,7 +94,7 @@ def _same_settings(one: Compiled, other: Compiled) -> bool:
             )
             for router in compiled.routers
         ]
-        return compiled.profiles, routers
+        return compiled.profiles, compiled.allowas_in_origin, routers
 
     if settings(one) != settings(other):
         return False
@@ -290,7 +290,7 @@ def _unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Pr
         Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
         for unit, found in zip(units, compiled, strict=True)
         for reason, error in found.unsupported
-        if reason != BFD
+        if reason != BFD and not unit.is_quiet
     ]
 
 

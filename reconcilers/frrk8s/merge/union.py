@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from reconcilers.frrk8s.unit import Compiled, NeighborKey, NeighborPart, RouterPart, Session, Unit
@@ -32,6 +33,8 @@ class MergedNeighbor(NamedTuple):
     origins: tuple[ObjectRef, ...]
     password: SecretValue | None
     """The password that is a field of an object."""
+    allowas_in_origin: bool = False
+    """Whether routes that end with the own AS are accepted."""
 
 
 class MergedRouter(NamedTuple):
@@ -69,7 +72,8 @@ def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedR
         for router in found.routers:
             routers.setdefault(router.vrf, []).append((unit, router))
     refs = _Refs(units)
-    return tuple(_router(routers[vrf], profiles, refs) for vrf in sorted(routers))
+    allowed = frozenset[tuple[str, str]]().union(*(one.allowas_in_origin for one in compiled))
+    return tuple(_router(routers[vrf], profiles, refs, allowed) for vrf in sorted(routers))
 
 
 class _Refs:
@@ -91,7 +95,10 @@ class _Refs:
 
 
 def _router(
-    parts: Sequence[tuple[Unit, RouterPart]], profiles: Mapping[str, BfdProfile], refs: _Refs
+    parts: Sequence[tuple[Unit, RouterPart]],
+    profiles: Mapping[str, BfdProfile],
+    refs: _Refs,
+    allowed: AbstractSet[tuple[str, str]],
 ) -> MergedRouter:
     neighbors: dict[NeighborKey, list[tuple[Unit, NeighborPart]]] = {}
     for unit, router in parts:
@@ -105,7 +112,10 @@ def _router(
         first.asn,
         next((router.router_id for _, router in parts if router.router_id is not None), None),
         frozenset[str]().union(*(router.imports for _, router in parts)),
-        tuple(_neighbor(neighbors[key], profiles, refs) for key in sorted(neighbors)),
+        tuple(
+            _neighbor(neighbors[key], profiles, refs, (key.vrf, key.end) in allowed)
+            for key in sorted(neighbors)
+        ),
         origins,
         next(fields),
         tuple((unit.ref, router.prefixes) for unit, router in parts),
@@ -113,7 +123,10 @@ def _router(
 
 
 def _neighbor(
-    parts: Sequence[tuple[Unit, NeighborPart]], profiles: Mapping[str, BfdProfile], refs: _Refs
+    parts: Sequence[tuple[Unit, NeighborPart]],
+    profiles: Mapping[str, BfdProfile],
+    refs: _Refs,
+    allowas_in_origin: bool,
 ) -> MergedNeighbor:
     first = parts[0][1]
     different = list({id(part.settings): part.settings for _, part in parts}.values())
@@ -145,6 +158,7 @@ def _neighbor(
         tuple([unit.rules for unit, _ in parts if unit.rules is not None]),
         origins,
         first.settings.password,
+        allowas_in_origin,
     )
 
 

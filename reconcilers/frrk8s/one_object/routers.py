@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 from reconcilers.frrk8s.exports import Available
 from reconcilers.frrk8s.one_object.neighbors import Neighbors
+from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.frrk8s.unit import (
     EVPN,
     KERNEL_ROUTES,
@@ -18,7 +20,7 @@ from reconcilers.frrk8s.unit import (
     Unit,
     VrfPrefixes,
 )
-from reconcilers.frrk8s.values import Prefix, bfd_profile, prefix, shown_vrf, vrf_name
+from reconcilers.frrk8s.values import Prefix, address, bfd_profile, prefix, shown_vrf, vrf_name
 from reconcilers.sliced_work import Pieces, Slices
 from resources.addresses import interface_errors, router_id_errors
 from resources.errors import MAX_LISTED_ERRORS, checked_items, shortened
@@ -53,8 +55,7 @@ class _Compiler:
         routers = []
         for i, router in enumerate(row.spec.bgp.routers):
             routers.append((yield from self._router(router, f"spec.bgp.routers[{i}]")))
-        if row.spec.raw.raw_config:
-            findings.no_effect(RAW_CONFIG, "spec.raw.rawConfig", "raw configuration has no effect")
+        allowed = self._raw(row.spec.raw.raw_config)
         self._kernel_routes(routers)
         if findings.errors:
             return Compiled(errors=tuple(findings.errors), missing=tuple(findings.missing))
@@ -69,7 +70,25 @@ class _Compiler:
                 for part in router.neighbors
                 if part.session.password is not None
             ),
+            allowas_in_origin=allowed,
         )
+
+    def _raw(self, text: str) -> frozenset[tuple[str, str]]:
+        """Return the neighbours of which routes of the own AS are accepted; report the rest."""
+        meaning, path = raw_meaning(text), "spec.raw.rawConfig"
+        if meaning.other:
+            reason = "raw configuration has no effect"
+            if meaning.allowas_in_origin:
+                reason = f"{reason} but for allowas-in origin: line {meaning.other}"
+            self._findings.no_effect(RAW_CONFIG, path, reason)
+        if meaning.has_evpn:
+            self._findings.no_effect(EVPN, path, "EVPN in raw configuration has no effect")
+        found = set()
+        for vrf, end in meaning.allowas_in_origin:
+            with contextlib.suppress(ValueError):
+                end = address(end)
+            found.add((vrf_name(vrf), end))
+        return frozenset(found)
 
     def _kernel_routes(self, routers: Sequence[RouterPart]) -> None:
         """Report the neighbours from which routes are accepted: one finding, which has their number."""

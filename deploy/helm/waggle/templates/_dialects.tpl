@@ -3,6 +3,7 @@
 
 {{- define "waggle.dialects.feeds" }}
 - {feeder: metallb, fed: frrk8s}
+- {feeder: ovnk, fed: frrk8s}
 {{- end }}
 
 {{- define "waggle.dialects.secrets.known" }}
@@ -99,6 +100,31 @@
 - apiGroups: [metallb.io]
   resources:
     - bgppeers
+  verbs: [list]
+{{- end }}
+{{- if eq (toString (.ovnk).enabled) "true" }}
+- apiGroups: [""]
+  resources:
+    - namespaces
+    - pods
+  verbs: [list, watch]
+- apiGroups: [k8s.cni.cncf.io]
+  resources:
+    - network-attachment-definitions
+  verbs: [list, watch]
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - clusteruserdefinednetworks
+    - egressips
+    - routeadvertisements
+    - uplinkstates
+    - userdefinednetworks
+    - vteps
+  verbs: [list, watch]
+{{- else }}
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - routeadvertisements
   verbs: [list]
 {{- end }}
 {{- end }}
@@ -275,6 +301,56 @@ metallb.io:
     - configurationstates
     - servicebgpstatuses
   verbs: [list, delete]
+{{- end }}
+{{- if eq (toString (.ovnk).enabled) "true" }}
+- apiGroups: [""]
+  resources:
+    - namespaces
+  verbs: [list, watch]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [list, watch]
+- apiGroups: [k8s.cni.cncf.io]
+  resources:
+    - network-attachment-definitions
+  verbs: [list, watch]
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - clusteruserdefinednetworks
+    - egressips
+    - routeadvertisements
+    - uplinkstates
+    - vteps
+  verbs: [list, watch]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [get, create, patch, delete]
+- apiGroups: [k8s.cni.cncf.io]
+  resources:
+    - network-attachment-definitions
+  verbs: [get, create, patch, delete]
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - routeadvertisements
+  verbs: [get, create, patch, delete]
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - clusteruserdefinednetworks
+    - routeadvertisements
+  verbs: [get]
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - clusteruserdefinednetworks/status
+    - routeadvertisements/status
+  verbs: [patch]
+{{- if (.ovnk).dynamicUdn }}
+- apiGroups: [""]
+  resources:
+    - pods
+  verbs: [list, watch]
+{{- end }}
 {{- end }}
 {{- end }}
 

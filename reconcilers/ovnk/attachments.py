@@ -1,0 +1,73 @@
+"""The annotation of NetworkAttachmentDefinitions with the RouteAdvertisements of their network.
+
+OVN-Kubernetes' agents read it: a network that is advertised has other NAT and other routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reconcilers.model import Generated, ObjectAnnotations, ObjectRef
+from reconcilers.ovnk.networks import Attachment
+from resources.ovnk.cni import default_config
+from resources.ovnk.kinds import NETWORK_ATTACHMENT, ROUTE_ADVERTISEMENTS
+from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
+from resources.ovnk.nad import NetworkAttachmentDefinition
+
+
+class Advertisers(NamedTuple):
+    """Which RouteAdvertisements advertise which networks."""
+
+    accepted: Mapping[str, frozenset[str]]
+    """By network: the names of those that are accepted."""
+    held: frozenset[str]
+    """The names of those whose earlier state stays."""
+
+
+def advertiser_annotations(
+    attachments: Sequence[Attachment], advertisers: Advertisers, *, unchanged: bool
+) -> Iterator[ObjectAnnotations]:
+    """Yield the annotations that attachments have to have; ``unchanged``: also those that they have."""
+    for attachment in attachments:
+        row, network = attachment.row, attachment.network
+        present = _names(row)
+        wanted = frozenset(advertisers.held & present) if present else frozenset()
+        if network is not None:
+            wanted |= advertisers.accepted.get(network.name, frozenset())
+        if not wanted and KEY not in row.metadata.annotations:
+            continue
+        if not unchanged and present == wanted:
+            continue
+        if not wanted and present == wanted:
+            continue
+        ref = ObjectRef(NETWORK_ATTACHMENT.name, *row.key)
+        text = msgspec.json.encode(sorted(wanted)).decode()
+        yield ObjectAnnotations(ref, {KEY: text}, row.metadata.uid)
+
+
+def _names(row: NetworkAttachmentDefinition) -> frozenset[str] | None:
+    """Return the names in the annotation; None without one, and of one of another form."""
+    text = row.metadata.annotations.get(KEY)
+    if text is None:
+        return None
+    try:
+        return frozenset(msgspec.json.decode(text, type=tuple[str, ...]))
+    except msgspec.DecodeError:
+        return None
+
+
+def default_attachment(attachment: Attachment, advertisers: str) -> Generated:
+    """Return the attachment of the default network, which is created where there is none."""
+    metadata = attachment.row.metadata
+    content: dict[str, Any] = {
+        "apiVersion": NETWORK_ATTACHMENT.api_versions[0],
+        "kind": NETWORK_ATTACHMENT.name,
+        "metadata": {"name": metadata.name, "namespace": metadata.namespace},
+        "spec": {"config": default_config()},
+    }
+    ref = ObjectRef(NETWORK_ATTACHMENT.name, *attachment.row.key)
+    owner = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", advertisers)
+    return Generated(ref, owner, content)

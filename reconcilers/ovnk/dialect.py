@@ -1,0 +1,127 @@
+"""OVN-Kubernetes' RouteAdvertisements as a dialect that feeds FRR-k8s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
+    Dialect,
+    Feed,
+    NodeContext,
+    NodeIntent,
+    RbacRule,
+    Translated,
+)
+from reconcilers.model import ObjectRef, ref_to
+from reconcilers.ovnk import conditions
+from reconcilers.ovnk.conditions import without_effect
+from reconcilers.ovnk.operate import RouteAdvertisementsController
+from reconcilers.ovnk.options import OvnkOptions
+from resources.core.kinds import NAMESPACE, NODE
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.kind import Kind
+from resources.option_declarations import Options
+from resources.ovnk.kinds import (
+    CLUSTER_NETWORK,
+    KINDS,
+    NETWORK_ATTACHMENT,
+    POD,
+    ROUTE_ADVERTISEMENTS,
+    USER_NETWORK,
+)
+from resources.tables import Tables
+from statedb import Snapshot, Table
+
+_CUSTOM: Final = (*(kind for kind in KINDS if kind is not USER_NETWORK), FRR_CONFIGURATION)
+"""What RouteAdvertisements depend on: no network of a namespace can be advertised."""
+
+
+class OvnkDialect(Dialect):
+    """RouteAdvertisements of OVN-Kubernetes.
+
+    An agent of an API server reads nothing of it: the FRRConfigurations say all that a node has to do.
+    """
+
+    name: ClassVar = "ovnk"
+    title: ClassVar = "OVN-Kubernetes"
+    feeds: ClassVar = "frrk8s"
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, NAMESPACE, *_CUSTOM)
+    optional_kinds: ClassVar[tuple[Kind[Any], ...]] = (NAMESPACE, *KINDS, POD)
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *optional_kinds)
+    options_type: ClassVar = OvnkOptions
+    operator_options_type: ClassVar = OvnkOptions
+    managed_conditions: ClassVar = frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED})
+    condition_kinds: ClassVar = (ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK)
+    extensions: ClassVar = (
+        RbacRule((POD,), ("list", "watch"), operator=True, option="dynamicUdn"),
+    )
+    generated_kinds: ClassVar = (FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS, NETWORK_ATTACHMENT)
+
+    options: OvnkOptions
+
+    def __init__(self, tables: Tables, options: OvnkOptions) -> None:
+        super().__init__(tables, options)
+        self._controller = RouteAdvertisementsController(tables, options)
+
+    @classmethod
+    def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:  # noqa: ARG003
+        """No kind but the Node: what is generated is read by the dialect of FRR-k8s."""
+        return (NODE,)
+
+    @property
+    def compiled_tables(self) -> tuple[Table[Any], ...]:
+        """No table: what the operator's part generates in this process is followed."""
+        return ()
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+        """Feed what the operator's part has generated in this process, in place of what is stored."""
+        node = self.tables.nodes.get(snapshot, ("", context.node))
+        if self.options.mode != "generate" or not context.operator_in_process or node is None:
+            return NodeIntent()
+        rows = _selecting(context.generated, node.metadata.labels)
+        objects = [
+            Translated(ObjectRef(FRR_CONFIGURATION.name, *row.key), row, fields=None, is_quiet=True)
+            for row in rows
+        ]
+        stored = {ref_to(FRR_CONFIGURATION, row) for row in self._stored(snapshot)}
+        generated = {ObjectRef(*key) for key in context.generated}
+        feed = Feed.of(objects)
+        # What is generated is in place of what is stored, and what is deleted has no effect.
+        feed.replaced = dict.fromkeys(stored & (generated | context.deleted), "")
+        partial = (without_effect(one.origin, one.row) for one in objects)
+        return NodeIntent(feed=feed, conditions=tuple(one for one in partial if one is not None))
+
+    def _stored(self, snapshot: Snapshot) -> Iterator[FRRConfiguration]:
+        yield from self.tables.of(FRR_CONFIGURATION).all(snapshot)
+
+    def operated_tables(self) -> tuple[Table[Any], ...]:
+        """The tables that the operator reads."""
+        return tuple(self.tables.of(kind) for kind in self.read_by_operator())
+
+    def read_by_operator(self) -> tuple[Kind[Any], ...]:
+        """All kinds with ``generate``; Pods with dynamic allocation alone. Without, only the Node."""
+        if self.options.mode != "generate":
+            return (NODE,)
+        return (*self.cluster_kinds, POD) if self.options.dynamic_udn else self.cluster_kinds
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+        """Generate the FRRConfigurations of RouteAdvertisements, with ``generate``."""
+        if self.options.mode != "generate":
+            return ClusterIntent()
+        return self._controller.operate(snapshot, context)
+
+
+def _selecting(
+    generated: Mapping[tuple[str, str, str], Any], labels: Mapping[str, str]
+) -> Iterator[FRRConfiguration]:
+    """Yield the generated FRRConfigurations that select a node."""
+    for (kind, _, _), content in generated.items():
+        if kind != FRR_CONFIGURATION.name:
+            continue
+        wanted = content["spec"]["nodeSelector"].get("matchLabels", {})
+        if wanted.items() <= labels.items():
+            yield FRR_CONFIGURATION.decode(content)

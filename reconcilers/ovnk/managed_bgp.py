@@ -1,0 +1,141 @@
+"""Managed BGP: a full mesh of sessions between all nodes, for networks without tunnels.
+
+The operator makes the source, an FRRConfiguration with all nodes as neighbours, and the
+RouteAdvertisements; these are then generated of like any others.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.model import Generated, ObjectRef
+from reconcilers.ovnk.networks import Attachment
+from reconcilers.ovnk.written import whole
+from resources.core import Node
+from resources.frrk8s.frrconfiguration import (
+    BgpConfig,
+    FRRConfiguration,
+    FRRConfigurationSpec,
+    Router,
+)
+from resources.frrk8s.neighbor import Neighbor
+from resources.labels import LabelSelector
+from resources.meta import ObjectMeta
+from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
+from resources.ovnk.managed_fields import ManagedMeta
+from resources.ovnk.networks import ClusterUserDefinedNetwork
+from resources.ovnk.routeadvertisements import (
+    ClusterNetworkSelector,
+    NetworkSelector,
+    RouteAdvertisements,
+    RouteAdvertisementsSpec,
+)
+
+LABEL: Final = "k8s.ovn.org/managed-bgp"
+"""Of the source, and of the ClusterUserDefinedNetworks with managed routing."""
+SOURCE: Final = "ovnk-managed-bgp"
+OF_DEFAULT: Final = "ovnk-managed-bgp-default"
+OF_CLUSTER_NETWORKS: Final = "ovnk-managed-bgp-cudn"
+_MANAGED: Final = LabelSelector(match_labels={LABEL: ""})
+
+
+class ManagedBgp(NamedTuple):
+    """The objects of managed BGP: those in the cluster are replaced by them."""
+
+    source: FRRConfiguration
+    advertisements: tuple[RouteAdvertisements, ...]
+
+    def generated(self) -> tuple[Generated, ...]:
+        """Return the objects, whole."""
+        metadata = self.source.metadata
+        owner = ObjectRef("FRRConfiguration", *self.source.key)
+        source = whole(
+            metadata.name, metadata.namespace, self.source.spec, owner, labels=metadata.labels
+        )
+        return (source, *map(_whole, self.advertisements))
+
+
+def managed_bgp(
+    nodes: Iterable[Node],
+    clusters: Sequence[ClusterUserDefinedNetwork],
+    asn: int,
+    namespace: str,
+    *,
+    default: bool,
+) -> ManagedBgp | None:
+    """Return the objects of managed BGP; None where no network has managed routing.
+
+    ``default``: the default network has.
+    """
+    managed = [one for one in clusters if is_managed(one)]
+    if not default and not managed:
+        return None
+    addresses = sorted({address for node in nodes for address in _addresses(node)})
+    router = Router(asn=asn, neighbors=tuple(Neighbor(asn=asn, address=a) for a in addresses))
+    source = FRRConfiguration(
+        metadata=ObjectMeta(name=SOURCE, namespace=namespace, labels={LABEL: ""}),
+        spec=FRRConfigurationSpec(bgp=BgpConfig(routers=(router,))),
+    )
+    found = []
+    if default:
+        selector = NetworkSelector(network_selection_type="DefaultNetwork")
+        found.append(_advertisements(OF_DEFAULT, selector))
+    if managed:
+        selector = NetworkSelector(
+            network_selection_type="ClusterUserDefinedNetworks",
+            cluster_user_defined_network_selector=ClusterNetworkSelector(network_selector=_MANAGED),
+        )
+        found.append(_advertisements(OF_CLUSTER_NETWORKS, selector))
+    return ManagedBgp(source, tuple(found))
+
+
+def is_managed(row: ClusterUserDefinedNetwork) -> bool:
+    """True if a network has managed routing."""
+    found = row.spec.network.no_overlay
+    return found is not None and found.routing == "Managed"
+
+
+def labelled(attachment: Attachment, managed: Collection[str]) -> Attachment:
+    """Return an attachment with the label of managed BGP, if its network has managed routing."""
+    row = attachment.row
+    if attachment.network is None or attachment.network.cluster_network not in managed:
+        return attachment
+    metadata = replace(row.metadata, labels={**row.metadata.labels, LABEL: ""})
+    return attachment._replace(row=replace(row, metadata=metadata))
+
+
+def _addresses(node: Node) -> Iterable[str]:
+    for one in node.status.addresses:
+        if one.type == "InternalIP":
+            try:
+                yield str(ipaddress.ip_address(one.address))
+            except ValueError:
+                continue
+
+
+def _advertisements(name: str, selector: NetworkSelector) -> RouteAdvertisements:
+    return RouteAdvertisements(
+        metadata=ManagedMeta(name=name),
+        spec=RouteAdvertisementsSpec(
+            network_selectors=(selector,),
+            node_selector=LabelSelector(),
+            frr_configuration_selector=_MANAGED,
+            advertisements=("PodNetwork",),
+        ),
+    )
+
+
+def _whole(row: RouteAdvertisements) -> Generated:
+    ref = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", row.metadata.name)
+    content = {
+        "apiVersion": ROUTE_ADVERTISEMENTS.api_versions[0],
+        "kind": ROUTE_ADVERTISEMENTS.name,
+        "metadata": {"name": row.metadata.name},
+        "spec": msgspec.to_builtins(row.spec),
+    }
+    return Generated(ref, ref, content)

@@ -1,0 +1,290 @@
+"""The networks of a cluster: the default one, and those of ClusterUserDefinedNetworks.
+
+They are read from NetworkAttachmentDefinitions, as OVN-Kubernetes does. Manifests without any have the
+ones that OVN-Kubernetes would write for the ClusterUserDefinedNetworks and Namespaces.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from reconcilers.model import ObjectRef, Problem
+from resources.core import Namespace
+from resources.errors import shortened
+from resources.meta import ObjectMeta, OwnerReference
+from resources.ovnk import nad as names
+from resources.ovnk.cni import (
+    EVPN,
+    NO_OVERLAY,
+    PLUGIN,
+    ClusterSubnet,
+    CniConfig,
+    CniEvpn,
+    CniVrf,
+    parse_cni,
+    parse_subnets,
+)
+from resources.ovnk.evpn import EvpnVrf
+from resources.ovnk.kinds import CLUSTER_NETWORK, NETWORK_ATTACHMENT
+from resources.ovnk.nad import NetworkAttachmentDefinition
+from resources.ovnk.networks import ClusterUserDefinedNetwork, NetworkSpec
+
+DEFAULT: Final = "default"
+"""The name of the default network, of its VRF and of its attachment."""
+PRIMARY_NAMESPACE: Final = "k8s.ovn.org/primary-user-defined-network"
+"""The label of a namespace that may have a primary network."""
+LONGEST_VRF: Final = 15
+"""Octets of the name of a network device (Linux, IFNAMSIZ)."""
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Network(NamedTuple):
+    """A network that may be advertised."""
+
+    name: str
+    """``default`` or ``cluster_udn_<name>``: the key in annotations of Nodes."""
+    vrf: str
+    topology: str
+    """``layer2`` or ``layer3``."""
+    role: str
+    """``default``, ``primary`` or ``secondary``."""
+    subnets: tuple[ClusterSubnet, ...]
+    transport: str = ""
+    evpn: CniEvpn | None = None
+    cluster_network: str | None = None
+    """The name of its ClusterUserDefinedNetwork; None of the default one."""
+    error: str = ""
+    """Why its subnets are not known, as a clause."""
+    uplink: str = ""
+    """The Uplink of its own, if it has one."""
+
+    @property
+    def shown_name(self) -> str:
+        """The name for people."""
+        return self.cluster_network or self.name
+
+    @property
+    def is_layer2(self) -> bool:
+        """True if hosts share the subnets."""
+        return self.topology == "layer2"
+
+    @property
+    def is_evpn(self) -> bool:
+        """True if hosts are connected by EVPN."""
+        return self.transport == EVPN and self.evpn is not None
+
+    @property
+    def is_no_overlay(self) -> bool:
+        """True if hosts route to each other without tunnels."""
+        return self.transport == NO_OVERLAY
+
+    @property
+    def ip_networks(self) -> tuple[IpNetwork, ...]:
+        """The subnets, as networks."""
+        return tuple(ipaddress.ip_network(one.prefix) for one in self.subnets)
+
+
+class Attachment(NamedTuple):
+    """The attachment of one namespace to a network, or that of the default network."""
+
+    row: NetworkAttachmentDefinition
+    network: Network | None
+    """None where it has none that may be advertised, or that is not known yet."""
+    stored: bool = True
+    """False for one that does not exist yet."""
+
+
+class Networks(NamedTuple):
+    """All attachments, in order, and what is wrong with them."""
+
+    attachments: tuple[Attachment, ...]
+    problems: tuple[Problem, ...]
+
+    def of_namespaces(self) -> Mapping[str, str]:
+        """Return the primary network of each namespace that has one beside the default network."""
+        return {
+            one.row.metadata.namespace: one.network.name
+            for one in self.attachments
+            if one.network is not None and one.network.role == "primary"
+        }
+
+
+def vrf_name(cluster_network: str, network_id: str) -> str | None:
+    """Return the VRF of a network; None where its number is not known and is a part of the name."""
+    if len(cluster_network) <= LONGEST_VRF and cluster_network != DEFAULT:
+        return cluster_network
+    is_number = network_id.isascii() and network_id.isdigit()
+    return f"mp{int(network_id)}-udn-vrf" if is_number else None
+
+
+def networks(
+    rows: Sequence[NetworkAttachmentDefinition],
+    default: Network,
+    namespace: str,
+    uplinks: Mapping[str, str],
+    of_manifests: Iterable[NetworkAttachmentDefinition] = (),
+) -> Networks:
+    """Return the networks of attachments; ``default`` is that of the one in ``namespace``.
+
+    ``of_manifests`` are used where there are no ``rows``; ``uplinks`` are those of
+    ClusterUserDefinedNetworks.
+    """
+    found: list[Attachment] = []
+    problems: list[Problem] = []
+    default_key = (namespace, DEFAULT)
+    known: dict[str, Network] = {}
+    stored = bool(rows)
+    for row in sorted(rows or of_manifests, key=lambda one: one.key):
+        if row.key == default_key:
+            found.append(Attachment(row, default, stored))
+            continue
+        owner = row.cluster_network
+        if owner is None:
+            continue
+        network = _network(row, owner, known, problems)
+        if network is not None and owner in uplinks:
+            network = network._replace(uplink=uplinks[owner])
+        found.append(Attachment(row, network, stored))
+    if not any(one.row.key == default_key for one in found):
+        row = NetworkAttachmentDefinition(metadata=ObjectMeta(name=DEFAULT, namespace=namespace))
+        found.append(Attachment(row, default, stored=False))
+        found.sort(key=lambda one: one.row.key)
+    return Networks(tuple(found), tuple(problems))
+
+
+def _network(
+    row: NetworkAttachmentDefinition,
+    owner: str,
+    known: dict[str, Network],
+    problems: list[Problem],
+) -> Network | None:
+    ref = ObjectRef(NETWORK_ATTACHMENT.name, *row.key)
+    config = parse_cni(row.spec.config)
+    if isinstance(config, str):
+        problems.append(Problem((ref,), "spec.config", config))
+        return None
+    if config.type != PLUGIN:
+        return None
+    annotations = row.metadata.annotations
+    name = annotations.get(names.NETWORK_NAME) or config.name
+    if not name:
+        problems.append(Problem((ref,), "spec.config.name", "names no network"))
+        return None
+    vrf = vrf_name(owner, annotations.get(names.NETWORK_ID, ""))
+    if vrf is None:
+        # OVN-Kubernetes has not numbered the network yet.
+        return None
+    if name not in known:
+        known[name] = of_config(config, name, vrf, owner)
+    return known[name]
+
+
+def of_config(config: CniConfig, name: str, vrf: str, owner: str) -> Network:
+    """Return the network of a CNI configuration; one with wrong subnets has an error."""
+    error, subnets = "", tuple[ClusterSubnet, ...]()
+    try:
+        subnets = parse_subnets(config.subnets, layer3=config.topology == "layer3")
+    except ValueError as reason:
+        error = f"subnets {shortened(config.subnets)}: {reason}"
+    return Network(
+        name,
+        vrf,
+        config.topology,
+        config.role,
+        subnets,
+        config.transport,
+        config.evpn,
+        owner,
+        error,
+    )
+
+
+def of_manifests(
+    clusters: Iterable[ClusterUserDefinedNetwork], namespaces: Sequence[Namespace]
+) -> Iterator[NetworkAttachmentDefinition]:
+    """Yield the attachments that OVN-Kubernetes would write for ClusterUserDefinedNetworks."""
+    for row in clusters:
+        primary = row.spec.network.role == "Primary"
+        for namespace in namespaces:
+            labels = namespace.metadata.labels
+            if primary and PRIMARY_NAMESPACE not in labels:
+                continue
+            if row.spec.namespace_selector.matches(labels):
+                yield attachment(row, namespace.metadata.name)
+
+
+def attachment(row: ClusterUserDefinedNetwork, namespace: str) -> NetworkAttachmentDefinition:
+    """Return the attachment of a namespace to a ClusterUserDefinedNetwork."""
+    name = row.metadata.name
+    owner = OwnerReference(
+        api_version=CLUSTER_NETWORK.api_versions[0],
+        kind=CLUSTER_NETWORK.name,
+        name=name,
+        uid=row.metadata.uid,
+        controller=True,
+    )
+    network = f"{names.CLUSTER_NETWORK_PREFIX}{name}"
+    config = msgspec.json.encode(_config(row.spec.network, network)).decode()
+    return NetworkAttachmentDefinition(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=namespace,
+            labels=dict(row.metadata.labels),
+            annotations={names.NETWORK_NAME: network},
+            owner_references=(owner,),
+        ),
+        spec=names.NetworkAttachmentSpec(config=config),
+    )
+
+
+def _config(spec: NetworkSpec, name: str) -> CniConfig:
+    subnets = ""
+    if spec.layer3 is not None:
+        lengths = ((s.cidr, s.host_subnet) for s in spec.layer3.subnets)
+        subnets = ",".join(cidr if host is None else f"{cidr}/{host}" for cidr, host in lengths)
+    elif spec.layer2 is not None:
+        subnets = ",".join(spec.layer2.subnets)
+    evpn = None
+    if spec.evpn is not None:
+        evpn = CniEvpn(
+            vtep=spec.evpn.vtep, mac_vrf=_vrf(spec.evpn.mac_vrf), ip_vrf=_vrf(spec.evpn.ip_vrf)
+        )
+    transports = {None: "", "NoOverlay": NO_OVERLAY, "EVPN": EVPN}
+    return CniConfig(
+        name=name,
+        type=PLUGIN,
+        topology=spec.topology.lower(),
+        role=spec.role.lower(),
+        subnets=subnets,
+        transport=transports[spec.transport],
+        evpn=evpn,
+    )
+
+
+def _vrf(vrf: EvpnVrf | None) -> CniVrf | None:
+    return None if vrf is None else CniVrf(vni=vrf.vni, route_target=vrf.route_target)
+
+
+def overlap(found: Sequence[Network]) -> tuple[Network, Network] | None:
+    """Return two networks with a common address, if there are any."""
+    ordered = sorted(
+        ((subnet, network) for network in found for subnet in network.ip_networks),
+        key=lambda item: (item[0].version, item[0].network_address, item[0].prefixlen),
+    )
+    widest: tuple[IpNetwork, Network] | None = None
+    for subnet, network in ordered:
+        if (
+            widest is not None
+            and widest[0].version == subnet.version
+            and widest[0].overlaps(subnet)
+        ):
+            if widest[1].name != network.name:
+                return widest[1], network
+            if int(widest[0].broadcast_address) >= int(subnet.broadcast_address):
+                continue
+        widest = (subnet, network)
+    return None

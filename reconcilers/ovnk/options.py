@@ -1,0 +1,78 @@
+"""The options of the OVN-Kubernetes dialect: those of OVN-Kubernetes that its result depends on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from resources.option_declarations import InvalidOption, Options, setting
+from resources.ovnk.cni import ClusterSubnet, parse_subnets
+
+_RESERVED_ASNS: Final = frozenset({23456, 65535})
+"""RFC 6793, RFC 7300."""
+
+
+class OvnkOptions(Options, frozen=True):
+    """The options of agents, the operator and ``waggle render``."""
+
+    mode: Annotated[
+        Literal["follow", "generate"],
+        setting(
+            "follow: OVN-Kubernetes generates FRRConfigurations of RouteAdvertisements; generate: the "
+            "operator does, with enable-route-advertisements off in OVN-Kubernetes",
+            flag="--ovnk",
+        ),
+    ] = "follow"
+    cluster_subnets: Annotated[
+        str,
+        setting(
+            "subnets of the default network, as in OVN-Kubernetes: prefix and length of a host's "
+            "subnet, separated by commas",
+            metavar="CIDR/LENGTH[,...]",
+        ),
+    ] = ""
+    gateway_mode: Annotated[
+        Literal["local", "shared"], setting("the gateway mode of OVN-Kubernetes")
+    ] = "local"
+    transport: Annotated[
+        Literal["geneve", "no-overlay"], setting("the transport of the default network")
+    ] = "geneve"
+    egress_ip: Annotated[bool, setting("egress IPs may be advertised (enable-egress-ip)")] = True
+    evpn: Annotated[bool, setting("EVPN networks may be advertised (enable-evpn)")] = False
+    dynamic_udn: Annotated[
+        bool,
+        setting(
+            "networks are on the nodes of their Pods and egress IPs alone "
+            "(enable-dynamic-udn-allocation); the operator then reads Pods"
+        ),
+    ] = False
+    layer2_transit_router: Annotated[
+        bool,
+        setting("Layer2 networks have a transit router, and need no tunnel ID on a node"),
+    ] = False
+    managed_bgp: Annotated[
+        Literal["off", "full-mesh"],
+        setting("sessions between all nodes for no-overlay networks with managed routing"),
+    ] = "off"
+    managed_bgp_asn: Annotated[
+        int, Meta(ge=1, le=4294967294), setting("the AS number of these sessions")
+    ] = 64512
+    namespace: Annotated[
+        str, setting("namespace of OVN-Kubernetes, with the attachment of the default network")
+    ] = "ovn-kubernetes"
+
+    def __post_init__(self) -> None:
+        """Check subnets and AS number. Raises `InvalidOption`."""
+        asn = self.managed_bgp_asn
+        if asn in _RESERVED_ASNS:
+            raise InvalidOption("--ovnk-managed-bgp-asn", f"{asn} is reserved")
+        try:
+            _ = self.default_subnets
+        except ValueError as error:
+            raise InvalidOption("--ovnk-cluster-subnets", str(error)) from None
+
+    @property
+    def default_subnets(self) -> tuple[ClusterSubnet, ...]:
+        """The subnets of the default network."""
+        return parse_subnets(self.cluster_subnets, layer3=True)

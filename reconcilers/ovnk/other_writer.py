@@ -1,0 +1,66 @@
+"""OVN-Kubernetes' own controller beside the operator: two writers of the same objects.
+
+Its server-side apply leaves an entry in the field managers of RouteAdvertisements. An entry of an
+earlier time is left from before; one that comes or changes while the operator watches is a writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from reconcilers.model import ObjectRef, Problem
+from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
+from resources.ovnk.routeadvertisements import RouteAdvertisements
+
+MANAGER: Final = "clustermanager-routeadvertisements-controller"
+"""The field manager of OVN-Kubernetes."""
+
+
+class Seen(NamedTuple):
+    """What has been seen of the other writer: the state from one look to the next."""
+
+    times: dict[str, str]
+    """By UID of RouteAdvertisements: the time of its last write; empty without one."""
+    writer: str = ""
+    """The RouteAdvertisements that it has written; empty without one."""
+
+
+class Outcome(NamedTuple):
+    """The outcome of one look."""
+
+    state: Seen
+    problem: Problem | None
+    """While the operator writes nothing."""
+
+
+class OtherWriter:
+    """Looks for the other writer."""
+
+    def seen(self, rows: Iterable[RouteAdvertisements], state: Seen | None) -> Outcome:
+        """Look at all RouteAdvertisements; a writer that was seen once stays."""
+        first = state is None
+        before = state or Seen({})
+        times: dict[str, str] = {}
+        writer = before.writer
+        for row in sorted(rows, key=lambda row: row.metadata.name):
+            uid = row.metadata.uid
+            time = max(
+                (one.time for one in row.metadata.managed_fields if one.manager == MANAGER),
+                default="",
+            )
+            times[uid] = time
+            if not writer and not first and time > before.times.get(uid, ""):
+                writer = row.metadata.name
+        found = Seen(times, writer)
+        return Outcome(found, _problem(writer) if writer else None)
+
+
+def _problem(name: str) -> Problem:
+    ref = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", name)
+    text = (
+        f"OVN-Kubernetes ({MANAGER}) writes RouteAdvertisements as well: the operator writes nothing. "
+        "Use --ovnk=follow, or switch enable-route-advertisements off in OVN-Kubernetes and restart "
+        "the operator"
+    )
+    return Problem((ref,), "metadata.managedFields", text, category="conflict")

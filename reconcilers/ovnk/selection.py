@@ -1,0 +1,244 @@
+"""What RouteAdvertisements select: networks, nodes and FRRConfigurations, and the rules for these.
+
+The order of the rules is OVN-Kubernetes': the first that is broken is the message of the condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from reconcilers.ovnk.errors import ConfigurationError, ConfigurationPending
+from reconcilers.ovnk.networks import DEFAULT, Attachment, Network, overlap
+from reconcilers.ovnk.options import OvnkOptions
+from resources.core import Node
+from resources.enumeration import enumerate_some
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.neighbor import PrefixSelector
+from resources.ovnk.nad import ROUTE_ADVERTISEMENTS
+from resources.ovnk.routeadvertisements import AUTO, RouteAdvertisements
+from resources.ovnk.vtep import Vtep
+
+GENERATED_PREFIX: Final = "ovnk-generated-"
+"""Before the names of generated FRRConfigurations."""
+_LONGEST_LABEL: Final = 63
+
+
+class Selected(NamedTuple):
+    """The networks that RouteAdvertisements select, each once, in the order of their names."""
+
+    networks: tuple[Network, ...]
+
+
+class Advertised(NamedTuple):
+    """What RouteAdvertisements advertise, as far as it is the same on all nodes."""
+
+    name: str
+    target: str
+    """``auto``, the name of a VRF, or empty for the default one."""
+    networks: tuple[Network, ...]
+    pods: bool
+    egress_ips: bool
+    sources: tuple[FRRConfiguration, ...]
+    """In the order of namespace and name."""
+    receive: tuple[PrefixSelector, ...]
+    """What neighbours may send for networks without tunnels; replaces what a source has."""
+    vteps: Mapping[str, tuple[PrefixSelector, ...]]
+    """By VTEP of an EVPN network: what neighbours may send, beside what a source has."""
+
+    @property
+    def evpn(self) -> tuple[Network, ...]:
+        """The EVPN networks."""
+        return tuple(one for one in self.networks if one.is_evpn)
+
+    @property
+    def vrfs(self) -> tuple[str, ...]:
+        """The VRFs of the networks, in order."""
+        return tuple(sorted(one.vrf for one in self.networks))
+
+
+class Cluster(NamedTuple):
+    """The objects among which RouteAdvertisements select."""
+
+    attachments: Sequence[Attachment]
+    nodes: Sequence[Node]
+    """In the order of their names."""
+    sources: Sequence[FRRConfiguration]
+    """In the order of namespace and name, without generated ones."""
+    vteps: Mapping[str, Vtep]
+    options: OvnkOptions
+
+
+def is_generated(row: FRRConfiguration) -> bool:
+    """True if an FRRConfiguration is generated of RouteAdvertisements."""
+    metadata = row.metadata
+    if metadata.name.startswith(GENERATED_PREFIX):
+        return True
+    generated = metadata.annotations.get(ROUTE_ADVERTISEMENTS)
+    return bool(generated) and ROUTE_ADVERTISEMENTS in metadata.labels
+
+
+def select_networks(row: RouteAdvertisements, attachments: Iterable[Attachment]) -> Selected:
+    """Return the networks that RouteAdvertisements select."""
+    found: dict[str, Network] = {}
+    default = False
+    clusters = []
+    for one in row.spec.network_selectors:
+        if one.network_selection_type == "DefaultNetwork":
+            default = True
+        elif one.cluster_user_defined_network_selector is not None:
+            clusters.append(one.cluster_user_defined_network_selector.network_selector)
+    for attachment in attachments:
+        network = attachment.network
+        if network is None or network.name in found:
+            continue
+        if network.cluster_network is None:
+            selected = default
+        else:
+            labels = attachment.row.metadata.labels
+            selected = any(selector.matches(labels) for selector in clusters)
+        if selected:
+            found[network.name] = network
+    return Selected(tuple(found[name] for name in sorted(found)))
+
+
+def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOptions) -> None:
+    """Check the rules for networks. Raises `ConfigurationError` and `ConfigurationPending`."""
+    spec, networks = row.spec, selected.networks
+    target = target_vrf(row)
+    egress = "EgressIP" in spec.advertisements
+    if egress and not options.egress_ip:
+        raise ConfigurationError("EgressIP advertisement requested, and EgressIP is not enabled")
+    if egress and target == AUTO:
+        raise ConfigurationError("EgressIP advertisement is not supported with target VRF auto")
+    if not networks:
+        raise ConfigurationPending("no networks selected")
+    for one in networks:
+        if one.role not in (DEFAULT, "primary"):
+            text = f"network {one.shown_name} is neither the default network nor a primary one"
+            raise ConfigurationError(text)
+        if one.topology not in ("layer2", "layer3"):
+            text = f"network {one.shown_name}: topology {one.topology!r} is not supported"
+            raise ConfigurationError(text)
+        if one.is_layer2 and egress:
+            text = "EgressIP advertisement is currently not supported for Layer2 networks"
+            raise ConfigurationError(f"{text}: network {one.shown_name}")
+        if one.error:
+            raise ConfigurationError(f"network {one.shown_name}: {one.error}")
+    _check_vrfs(networks, target, pods="PodNetwork" in spec.advertisements)
+
+
+def _check_vrfs(networks: Sequence[Network], target: str, *, pods: bool) -> None:
+    by_vrf: dict[str, Network] = {}
+    for one in networks:
+        other = by_vrf.setdefault(one.vrf, one)
+        if other is not one:
+            names = f"{other.shown_name} and {one.shown_name}"
+            raise ConfigurationError(f"networks {names} have one VRF, {one.vrf}")
+    for one in networks:
+        if one.is_evpn and target not in (AUTO, one.vrf):
+            text = f"EVPN network {one.shown_name} requires target VRF auto or {one.vrf}"
+            raise ConfigurationError(text)
+    if target != AUTO and pods:
+        found = overlap(networks)
+        if found is not None:
+            names = " and ".join(one.shown_name for one in found)
+            where = target or DEFAULT
+            text = f"networks {names} have overlapping subnets, and are advertised in one VRF"
+            raise ConfigurationError(f"{text} ({where})")
+
+
+def target_vrf(row: RouteAdvertisements) -> str:
+    """Return the target VRF: ``auto``, a name, or empty for the default one, whose name is default."""
+    target = row.spec.target_vrf
+    return "" if target == DEFAULT else target
+
+
+def advertised(
+    row: RouteAdvertisements, selected: Selected, cluster: Cluster
+) -> tuple[Advertised, list[Node]]:
+    """Check the rules for what is selected, and return what is advertised, and on which nodes.
+
+    Raises `ConfigurationError` and `ConfigurationPending`.
+    """
+    if row.invalid:
+        first, more = row.invalid[0], len(row.invalid) - 1
+        others = f" and {more} more" if more else ""
+        raise ConfigurationError(f"the object is not valid: {first.path}: {first.message}{others}")
+    name, spec, options = row.metadata.name, row.spec, cluster.options
+    if len(name) > _LONGEST_LABEL:
+        text = f"the name has {len(name)} characters, and is a label of what is generated"
+        raise ConfigurationError(f"{text}: at most {_LONGEST_LABEL}")
+    check_networks(row, selected, options)
+    nodes = [one for one in cluster.nodes if spec.node_selector.matches(one.metadata.labels)]
+    if not nodes:
+        raise ConfigurationPending("no nodes selected")
+    selector = spec.frr_configuration_selector
+    sources = tuple(one for one in cluster.sources if selector.matches(one.metadata.labels))
+    if not sources:
+        raise ConfigurationPending("no FRRConfigurations selected")
+    for one in sources:
+        if one.invalid:
+            text = f"FRRConfiguration {_shown(one)} is not valid: {one.invalid[0].path}"
+            raise ConfigurationError(f"{text}: {one.invalid[0].message}")
+    found = Advertised(
+        name,
+        target_vrf(row),
+        selected.networks,
+        "PodNetwork" in spec.advertisements,
+        "EgressIP" in spec.advertisements,
+        sources,
+        _received(selected.networks),
+        _vteps(selected.networks, sources, cluster),
+    )
+    return found, nodes
+
+
+def _shown(row: FRRConfiguration) -> str:
+    return f"{row.metadata.namespace}/{row.metadata.name}"
+
+
+def _received(networks: Iterable[Network]) -> tuple[PrefixSelector, ...]:
+    """Return the subnets of the hosts of networks without tunnels."""
+    return tuple(
+        PrefixSelector(prefix=subnet.prefix, ge=subnet.host_length, le=subnet.host_length)
+        for network in networks
+        if network.is_no_overlay
+        for subnet in network.subnets
+    )
+
+
+def _vteps(
+    networks: Sequence[Network], sources: Sequence[FRRConfiguration], cluster: Cluster
+) -> Mapping[str, tuple[PrefixSelector, ...]]:
+    """Check the rules for EVPN networks, and return the addresses of their VTEPs."""
+    found: dict[str, tuple[PrefixSelector, ...]] = {}
+    evpn = [one for one in networks if one.is_evpn]
+    if not evpn:
+        return found
+    names = enumerate_some([one.shown_name for one in evpn], 3)
+    if not cluster.options.evpn:
+        raise ConfigurationError(f"EVPN is not enabled: {names}")
+    if cluster.options.gateway_mode != "local":
+        raise ConfigurationError(f"EVPN is supported in local gateway mode alone: {names}")
+    routers = (router for source in sources for router in source.spec.bgp.routers)
+    if not any(is_default(router.vrf) for router in routers):
+        text = "no selected FRRConfiguration has a router of the default VRF, which EVPN requires"
+        raise ConfigurationError(f"{text}: {names}")
+    for one in evpn:
+        name = one.evpn.vtep if one.evpn is not None else ""
+        vtep = cluster.vteps.get(name)
+        if vtep is None:
+            raise ConfigurationError(f"network {one.shown_name}: there is no VTEP {name!r}")
+        found[name] = tuple(map(_hosts, vtep.spec.cidrs))
+    return found
+
+
+def _hosts(prefix: str) -> PrefixSelector:
+    length = 128 if ":" in prefix else 32
+    return PrefixSelector(prefix=prefix, ge=length, le=length)
+
+
+def is_default(vrf: str) -> bool:
+    """True for the name of the default VRF."""
+    return vrf in ("", DEFAULT)

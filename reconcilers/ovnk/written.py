@@ -1,0 +1,128 @@
+"""Generated FRRConfigurations beside those of the cluster: what differs, and what is to be deleted.
+
+An object is known by its namespace and its annotation, which names the RouteAdvertisements, the source
+and the node; its name is kept. Names of new ones follow from these, so that none is created twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reconcilers.model import Delete, Generated, ObjectRef
+from reconcilers.ovnk.generate import OfSource
+from reconcilers.ovnk.selection import GENERATED_PREFIX
+from resources.frrk8s.frrconfiguration import FRRConfiguration, FRRConfigurationSpec
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
+from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
+from resources.secret_value import SecretValue
+
+NAME_CHARACTERS = 10
+"""Of the digest in the name of a generated object."""
+
+
+class StoredKey(NamedTuple):
+    """Identifies a generated object."""
+
+    namespace: str
+    annotation: str
+
+
+class Stored(NamedTuple):
+    """The generated objects of the cluster."""
+
+    objects: Mapping[StoredKey, FRRConfiguration]
+    """The first by name of each key."""
+    duplicates: tuple[FRRConfiguration, ...]
+    """Further ones of a key."""
+    by_advertisements: Mapping[str, tuple[StoredKey, ...]]
+    """By the name of the RouteAdvertisements, which is their label."""
+
+
+def stored(rows: Iterable[FRRConfiguration]) -> Stored:
+    """Return the generated ones of all FRRConfigurations: those with label and annotation."""
+    found: dict[StoredKey, FRRConfiguration] = {}
+    duplicates: list[FRRConfiguration] = []
+    names: dict[str, list[StoredKey]] = {}
+    for row in rows:
+        metadata = row.metadata
+        annotation, label = metadata.annotations.get(KEY), metadata.labels.get(KEY)
+        if not annotation or label is None:
+            continue
+        key = StoredKey(metadata.namespace, annotation)
+        other = found.get(key)
+        if other is None:
+            found[key] = row
+            names.setdefault(label, []).append(key)
+        elif other.metadata.name > metadata.name:
+            found[key] = row
+            duplicates.append(other)
+        else:
+            duplicates.append(row)
+    by_name = {name: tuple(sorted(keys)) for name, keys in names.items()}
+    duplicates.sort(key=lambda row: row.key)
+    return Stored(found, tuple(duplicates), by_name)
+
+
+def deletion(row: FRRConfiguration) -> Delete:
+    """Return the deletion of a generated object."""
+    return Delete(ObjectRef(FRR_CONFIGURATION.name, *row.key), row.metadata.uid)
+
+
+def key_of(name: str, one: OfSource) -> StoredKey:
+    """Return the key of an object that is generated of RouteAdvertisements."""
+    return StoredKey(one.namespace, f"{name}/{one.source}/{one.node}")
+
+
+def generated_name(key: StoredKey) -> str:
+    """Return the name of a new object."""
+    digest = hashlib.sha256(f"{key.namespace}/{key.annotation}".encode()).hexdigest()
+    return f"{GENERATED_PREFIX}{digest[:NAME_CHARACTERS]}"
+
+
+def generated(
+    name: str, key: StoredKey, spec: FRRConfigurationSpec, before: FRRConfiguration | None
+) -> Generated:
+    """Return an object that is generated of RouteAdvertisements, with the name of an earlier one."""
+    of_object = generated_name(key) if before is None else before.metadata.name
+    return whole(
+        of_object,
+        key.namespace,
+        spec,
+        ObjectRef(ROUTE_ADVERTISEMENTS.name, "", name),
+        labels={KEY: name},
+        annotations={KEY: key.annotation},
+    )
+
+
+def whole(
+    name: str,
+    namespace: str,
+    spec: FRRConfigurationSpec,
+    owner: ObjectRef,
+    *,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str] | None = None,
+) -> Generated:
+    """Return an FRRConfiguration as a whole object."""
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "labels": dict(labels)}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    content = {
+        "apiVersion": FRR_CONFIGURATION.api_versions[0],
+        "kind": FRR_CONFIGURATION.name,
+        "metadata": metadata,
+        "spec": {"nodeSelector": {}, **msgspec.to_builtins(spec, enc_hook=_revealed)},
+    }
+    return Generated(ObjectRef(FRR_CONFIGURATION.name, namespace, name), owner, content)
+
+
+def _revealed(value: Any) -> Any:  # noqa: ANN401
+    """Encode the password that a source has in a field: the API server stores it in both."""
+    if not isinstance(value, SecretValue):
+        raise NotImplementedError(type(value))
+    return value.reveal().decode()

@@ -1,0 +1,101 @@
+"""The CNI configuration of a network: JSON text in a NetworkAttachmentDefinition.
+
+Source: OVN-Kubernetes, ``go-controller/pkg/cni/types``; CNI specification 1.1.0.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from resources.addresses import canonical_prefix
+from resources.meta import Struct
+
+PLUGIN: Final = "ovn-k8s-cni-overlay"
+"""The type of OVN-Kubernetes' CNI plugin."""
+NO_OVERLAY: Final = "no-overlay"
+EVPN: Final = "evpn"
+"""Transports of a network; without one it is tunnelled with Geneve."""
+_DEFAULT_LENGTH: Final = {4: 24, 6: 64}
+"""Of the subnet of a host, by IP version."""
+
+
+class CniVrf(Struct, frozen=True):
+    """A MAC-VRF or IP-VRF of an EVPN network."""
+
+    vni: Annotated[int, Meta(ge=1, le=16777215)]
+    route_target: str = ""
+
+
+class CniEvpn(Struct, frozen=True):
+    """The EVPN of a network."""
+
+    vtep: str
+    mac_vrf: CniVrf | None = msgspec.field(name="macVRF", default=None)
+    ip_vrf: CniVrf | None = msgspec.field(name="ipVRF", default=None)
+
+
+class CniConfig(Struct, frozen=True):
+    """The CNI configuration of a network of OVN-Kubernetes."""
+
+    name: str = ""
+    type: str = ""
+    topology: str = ""
+    role: str = ""
+    subnets: str = ""
+    transport: str = ""
+    evpn: CniEvpn | None = None
+
+
+class ClusterSubnet(NamedTuple):
+    """A subnet of a network, and the length of the subnet of each host."""
+
+    prefix: str
+    host_length: int | None
+    """None where hosts share the subnet (Layer2)."""
+
+    @property
+    def version(self) -> int:
+        """4 or 6."""
+        return 6 if ":" in self.prefix else 4
+
+
+@functools.lru_cache(maxsize=8192)
+def parse_cni(text: str) -> CniConfig | str:
+    """Parse a CNI configuration; returns a sentence without its end where it is none."""
+    try:
+        return msgspec.json.decode(text, type=CniConfig)
+    except msgspec.DecodeError as error:
+        return f"is not a CNI configuration: {error}"
+
+
+def default_config() -> str:
+    """Return the CNI configuration of the default network."""
+    value: dict[str, Any] = {"cniVersion": "0.4.0", "name": "ovn-kubernetes", "type": PLUGIN}
+    return msgspec.json.encode(value).decode()
+
+
+def parse_subnets(text: str, *, layer3: bool) -> tuple[ClusterSubnet, ...]:
+    """Parse subnets: ``10.0.0.0/16/24,...`` of a Layer3 network, plain prefixes of a Layer2 one.
+
+    Raises ValueError.
+    """
+    return tuple(_subnet(part.strip(), layer3) for part in text.split(",") if part.strip())
+
+
+def _subnet(text: str, layer3: bool) -> ClusterSubnet:
+    parts = text.split("/")
+    prefix = canonical_prefix("/".join(parts[:2]))
+    length = int(prefix.rpartition("/")[2])
+    version, longest = (6, 128) if ":" in prefix else (4, 32)
+    if len(parts) > 3 or (len(parts) == 3 and not layer3):
+        raise ValueError(f"{text!r} is not a subnet")
+    if not layer3:
+        return ClusterSubnet(prefix, None)
+    host = parts[2] if len(parts) == 3 else str(_DEFAULT_LENGTH[version])
+    if not (host.isascii() and host.isdigit()) or not length < int(host) <= longest:
+        raise ValueError(f"{text!r}: {host!r} is not the length of a host's subnet")
+    return ClusterSubnet(prefix, int(host))

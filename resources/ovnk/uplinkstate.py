@@ -1,0 +1,40 @@
+"""UplinkState: the addresses of a node on an uplink of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from resources.crds.schema_markers import doc
+from resources.meta import Resource, Struct
+from resources.ovnk.vtep import ReportedCondition
+
+
+class UplinkStateSpec(Struct, frozen=True):
+    """The specification."""
+
+    uplink_name: Annotated[str, Meta(min_length=1), doc("The name of the Uplink.")]
+    node_name: Annotated[str, Meta(min_length=1), doc("The name of the Node.")]
+
+
+class UplinkStateStatus(Struct, frozen=True):
+    """What the node reports, as far as it is read."""
+
+    ip_addresses: tuple[str, ...] = msgspec.field(name="ipAddresses", default=())
+    conditions: tuple[ReportedCondition, ...] = ()
+
+
+class UplinkState(Resource, frozen=True):
+    """An uplink on one node."""
+
+    spec: Annotated[UplinkStateSpec, doc("The uplink, and the node.")]
+    status: UplinkStateStatus = msgspec.field(default_factory=UplinkStateStatus)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the data of the host are complete."""
+        return any(
+            one.type == "HostDataReady" and one.status == "True" for one in self.status.conditions
+        )
