@@ -49,6 +49,16 @@ class SpeakerPort(BestPathSource, Protocol):
     def remove_peer(self, instance: str, name: str) -> None:
         """Remove a peer (Cease, peer de-configured)."""
 
+    def path_down(
+        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
+    ) -> None:
+        """End an Established session whose path BFD has found down (RFC 5882, RFC 9384).
+
+        ``reason`` is BFD's diagnostic, for the status. ``independent`` is the peer's C bit: without
+        it, a peer with graceful restart may be restarting, and its routes are kept. Raises
+        `UnknownName` for the instance.
+        """
+
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         """Change a route set, created on first use.
 

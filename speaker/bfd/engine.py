@@ -190,6 +190,7 @@ class Engine:
         session = self._session_of(packet, origin)
         if session is None:
             return Discard.YOUR_DISCRIMINATOR if packet.your_discriminator else Discard.NO_SESSION
+        # RFC 5883: several hops need a limit of their own.
         if origin.ttl < session.settings.minimum_ttl:
             return Discard.TTL
         discarded: Discard | None = None

@@ -32,6 +32,7 @@ from speaker.engine.inputs import (
     EnablePeer,
     Input,
     NeighborFound,
+    PathDown,
     PeerCommand,
     QueueChanged,
     RemoveInstance,
@@ -190,6 +191,7 @@ class Engine:
                 | ShutDownPeer()
                 | EnablePeer()
                 | ResetPeer()
+                | PathDown()
                 | RequestRefresh()
             ):
                 self._peer_command(item)
@@ -252,6 +254,8 @@ class Engine:
             case ResetPeer(name, peer_name, communication):
                 cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_RESET, communication)
                 self.instance(name).peer(peer_name).reset(cease, "reset by hand")
+            case PathDown(name, peer_name, reason, independent):
+                self.instance(name).path_down(peer_name, reason, independent=independent)
             case RequestRefresh(name, peer_name, families):
                 self.instance(name).request_refresh(peer_name, families)
             case _:

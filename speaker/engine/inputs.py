@@ -130,6 +130,17 @@ class ResetPeer(msgspec.Struct, frozen=True):
     communication: str = ""
 
 
+class PathDown(msgspec.Struct, frozen=True):
+    """BFD has found the path to a peer down (RFC 5882 section 4.2)."""
+
+    instance: str
+    peer: str
+    reason: str = ""
+    """BFD's diagnostic, as text."""
+    independent: bool = True
+    """The peer's BFD does not depend on its control plane (the C bit): the peer does not restart."""
+
+
 class UpdateRoutes(msgspec.Struct, frozen=True):
     """A change of a route set, or of the instance's local routes (``route_set`` None).
 
@@ -213,7 +224,9 @@ Transport = (
     TransportConnected | TransportFailed | TransportAccepted | TransportClosed | QueueChanged
 )
 Following = FollowBestPaths | BestPathsTaken | UnfollowBestPaths
-PeerCommand = SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | RequestRefresh
+PeerCommand = (
+    SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | PathDown | RequestRefresh
+)
 Command = (
     SetInstance
     | RemoveInstance

@@ -32,6 +32,7 @@ from speaker.peer.session_end import SessionEnd
 MAX_REPORTED_DATA: Final = 32
 """Octets of a NOTIFICATION's data that an event reports."""
 SHUTDOWN: Final = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN)
+BFD_DOWN: Final = Notification.cease(CeaseSubcode.BFD_DOWN)
 CONFIGURATION_CHANGE: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)
 CONFIGURATION_CHANGED: Final = "configuration changed"
 
@@ -225,6 +226,19 @@ class Peer:
             self.down = None
             self.backoff.reset()
             self.start()
+
+    def path_down(self, reason: str, *, independent: bool) -> None:
+        """End an Established session: BFD has found the path down (RFC 5882, RFC 9384).
+
+        A session that is being set up goes on: BFD may have ended with the session before. Where the
+        peer's BFD depends on its control plane (not ``independent``), a peer with graceful restart
+        may be restarting: the session ends without a NOTIFICATION, and the routes are kept.
+        """
+        session = self.connections.primary
+        if session.state is State.ESTABLISHED:
+            restarts = not independent and self.may_restart(session)
+            cease = None if restarts else BFD_DOWN
+            self._end_sessions(Event.AUTOMATIC_STOP, cease, f"BFD: {reason}")
 
     def reconfigure(self, config: PeerConfig) -> None:
         """Apply a configuration that needs a new session, or that keeps the peer down."""

@@ -37,6 +37,7 @@ from speaker.engine.inputs import (
     BestPathsTaken,
     EnablePeer,
     FollowBestPaths,
+    PathDown,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
@@ -212,6 +213,13 @@ class Speaker(ConfigurationReads):
         """
         self._require(instance)
         self._inputs.feed(ResetPeer(instance, peer, communication))
+
+    def path_down(
+        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
+    ) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._require(instance)
+        self._inputs.feed(PathDown(instance, peer, reason, independent))
 
     def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
         """Send a peer a ROUTE-REFRESH, for all families where none is named (RFC 2918).

@@ -45,6 +45,11 @@ class StandInSpeaker:
     def remove_peer(self, instance: str, name: str) -> None:
         del self._peers[instance, name]
 
+    def path_down(
+        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
+    ) -> None:
+        raise NotImplementedError
+
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         held = self._routes.setdefault((instance, route_set), {})
         for family, routes in changes.items():

@@ -28,6 +28,7 @@ from tests.mutants.rules import MUTANTS, Mutant
 
 COPIED = ("cells", "cmd", "deploy", "docs", "examples", "reconcilers", "resources", "speaker")
 TIMEOUT_SECONDS = 600
+_DEFINITION = re.compile(r"^( {4})?(class|(?:async )?def) (\w+)", re.MULTILINE)
 
 
 def main() -> int:
@@ -94,18 +95,18 @@ def _killer(mutant: Mutant, copy: Path) -> str:
 
 
 def _nodes(names: Sequence[str], copy: Path) -> list[str]:
-    """Return the tests with these names, as pytest's arguments."""
-    files = [
-        file
-        for file in sorted((copy / "tests").rglob("test_*.py"))
-        if any(f"def {name}(" in file.read_text() for name in names)
-    ]
-    return [
-        f"{file.relative_to(copy)}::{name}"
-        for file in files
-        for name in names
-        if re.search(rf"^(?:async )?def {name}\(", file.read_text(), re.MULTILINE)
-    ]
+    """Return the tests with these names, as pytest's arguments; methods with their classes."""
+    nodes = []
+    for file in sorted((copy / "tests").rglob("test_*.py")):
+        within = ""
+        for match in _DEFINITION.finditer(file.read_text()):
+            indent, kind, name = match.groups()
+            if not indent:
+                within = f"{name}::" if kind == "class" else ""
+            if kind != "class" and name in names:
+                nodes.append(f"{file.relative_to(copy)}::{within if indent else ''}{name}")
+    assert nodes, f"there is no test of {names}"
+    return nodes
 
 
 def _first_failure(nodes: Sequence[str], copy: Path) -> str:

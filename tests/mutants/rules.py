@@ -269,6 +269,48 @@ MUTANTS: Final = (
         "8092", "speaker/attribute/rules.py", "for item in _items_of(value, 12)", "for item in ()"
     ),
     Mutant(
+        "5880",
+        "speaker/bfd/session.py",
+        "return configured if self.state is State.UP else max(configured, SLOW_INTERVAL)",
+        "return configured",
+    ),
+    Mutant(
+        "5880",
+        "speaker/bfd/session.py",
+        "self._effective_rx = max(required, self._effective_rx)",
+        "self._effective_rx = required",
+    ),
+    Mutant(
+        "5880",
+        "speaker/bfd/authentication.py",
+        "if not int(key.meticulous) <= ahead <= 3 * detect_multiplier:",
+        "if not ahead <= 3 * detect_multiplier:",
+    ),
+    Mutant(
+        "5881",
+        "speaker/bfd/engine.py",
+        "SINGLE_HOP_TTL: Final = 255",
+        "SINGLE_HOP_TTL: Final = 254",
+    ),
+    Mutant(
+        "5882",
+        "speaker/peer/peer.py",
+        "restarts = not independent and self.may_restart(session)",
+        "restarts = self.may_restart(session)",
+    ),
+    Mutant(
+        "5883",
+        "speaker/bfd/engine.py",
+        "if origin.ttl < session.settings.minimum_ttl:",
+        "if False:",
+    ),
+    Mutant(
+        "9384",
+        "speaker/peer/peer.py",
+        "BFD_DOWN: Final = Notification.cease(CeaseSubcode.BFD_DOWN)",
+        "BFD_DOWN: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)",
+    ),
+    Mutant(
         "8212",
         "speaker/api/config.py",
         '    import_: Import = "none"',

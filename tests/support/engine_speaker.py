@@ -27,6 +27,7 @@ from speaker.engine.inputs import (
     BestPathsTaken,
     FollowBestPaths,
     Input,
+    PathDown,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
@@ -87,6 +88,11 @@ class EngineSpeaker(ConfigurationReads):
 
     def remove_peer(self, instance: str, name: str) -> None:
         self.call(RemovePeer(instance, name), "remove_peer", instance, name)
+
+    def path_down(
+        self, instance: str, peer: str, reason: str = "", *, independent: bool = True
+    ) -> None:
+        self.call(PathDown(instance, peer, reason, independent), "path_down", instance, peer)
 
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         changed = {

@@ -250,6 +250,17 @@ class Instance:
         self._remove_kept_routes(peer)
         self._end_deferral_if_complete()
 
+    def path_down(self, name: str, reason: str, *, independent: bool) -> None:
+        """End the session of a peer that BFD has lost, and the wait for one that restarts.
+
+        RFC 5882 sections 4.2 and 4.3. Raises `UnknownName`.
+        """
+        peer = self.peer(name)
+        peer.path_down(reason, independent=independent)
+        if independent:
+            self._remove_kept_routes(peer)
+            self._end_deferral_if_complete()
+
     def dynamic(self) -> Sequence[DynamicPeerConfig]:
         """Return the dynamic peer configurations."""
         return list(self.dynamic_peers.ranges.values())

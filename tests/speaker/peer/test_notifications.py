@@ -20,6 +20,7 @@ from speaker.capability import (
     RoleCapability,
 )
 from speaker.engine.inputs import (
+    PathDown,
     QueueChanged,
     RemovePeer,
     ResetPeer,
@@ -314,6 +315,13 @@ ROWS = [
         ),
     ),
     Row(
+        6,
+        C.BFD_DOWN,
+        b"",
+        "9384 2",
+        lambda: commanded(PathDown(INSTANCE, "p"), established()),
+    ),
+    Row(
         7,
         RefreshSubcode.INVALID_MESSAGE_LENGTH,
         frame_message(5, b"\0\1\1\1?"),
@@ -329,7 +337,6 @@ ROWS = [
 NEVER = {
     (3, int(U.MISSING_WELL_KNOWN_ATTRIBUTE)): "RFC 7606 section 3(d): the routes are withdrawn",
     (5, int(F.UNSPECIFIED)): "there is a subcode for each state in which a connection is up",
-    (6, int(C.BFD_DOWN)): "RFC 9384: no BFD is spoken here",
 }
 
 

@@ -33,6 +33,7 @@ from speaker.engine.inputs import (
     FollowBestPaths,
     Input,
     NeighborFound,
+    PathDown,
     QueueChanged,
     RemoveInstance,
     RemovePeer,
@@ -128,6 +129,7 @@ EXAMPLES: list[Input] = [
     ShutDownPeer("i", "tor", "maintenance"),
     EnablePeer("i", "tor"),
     ResetPeer("i", "tor"),
+    PathDown("i", "tor", "Control Detection Time Expired", independent=False),
     UpdateRoutes(
         "i", None, {IPV4_UNICAST: {b"\x08\x0a": RED, b"\x08\x0b": None, b"\x08\x0c": RED}}
     ),

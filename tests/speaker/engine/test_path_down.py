@@ -1,0 +1,134 @@
+"""What a path that BFD has found down does to a session: RFC 5882 section 4, RFC 9384."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import GracefulRestart, PeerConfig, RouteAttributes, UnknownName
+from speaker.engine.inputs import PathDown
+from speaker.iana import IPV4_UNICAST
+from speaker.recording import Player
+from tests.speaker.network import INSTANCE, Host, Network
+
+A, B = "10.0.0.1", "10.0.0.2"
+ROUTES = {"10.8.0.0/24": RouteAttributes(), "10.9.0.0/24": RouteAttributes(communities=(7,))}
+EXPIRED = "Control Detection Time Expired"
+
+
+def established(*, graceful: bool = False, record: bool = False) -> tuple[Network, Host, Host]:
+    """Return the router a, whose routes b has."""
+    network = Network(record=record)
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    restart = GracefulRestart(restart_time=60, stale_time=30) if graceful else None
+    for host, name, address, asn in ((a, "b", B, 65002), (b, "a", A, 65001)):
+        host.peer(
+            PeerConfig(
+                name=name,
+                address=address,
+                peer_asn=asn,
+                passive=host is b,
+                import_="all",
+                export="all",
+                graceful_restart=restart,
+            )
+        )
+    a.routes(ROUTES)
+    network.run(10)
+    assert b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    return network, a, b
+
+
+@pytest.mark.parametrize("graceful", [False, True])
+def test_the_session_ends_with_cease_bfd_down_and_the_routes_go(*, graceful: bool) -> None:
+    network, a, b = established(graceful=graceful)
+    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    assert not b.status().established
+    assert b.status().reason == f"BFD: {EXPIRED}"
+    assert b.available(IPV4_UNICAST) == {}
+    network.run(0.01)
+    assert "BFD Down" in a.status().reason
+    assert b.status().flaps == 1
+
+
+def test_the_session_is_tried_again_after_a_pause() -> None:
+    network, _, b = established()
+    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    network.run(60)
+    assert b.status().established
+
+
+def test_flaps_are_damped() -> None:
+    network, _, b = established()
+    pauses = []
+    for _ in range(4):
+        b.give(PathDown(INSTANCE, "a", EXPIRED))
+        began = network.now
+        while not b.status().established:
+            network.run(1)
+        pauses.append(network.now - began)
+        network.run(5)
+    assert pauses[-1] > 2 * pauses[0]
+
+
+def test_a_peer_that_may_be_restarting_keeps_its_routes() -> None:
+    """Its BFD depends on its control plane (C bit clear): RFC 5882 section 4.3."""
+    network, a, b = established(graceful=True)
+    a.writes.clear()
+    b.writes.clear()
+    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    assert not b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    assert b.sent() == b"", "no NOTIFICATION, by which the peer would remove ours"
+    network.run(60)
+    assert b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_without_graceful_restart_the_routes_go_whatever_the_c_bit_is() -> None:
+    _, _, b = established()
+    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_the_wait_for_a_restarting_peer_ends() -> None:
+    network, a, b = established(graceful=True)
+    a.listens = False
+    for connection in list(a.ends):
+        network.cut(a, connection)
+    network.run(1)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    b.give(PathDown(INSTANCE, "a", EXPIRED, independent=False))
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES), "the peer may be restarting"
+    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_a_session_that_is_being_set_up_goes_on() -> None:
+    network = Network(latency=(1.0, 1.0))
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002))
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True))
+    while a.status().state != "OpenSent":
+        network.run(0.1)
+    a.give(PathDown(INSTANCE, "b", EXPIRED))
+    network.run(10)
+    assert a.status().established
+    assert a.status().flaps == 0
+
+
+def test_an_unknown_peer_is_named() -> None:
+    _, a, _ = established()
+    with pytest.raises(UnknownName, match="there is no peer 'x'"):
+        a.give(PathDown(INSTANCE, "x"))
+
+
+def test_a_recording_replays_it() -> None:
+    network, _, b = established(record=True)
+    b.give(PathDown(INSTANCE, "a", EXPIRED))
+    network.run(30)
+    assert any(b"PathDown" in line for line in b.lines)
+    player = Player(list(b.lines))
+    for _ in player.play(None):
+        pass
+    assert player.difference is None
