@@ -32,6 +32,7 @@ def agent_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
         cells.LOCAL_OPERATOR,
         cells.INTENT,
         cells.SPEAKER,
+        cells.KERNEL,
         cells.APPLY,
         cells.READINESS,
         cells.STATUS,

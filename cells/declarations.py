@@ -26,6 +26,7 @@ from cells.options import (
     WebhookOptions,
 )
 from reconcilers.intent.options import IntentOptions
+from reconcilers.kernel.options import FibOptions
 
 LOGGING = Cell(
     name="logging",
@@ -146,6 +147,14 @@ APPLY = Cell(
     description="Reconciles the speaker with the intent, in order, and verifies it in full.",
     options=ApplyOptions,
     wiring="cells.apply.cell",
+)
+
+KERNEL = Cell(
+    name="kernel",
+    description="Installs received routes in the kernel.",
+    options=FibOptions,
+    on_with="fib",
+    wiring="cells.kernel.cell",
 )
 
 READINESS = Cell(

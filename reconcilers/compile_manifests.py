@@ -155,7 +155,7 @@ class OfflineIntent:
             list(self.intent.peers.all(snapshot)),
             None if described is None else described.host,
             options,
-            {one.name for one in self._dialects if one.installs_routes or options.fib is True},
+            {one.name for one in self._dialects if options.installs(for_that=one.installs_routes)},
         )
 
     def without_effect(self) -> list[Json]:

@@ -18,6 +18,10 @@ from resources.tables import Tables
 from statedb import Database, Initializer
 
 
+class HostNeed:
+    """A member of this group needs the kernel's interfaces, whatever the objects refer to."""
+
+
 class HostWatch:
     """The job that reads the kernel's state by netlink."""
 
@@ -26,11 +30,13 @@ class HostWatch:
         database: Database,
         tables: Tables,
         dialects: Group[Dialect],
+        needs: Group[HostNeed],
         node: ThisNode,
         health: Health,
         jobs: Jobs,
     ) -> None:
         self._dialects = dialects
+        self._needs = needs
         self._database = database
         self._tables = tables
         self._node = node.name
@@ -56,6 +62,8 @@ class HostWatch:
             raise
 
     def _is_needed(self) -> bool:
+        if self._needs:
+            return True
         snapshot = self._database.snapshot()
         return host_needs.is_host_needed(
             self._tables, self._dialects, snapshot, self._node, self._report_failure

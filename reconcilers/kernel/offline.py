@@ -61,7 +61,7 @@ def kernel_document(
                 names,
             ),
             routing.table_of(vrfs[row.name]),
-            row.dialect in installing and options.fib is not False,
+            row.dialect in installing,
         )
         for row in sorted(instances, key=lambda row: row.name)
     }

@@ -13,7 +13,7 @@ LOCAL_TABLE: Final = 255
 BGP_PROTOCOL: Final = 186
 """RTPROT_BGP of linux/rtnetlink.h."""
 LARGEST_NUMBER: Final = 0xFFFFFFFF
-Fib: TypeAlias = bool | Literal["auto"]
+Fib: TypeAlias = bool | Literal["auto"] | None
 
 
 class FibOptions(Options, frozen=True):
@@ -23,11 +23,12 @@ class FibOptions(Options, frozen=True):
         Fib,
         setting(
             "install received routes in the kernel. auto: those of dialects whose API is for that "
-            "(FRR-k8s and what builds on it); true: those of all dialects; false: none",
+            "(FRR-k8s and what builds on it); true: those of all dialects; false: none, and those of "
+            "an earlier run are removed. An agent without it leaves the kernel alone",
             flag="--fib",
             metavar="auto|true|false",
         ),
-    ] = "auto"
+    ] = None
     table: Annotated[
         int,
         msgspec.Meta(ge=1, le=LARGEST_NUMBER),
@@ -64,6 +65,14 @@ class FibOptions(Options, frozen=True):
             flag="--fib-blackhole",
         ),
     ] = False
+    socket: Annotated[
+        str | None,
+        setting(
+            "Unix socket of waggle-kernel, which writes the routes; by default the agent starts it",
+            flag="--fib-socket",
+            metavar="PATH",
+        ),
+    ] = None
     default_route: Annotated[
         bool,
         setting(
@@ -79,6 +88,10 @@ class FibOptions(Options, frozen=True):
             flag="--fib-keep",
         ),
     ] = True
+
+    def installs(self, *, for_that: bool) -> bool:
+        """Return whether routes of a dialect are installed; ``for_that``: its API is for that."""
+        return self.fib is True or (self.fib is not False and for_that)
 
     def __post_init__(self) -> None:
         """Check the table. Raises `InvalidOption`."""

@@ -43,8 +43,6 @@ from speaker.api import BestPathItem
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
 from statedb import Database, Snapshot
 
-DEFERRAL_SECONDS: Final = 120.0
-"""For which routes of an earlier process are kept at most while their peers are away."""
 _KERNEL_FAMILIES: Final = {str(family): kind for kind, family in FAMILIES.items()}
 
 
@@ -166,7 +164,7 @@ class KernelRoutes(Reconciler):
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
         """See `Reconciler`."""
-        self._configure(snapshot)
+        self.configure(snapshot)
         if not self.installed.listed:
             return at_once({})
         found: dict[RouteTable, set[bytes] | None] = {}
@@ -182,8 +180,8 @@ class KernelRoutes(Reconciler):
                     known |= parts
         return at_once({_key(table): parts for table, parts in found.items()})
 
-    def _configure(self, snapshot: Snapshot) -> None:
-        """Follow the instances of the intent."""
+    def configure(self, snapshot: Snapshot) -> None:
+        """Follow the instances of the intent: from then on `best_paths` takes theirs."""
         tables = self._intent
         revisions = (tables.instances.revision(snapshot), tables.peers.revision(snapshot))
         if revisions == self._configured:

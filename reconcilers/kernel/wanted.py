@@ -168,6 +168,10 @@ class InstanceRoutes:
                 found[nlri] = hops
         return found
 
+    def count(self, family: Family) -> int:
+        """The number of prefixes of a family that have best paths."""
+        return len(self._paths.get(family, ()))
+
     def prefixes(self, family: Family) -> Sequence[bytes]:
         """Return the prefixes of a family that have best paths; a copy."""
         return tuple(self._paths.get(family, ()))

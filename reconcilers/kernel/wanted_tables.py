@@ -258,6 +258,11 @@ class WantedTables:
             found.update(instance.routes.next_hops(FAMILIES[table.family], prefixes))
         return found
 
+    def count(self, table: RouteTable) -> int:
+        """The number of best paths of all instances that have a table."""
+        family = FAMILIES[table.family]
+        return sum(one.routes.count(family) for one in self._tables.get(table, ()))
+
     def prefixes(self, table: RouteTable) -> Iterator[bytes]:
         """Iterate over the prefixes that instances have best paths of, installed or not."""
         for instance in self._tables.get(table, ()):

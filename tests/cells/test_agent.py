@@ -37,6 +37,7 @@ EVERYTHING = {
     "--kubeconfig": "/nonexistent/kubeconfig",
     "--api-socket": "/nonexistent/agent.sock",
     "--snapshot-file": "/nonexistent/snapshot",
+    "--fib": "auto",
 }
 
 

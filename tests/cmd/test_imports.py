@@ -31,6 +31,7 @@ OF_FLAGS = {
     "cells.safe_text",
     "reconcilers.dialect_entry",
     "reconcilers.intent.options",
+    "reconcilers.kernel.options",
     "resources.addresses",
     "resources.errors",
     "resources.option_declarations",

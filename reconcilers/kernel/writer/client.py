@@ -25,6 +25,9 @@ class WriterClient(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._decoder = Decoder()
         self._greeted = False
+        self._gone = asyncio.Event()
+        """Set while there is no connection."""
+        self._gone.set()
         self._connected: list[Callable[[], None]] = []
         self._received: list[Callable[[FromWriter], None]] = []
         self.version: int | None = None
@@ -45,6 +48,7 @@ class WriterClient(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet."""
         self._transport = cast("asyncio.Transport", transport)
+        self._gone.clear()
         self._decoder = Decoder()
         self._transport.write(encode(Hello(self._program)))
 
@@ -69,7 +73,12 @@ class WriterClient(asyncio.Protocol):
             self.problem = f"the connection to the writer failed: {exc}"
         self._transport = None
         self._greeted = False
+        self._gone.set()
         self.version = None
+
+    async def disconnected(self) -> None:
+        """Return once there is no connection."""
+        await self._gone.wait()
 
     def _greet(self, hello: Hello) -> None:
         self.version = common_version(hello)

@@ -51,7 +51,7 @@ class Outcome:
             peers,
             host,
             FibOptions(**options),
-            {"frr"},
+            {"frr"} if FibOptions(**options).installs(for_that=True) else (),
         )
 
     @property

@@ -5,17 +5,29 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.options import Fib, FibOptions
 from resources.option_declarations import InvalidOption
 
 
 def test_by_default_routes_of_bgp_stand_in_the_main_table_behind_those_of_administrators() -> None:
     options = FibOptions()
-    assert (options.fib, options.table, options.metric, options.protocol) == ("auto", 254, 20, 186)
+    assert (options.fib, options.table, options.metric, options.protocol) == (None, 254, 20, 186)
     assert (options.multipath, options.multipath_relax) == (64, False)
     assert not options.blackhole
     assert not options.default_route
     assert options.keep
+
+
+@pytest.mark.parametrize(
+    ("fib", "for_that", "others"),
+    [(None, True, False), ("auto", True, False), (True, True, True), (False, False, False)],
+)
+def test_routes_are_installed_of_dialects_that_are_for_that_or_of_all(
+    fib: Fib, for_that: object, others: object
+) -> None:
+    options = FibOptions(fib=fib)
+    assert options.installs(for_that=True) is for_that
+    assert options.installs(for_that=False) is others
 
 
 def test_the_table_of_local_addresses_is_the_kernels() -> None:

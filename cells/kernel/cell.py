@@ -1,0 +1,117 @@
+"""The kernel cell: received routes in the kernel's tables, and the process that writes them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+from typing import Final
+
+from cells.hive import Group, Health, Wiring, provide
+from cells.hive.child_process import ChildProcess, stay_connected
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.kernel.following import BestPathFollower, DeferralJob, HostFollower, SessionFollower
+from cells.kernel.metrics import KernelMetrics
+from cells.observability.metrics import MetricsCollector
+from cells.sources.host import HostNeed
+from reconcilers.dialect import Dialect
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.writer.client import WriterClient
+from reconcilers.kernel.writer.values import Goodbye
+from reconcilers.model import Instance
+from reconcilers.tables import IntentTables
+from reconcilers.target import Reconciler
+from statedb import Database
+
+WRITER: Final = "waggle-kernel"
+GOODBYE_SECONDS: Final = 2.0
+"""For the writer to remove all routes at the end of the agent."""
+
+
+def make_client() -> WriterClient:
+    """Return the agent's end of the connection to the writer."""
+    return WriterClient("waggle-agent")
+
+
+def make_kernel_routes(
+    database: Database,
+    intent_tables: IntentTables,
+    client: WriterClient,
+    dialects: Group[Dialect],
+    options: FibOptions,
+) -> KernelRoutes:
+    """Return the reconciler."""
+    installing = {one.name for one in dialects if options.installs(for_that=one.installs_routes)}
+
+    def installs(row: Instance) -> bool:
+        return row.dialect in installing
+
+    return KernelRoutes(database, intent_tables, client, options, installs)
+
+
+class Writer:
+    """The job that runs the writer, or stays connected to one that is a container of its own."""
+
+    def __init__(
+        self,
+        client: WriterClient,
+        kernel: KernelRoutes,
+        options: FibOptions,
+        health: Health,
+        jobs: Jobs,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self._client = client
+        self._kernel = kernel
+        self._options = options
+        self._health = health.scope("writer")
+        self._routes = health.scope("kernel")
+        kernel.changed.subscribe(lambda _: self._report())
+        jobs.add("writer", self._run)
+        # Hooks run in the opposite order: before the end of the job, and of the connection with it.
+        lifecycle.append("goodbye", stop=self._goodbye)
+
+    async def _run(self) -> None:
+        if self._options.socket is not None:
+            await stay_connected(
+                str(Path(self._options.socket)), lambda: self._client, self._health, WRITER
+            )
+            return
+        command = (sys.executable, "-m", "waggle_kernel")
+        await ChildProcess(WRITER, command, lambda: self._client, self._health).run()
+
+    async def _goodbye(self) -> None:
+        """Without --fib-keep: have the writer remove the routes, after which it disconnects."""
+        if self._options.keep:
+            return
+        self._client.send(Goodbye())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._client.disconnected()
+
+    def _report(self) -> None:
+        installed = self._kernel.installed
+        failures = installed.failures()
+        problem = installed.health or ", ".join(
+            f"{count} routes: {reason}" for reason, count in sorted(failures.items())
+        )
+        if problem:
+            self._routes.degraded(problem)
+        elif installed.listed:
+            total = sum(map(installed.count, installed.tables))
+            self._routes.ok(f"{total} routes")
+
+
+WIRING = Wiring(
+    provides=(make_kernel_routes,),
+    private=(make_client, KernelMetrics),
+    invokes=(BestPathFollower, HostFollower, SessionFollower, DeferralJob, Writer),
+    contributes=(
+        provide(make_kernel_routes, as_=Reconciler),
+        provide(KernelMetrics, as_=MetricsCollector),
+        HostNeed,
+    ),
+)

@@ -1,0 +1,178 @@
+"""The jobs that feed the reconciler of kernel routes: best paths, the host, sessions, the deferral."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from cells.hive import Health
+from cells.hive.jobs import Jobs
+from cells.hive.signal import Signal
+from cells.speaker.events import SpeakerEvents
+from reconcilers.kernel.deferral import Deferral
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.tables import IntentTables
+from resources.streams import guarded
+from resources.tables import Tables
+from speaker.api import ESTABLISHED, Event, Multipath, SpeakerPort, StateChanged
+from statedb import Database
+
+DEFERRAL_POLL_SECONDS: Final = 1.0
+
+
+class BestPathFollower:
+    """Reads the best paths of each instance whose routes are installed."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent_tables: IntentTables,
+        speaker: SpeakerPort,
+        kernel: KernelRoutes,
+        options: FibOptions,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._intent = intent_tables
+        self._speaker = speaker
+        self._kernel = kernel
+        self._multipath = Multipath(options.multipath, options.multipath_relax)
+        self._health = health.scope("best paths")
+        self._readers: dict[str, asyncio.Task[None]] = {}
+        jobs.add("best-paths", self._run)
+
+    async def _run(self) -> None:
+        tables = (self._intent.instances, self._intent.peers)
+        try:
+            with Signal(*(table.observable for table in tables)) as signal:
+                async with asyncio.TaskGroup() as group:
+                    while True:
+                        await signal.wait()
+                        self._kernel.configure(self._database.snapshot())
+                        self._follow(group)
+        finally:
+            self._readers.clear()
+
+    def _follow(self, group: asyncio.TaskGroup) -> None:
+        """Open streams of instances that came, and close those of instances that went."""
+        wanted = self._kernel.wanted_tables.instances
+        for name in [name for name in self._readers if name not in wanted]:
+            self._readers.pop(name).cancel()
+        for name in wanted:
+            if name not in self._readers:
+                self._readers[name] = group.create_task(self._read(name))
+        self._health.ok(f"{len(wanted)} instances")
+
+    async def _read(self, instance: str) -> None:
+        reader = self._speaker.follow_best_paths(instance, self._multipath)
+        try:
+            while True:
+                await reader.wait()
+                self._kernel.best_paths(instance, reader.take())
+        finally:
+            reader.close()
+
+
+class HostFollower:
+    """Passes on the interfaces, addresses and VRFs of the host."""
+
+    def __init__(
+        self, database: Database, tables: Tables, kernel: KernelRoutes, jobs: Jobs
+    ) -> None:
+        self._database = database
+        self._table = tables.host
+        self._kernel = kernel
+        jobs.add("host", self._run)
+
+    async def _run(self) -> None:
+        with Signal(self._table.observable) as signal:
+            while True:
+                await signal.wait()
+                host = next(self._table.all(self._database.snapshot()), None)
+                self._kernel.host_changed(host)
+
+
+class SessionFollower:
+    """Has no route use a peer whose session has ended, before its routes are withdrawn one by one."""
+
+    def __init__(
+        self,
+        speaker: SpeakerPort,
+        events: SpeakerEvents,
+        kernel: KernelRoutes,
+        jobs: Jobs,
+    ) -> None:
+        self._speaker = speaker
+        self._kernel = kernel
+        self._failed = asyncio.Event()
+        self._error: BaseException | None = None
+        events.observable.subscribe(guarded(self._handle, self._fail))
+        jobs.add("sessions", self._run)
+
+    async def _run(self) -> None:
+        await self._failed.wait()
+        self._failed.clear()
+        if self._error is not None:
+            raise self._error
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = error
+        self._failed.set()
+
+    def _handle(self, event: Event) -> None:
+        if not isinstance(event, StateChanged):
+            return
+        if event.new == ESTABLISHED:
+            self._kernel.session_restored(event.instance, event.peer)
+        elif event.old == ESTABLISHED and not self._keeps_routes(event):
+            self._kernel.session_lost(event.instance, event.peer)
+
+    def _keeps_routes(self, event: StateChanged) -> bool:
+        """Return whether routes of the session are kept while the peer restarts (RFC 4724)."""
+        return any(
+            family.stale
+            for peer in self._speaker.peers()
+            if (peer.instance, peer.name) == (event.instance, event.peer)
+            for family in peer.families
+        )
+
+
+class DeferralJob:
+    """Ends the deferral of stale routes once all peers have announced theirs."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent_tables: IntentTables,
+        speaker: SpeakerPort,
+        kernel: KernelRoutes,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._intent = intent_tables
+        self._speaker = speaker
+        self._kernel = kernel
+        jobs.add("deferral", self._run)
+
+    async def _run(self) -> None:
+        clock = asyncio.get_running_loop().time
+        deferral: Deferral | None = None
+        while self._kernel.deferred:
+            await asyncio.sleep(DEFERRAL_POLL_SECONDS)
+            if not self._kernel.installed.listed:
+                continue
+            deferral = deferral or Deferral(clock())
+            if self._is_over(deferral, clock()):
+                self._kernel.end_deferral()
+
+    def _is_over(self, deferral: Deferral, now: float) -> bool:
+        instances = self._kernel.wanted_tables.instances
+        importing = {
+            (row.instance, row.name)
+            for row in self._intent.peers.all(self._database.snapshot())
+            if row.instance in instances and (row.accept is None or row.accept)
+        }
+        selected = self._kernel.wanted_tables.selected
+        return deferral.is_over(now, self._speaker.peers(), importing, selected=selected)
