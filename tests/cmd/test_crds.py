@@ -138,7 +138,7 @@ def test_ours_are_the_present_definitions_of_waggle(
     assert main(["crds", "--installed", "-", "--ours", "-o", "name"]) == 0
     printed = capsys.readouterr()
     assert printed.out == "customresourcedefinition.apiextensions.k8s.io/communities.metallb.io\n"
-    assert "left out: bgppeers.metallb.io" in printed.err
+    assert "skipped: bgppeers.metallb.io" in printed.err
 
 
 @pytest.mark.parametrize(
