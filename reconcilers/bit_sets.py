@@ -13,10 +13,10 @@ ROWS_AT_ONCE: Final = 512
 
 def bits_of(numbers: Iterable[int]) -> int:
     """Return the set of some numbers."""
-    found = 0
+    bits = 0
     for number in numbers:
-        found |= 1 << number
-    return found
+        bits |= 1 << number
+    return bits
 
 
 def members(bits: int) -> Iterator[int]:
@@ -45,11 +45,11 @@ def chosen(items: Sequence[T], bits: int) -> Iterator[T]:
 
 def transposed(rows: Sequence[int], width: int) -> list[int]:
     """Return a set for each number below ``width``: the rows that have it."""
-    found = [0] * width
+    columns = [0] * width
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[begin : begin + ROWS_AT_ONCE]
         # The last digit of a row is number 0; the first row comes last, so that it is bit 0.
         digits = "".join(f"{row:0{width}b}" for row in reversed(some)) if width else ""
         for number in range(width):
-            found[number] |= int(digits[width - 1 - number :: width], 2) << begin
-    return found
+            columns[number] |= int(digits[width - 1 - number :: width], 2) << begin
+    return columns

@@ -35,9 +35,9 @@ def decode(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
     status = content.get("status") if content else None
     listed = status.get("conditions") if isinstance(status, dict) else None
     decoded: dict[str, metav1.Condition] = {}
-    for one in listed if isinstance(listed, list) else ():
+    for item in listed if isinstance(listed, list) else ():
         try:
-            condition = msgspec.convert(one, metav1.Condition)
+            condition = msgspec.convert(item, metav1.Condition)
         except msgspec.ValidationError:
             continue
         decoded[condition.type] = condition

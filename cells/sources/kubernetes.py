@@ -141,14 +141,14 @@ class Kubernetes:
     def _write_unread(self, statuses: Iterable[FeedStatus]) -> None:
         """Write the names of the objects that could not be read, where they changed."""
         table = self._tables.unread_objects
-        found = {
-            ObjectName(one.kind, one.namespace, one.object_name)
-            for one in statuses
-            if one.object_name and one.unread
+        names = {
+            ObjectName(status.kind, status.namespace, status.object_name)
+            for status in statuses
+            if status.object_name and status.unread
         }
-        if found != set(table.all(self._database.snapshot())):
+        if names != set(table.all(self._database.snapshot())):
             with self._database.write(table) as txn:
-                replace_all(txn, table, found)
+                replace_all(txn, table, names)
 
     def _report_server(self) -> str:
         """Report an outage of the API server: kinds fail, and none is followed; returns the cause."""

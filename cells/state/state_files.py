@@ -239,6 +239,6 @@ class KeptValue(Generic[T]):
         value = self._value()
         if self._file is None or value is None or value is self._written:
             return
-        if await self._file.write(self._encode(one) for one in (value,)):
+        if await self._file.write(self._encode(whole) for whole in (value,)):
             self._written = value
         self._file.report(self._health)

@@ -26,7 +26,10 @@ def cluster_addresses(dialect: Dialect, snapshot: Snapshot, node: str | None) ->
     ]
     ipam = [row.spec.ipam for row in rows]
     pools = (
-        text for one in ipam for allocation in one.pools.allocated for text in allocation.cidrs
+        text
+        for ranges in ipam
+        for allocation in ranges.pools.allocated
+        for text in allocation.cidrs
     )
     return ClusterAddresses(
         nodes=frozenset(
@@ -35,7 +38,7 @@ def cluster_addresses(dialect: Dialect, snapshot: Snapshot, node: str | None) ->
                 *_local_addresses(tables, snapshot),
             )
         ),
-        pods=frozenset((*(text for one in ipam for text in one.pod_cidrs), *pools)),
+        pods=frozenset((*(text for ranges in ipam for text in ranges.pod_cidrs), *pools)),
         peers=frozenset(_peers(tables, snapshot)),
     )
 
@@ -43,10 +46,10 @@ def cluster_addresses(dialect: Dialect, snapshot: Snapshot, node: str | None) ->
 def _local_addresses(tables: Tables, snapshot: Snapshot) -> Iterator[str]:
     for config in tables.of(NODE_CONFIG).all(snapshot):
         for of_config in config.spec.bgp_instances:
-            yield from (one.local_address for one in of_config.peers if one.local_address)
+            yield from (peer.local_address for peer in of_config.peers if peer.local_address)
     for override in tables.of(NODE_CONFIG_OVERRIDE).all(snapshot):
         for of_override in override.spec.bgp_instances:
-            yield from (one.local_address for one in of_override.peers if one.local_address)
+            yield from (peer.local_address for peer in of_override.peers if peer.local_address)
 
 
 def _peers(tables: Tables, snapshot: Snapshot) -> Iterator[str]:
@@ -54,8 +57,8 @@ def _peers(tables: Tables, snapshot: Snapshot) -> Iterator[str]:
         for instance in config.spec.bgp_instances:
             yield from (peer.peer_address for peer in instance.peers if peer.peer_address)
     for of_node in tables.of(NODE_CONFIG).all(snapshot):
-        for one in of_node.spec.bgp_instances:
-            yield from (peer.peer_address for peer in one.peers if peer.peer_address)
+        for written in of_node.spec.bgp_instances:
+            yield from (peer.peer_address for peer in written.peers if peer.peer_address)
     for policy in tables.of(PEERING_POLICY).all(snapshot):
         for router in policy.spec.virtual_routers:
             for neighbor in router.neighbors:

@@ -62,9 +62,9 @@ def statuses(
     errors += listener_errors(
         [instance.name for instance in config.spec.bgp_instances],
         {
-            names.get(one.name, one.name): one.listen_error
-            for one in context.instances
-            if one.name not in foreign
+            names.get(present.name, present.name): present.listen_error
+            for present in context.instances
+            if present.name not in foreign
         },
     )
     generation = config.metadata.generation or None

@@ -151,14 +151,14 @@ class Feed:
     @classmethod
     def of(cls, units: Iterable[Translated]) -> Feed:
         """Return a feed of units that do not depend on each other."""
-        found: dict[ObjectRef, list[Translated]] = {}
-        for one in units:
-            found.setdefault(one.origin, []).append(one)
-        return cls(found)
+        of_objects: dict[ObjectRef, list[Translated]] = {}
+        for translated in units:
+            of_objects.setdefault(translated.origin, []).append(translated)
+        return cls(of_objects)
 
     def units(self, objects: Objects) -> Iterable[Translated]:
         """Translate some of the objects, without the rules of their routes."""
-        return [one for of_object in objects.values() for one in of_object]
+        return [translated for of_object in objects.values() for translated in of_object]
 
     def translation(
         self,

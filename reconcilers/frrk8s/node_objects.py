@@ -62,7 +62,9 @@ class NodeState:
         instances = [r for r in intent.instances.all(snapshot) if r.dialect == context.dialect]
         peers = [r for r in intent.peers.all(snapshot) if r.dialect == context.dialect]
         others = {r.name for r in intent.instances.all(snapshot)} - {r.name for r in instances}
-        running = {name: one for name, one in context.running().items() if name not in others}
+        running = {
+            name: instance for name, instance in context.running().items() if name not in others
+        }
         if self._desired[0] != (instances, peers):
             self._desired = ((instances, peers), desired_text(instances, peers))
         if self._running[0] != running:
@@ -97,8 +99,8 @@ class SessionStates:
 
     def rows(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
         """Yield the state of each session of the dialect."""
-        sessions = {(one.instance, one.name): one for one in context.sessions}
-        instances = {one.name: one for one in context.intent.instances.all(snapshot)}
+        sessions = {(session.instance, session.name): session for session in context.sessions}
+        instances = {instance.name: instance for instance in context.intent.instances.all(snapshot)}
         last, self._last = self._last, {}
         for peer in context.intent.peers.all(snapshot):
             instance = instances.get(peer.instance)
@@ -106,17 +108,17 @@ class SessionStates:
                 continue
             key = (peer.instance, peer.name)
             state = _state(sessions.get(key))
-            found = last.get(key)
+            entry = last.get(key)
             if (
-                found is None
-                or found[0] is not instance
-                or found[1] is not peer
-                or found[2] != state
+                entry is None
+                or entry[0] is not instance
+                or entry[1] is not peer
+                or entry[2] != state
             ):
                 row = _session_state(context.node, instance, peer, state)
-                found = (instance, peer, state, row)
-            self._last[key] = found
-            yield found[3]
+                entry = (instance, peer, state, row)
+            self._last[key] = entry
+            yield entry[3]
 
 
 def _session_state(node: str, instance: Instance, peer: Peer, state: str) -> NodeObject:
@@ -148,8 +150,8 @@ def _sentence(problem: Problem) -> str:
     return ": ".join(part for part in (names, problem.field, problem.message) if part)
 
 
-def _result(prefix: str, found: Iterator[str] | list[str]) -> str:
-    texts = list(found)
+def _result(prefix: str, conversion: Iterator[str] | list[str]) -> str:
+    texts = list(conversion)
     if not texts:
         return SUCCESS
     more = f" (and {len(texts) - MAX_REASONS} more)" if len(texts) > MAX_REASONS else ""

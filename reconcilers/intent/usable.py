@@ -36,11 +36,13 @@ def reason_unusable(
     for problem in lost:
         if problem.object is None or problem.object.kind not in NOT_CONFIGURING:
             return f"there is no peer, and an object cannot be used: {problem}"
-    for one in sorted(compiled):
-        if one.unconfigured and one.category == "unsupported":
+    for unsupported in sorted(compiled):
+        if unsupported.unconfigured and unsupported.category == "unsupported":
             # A valid object with a value of a later release, at each of the node's peers.
-            where = ": ".join(part for part in (str(one.objects[0]), one.field) if part)
-            return f"there is no peer, as none can be used: {where}: {one.message}"
+            where = ": ".join(
+                part for part in (str(unsupported.objects[0]), unsupported.field) if part
+            )
+            return f"there is no peer, as none can be used: {where}: {unsupported.message}"
     if remembered:
         return (
             f"there is no peer, and the last run had {remembered} "

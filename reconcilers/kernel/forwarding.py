@@ -91,8 +91,10 @@ class ForwardingRules:
     def forget_others(self, used: AbstractSet[PathSet]) -> None:
         """Forget the path sets that no prefix has any more."""
         self._known = {key: value for key, value in self._known.items() if key[0] in used}
-        sets = (one.next_hops for one in self._known.values())
-        self._sets = {one: one for one in sets if one is not None}
+        sets = (rules_of.next_hops for rules_of in self._known.values())
+        self._sets = {
+            next_hop_set: next_hop_set for next_hop_set in sets if next_hop_set is not None
+        }
 
     def use_vrfs(self, vrfs: Mapping[str, str]) -> None:
         """Use other VRFs of the instances, from the next `refresh` on."""
@@ -100,7 +102,11 @@ class ForwardingRules:
 
     def next_hop_sets(self) -> Iterator[NextHopSet]:
         """Iterate over the next hops that path sets lead to."""
-        return (one.next_hops for one in self._known.values() if one.next_hops is not None)
+        return (
+            rules_of.next_hops
+            for rules_of in self._known.values()
+            if rules_of.next_hops is not None
+        )
 
     def refresh(self) -> list[Refreshed]:
         """Resolve all path sets again, as the host has changed; returns those with other next hops."""
@@ -156,11 +162,11 @@ class ForwardingRules:
         if (path.instance, path.peer) in self._lost:
             return Unresolved(f"the session with {path.peer} has ended")
         vrf = self._vrfs.get(path.instance, DEFAULT_VRF)
-        found = resolve(path, family, vrf, self._routing)
-        if isinstance(found, Unresolved):
-            return found
+        resolved = resolve(path, family, vrf, self._routing)
+        if isinstance(resolved, Unresolved):
+            return resolved
         hops: dict[Hop, NextHop] = {}
-        for hop in found:
+        for hop in resolved:
             index = self._routing.index_of(hop.device)
             if index is None:
                 return Unresolved(f"interface {hop.device} is not known")

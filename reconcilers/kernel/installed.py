@@ -139,7 +139,7 @@ class InstalledRoutes:
         """True if no change of a prefix is on its way."""
         if nlri in self._waiting.get(table, ()):
             return False
-        return all(nlri not in one.changes.get(table, ()) for one in self._in_flight.values())
+        return all(nlri not in batch.changes.get(table, ()) for batch in self._in_flight.values())
 
     def failure(self, table: RouteTable, nlri: bytes) -> RouteFailure | None:
         """Return why the kernel does not have a route as it was sent; None where it has."""
@@ -147,11 +147,11 @@ class InstalledRoutes:
 
     def failures(self) -> dict[Reason, int]:
         """Return the number of routes that failed, by reason."""
-        found: dict[Reason, int] = {}
+        numbers: dict[Reason, int] = {}
         for failed in self._failed.values():
             for failure in failed.values():
-                found[failure.reason] = found.get(failure.reason, 0) + 1
-        return found
+                numbers[failure.reason] = numbers.get(failure.reason, 0) + 1
+        return numbers
 
     def occupied(self, table: RouteTable) -> Collection[bytes]:
         """Return the prefixes in whose place another program has a route."""
@@ -160,7 +160,7 @@ class InstalledRoutes:
     @property
     def pending(self) -> int:
         """Changes that are not confirmed."""
-        in_flight = (part for one in self._in_flight.values() for part in one.changes.values())
+        in_flight = (part for batch in self._in_flight.values() for part in batch.changes.values())
         return sum(map(len, (*self._waiting.values(), *in_flight)))
 
     def change(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
@@ -225,22 +225,22 @@ class InstalledRoutes:
 
     def _take_batch(self) -> dict[RouteTable, dict[bytes, NextHopSet | None]]:
         """Take the next changes: the newest ones, and some of the oldest."""
-        found: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
+        changed: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
         room = MAX_ROUTES
         for table in list(self._waiting):
             waiting = self._waiting[table]
             if len(waiting) <= room:
-                found[table] = dict(reversed(waiting.items()))
+                changed[table] = dict(reversed(waiting.items()))
                 del self._waiting[table]
             else:
                 oldest = list(islice(waiting, min(OLDEST, room)))
                 some = {nlri: waiting.pop(nlri) for nlri in oldest}
                 some.update(waiting.popitem() for _ in range(room - len(some)))
-                found[table] = some
-            room -= len(found[table])
+                changed[table] = some
+            room -= len(changed[table])
             if room <= 0:
                 break
-        return {table: part for table, part in found.items() if part}
+        return {table: part for table, part in changed.items() if part}
 
     def _hand_over(
         self, batch: Batch, changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
@@ -368,22 +368,22 @@ class InstalledRoutes:
 
 def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, list[bytes]]:
     """Group prefixes by their next hops."""
-    found: dict[NextHopSet | None, list[bytes]] = {}
-    last: object = found
+    by_set: dict[NextHopSet | None, list[bytes]] = {}
+    last: object = by_set
     prefixes: list[bytes] = []
     for nlri, hops in part.items():
         if hops is not last:
             # Hashing a set takes longer than all else, and neighbours have the same, mostly.
-            last, prefixes = hops, found.setdefault(hops, [])
+            last, prefixes = hops, by_set.setdefault(hops, [])
         prefixes.append(nlri)
-    return found
+    return by_set
 
 
 def split(octets: bytes) -> list[bytes]:
     """Return the prefixes of concatenated wire forms."""
-    found, at, end = [], 0, len(octets)
+    parts, at, end = [], 0, len(octets)
     while at < end:
         next_ = at + ENCODED_SIZE[octets[at]]
-        found.append(octets[at:next_])
+        parts.append(octets[at:next_])
         at = next_
-    return found
+    return parts

@@ -35,12 +35,12 @@ _BITS: Final = {Afi.IPV4: 32, Afi.IPV6: 128}
 
 def _compiled(afi: Afi) -> tuple[tuple[int, int, str], ...]:
     """Return the length, the first bits and the text of each block."""
-    found = []
+    networks = []
     for text, use in _BLOCKS[afi].items():
         network = ipaddress.ip_network(text)
         first = int(network.network_address) >> (_BITS[afi] - network.prefixlen)
-        found.append((network.prefixlen, first, f"{text} is {use}"))
-    return tuple(found)
+        networks.append((network.prefixlen, first, f"{text} is {use}"))
+    return tuple(networks)
 
 
 _COMPILED: Final = {afi: _compiled(afi) for afi in _BLOCKS}

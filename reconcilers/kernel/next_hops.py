@@ -36,12 +36,12 @@ def resolve(
     ``vrf`` is that of the session which the path came by: its routes lead to the next hop. A multipath
     route leads to several gateways.
     """
-    found: tuple[Hop, ...] | Unresolved = Unresolved("the route has no next hop")
+    hops: tuple[Hop, ...] | Unresolved = Unresolved("the route has no next hop")
     if path.next_hop:
-        found = _resolve_global(path, family, vrf, routing)
-    if path.link_local and isinstance(found, Unresolved):
+        hops = _resolve_global(path, family, vrf, routing)
+    if path.link_local and isinstance(hops, Unresolved):
         return _resolve_link_local(path.link_local, path.interface, routing)
-    return found
+    return hops
 
 
 def _resolve_global(

@@ -97,8 +97,8 @@ class OfflineSpeaker:
         if len(by_peer) < len(routes):
             raise InvalidReceivedFile("several names of one peer")
         for number, peer in enumerate(self._peers, 1):
-            found = routes[by_peer[peer]] if peer in by_peer else ()
-            self._establish(peer, number, found)
+            received = routes[by_peer[peer]] if peer in by_peer else ()
+            self._establish(peer, number, received)
 
     def _peer_of(self, name: str) -> Peer:
         """Return the peer of a name; without a VRF that of the default VRF first."""
@@ -106,14 +106,14 @@ class OfflineSpeaker:
         named = [peer for peer in self._peers if _is_named(peer, end)]
         if vrf:
             wanted = None if vrf == "default" else vrf
-            found = [peer for peer in named if self._vrf(peer) == wanted]
+            chosen = [peer for peer in named if self._vrf(peer) == wanted]
         else:
-            found = [peer for peer in named if self._vrf(peer) is None] or named
-        if not found:
+            chosen = [peer for peer in named if self._vrf(peer) is None] or named
+        if not chosen:
             raise InvalidReceivedFile(f"the node has no peer {name}")
-        if len(found) > 1:
+        if len(chosen) > 1:
             raise InvalidReceivedFile(f"the node has several peers {name}: add the VRF")
-        return found[0]
+        return chosen[0]
 
     def _vrf(self, peer: Peer) -> str | None:
         return self._instances[peer.instance].vrf
@@ -179,7 +179,7 @@ class OfflineSpeaker:
         self._give(UnfollowBestPaths(reader))
 
     def _streamed(self, item: Input) -> list[SendBestPaths]:
-        return [one for one in self._give(item) if isinstance(one, SendBestPaths)]
+        return [given for given in self._give(item) if isinstance(given, SendBestPaths)]
 
     def received(self) -> Iterator[ReceivedPath]:
         """Yield the routes of the file in its order, each with what the speaker has of it."""

@@ -165,14 +165,14 @@ class HostRouting:
         known = self._vrfs.get(vrf)
         if known is None or not known.routes:
             raise NotKnown(pending=False)
-        found = known.lookup(address)
-        is_connected = found is not None and not all(hop.gateway for hop in found.hops)
+        route = known.lookup(address)
+        is_connected = route is not None and not all(hop.gateway for hop in route.hops)
         if neighbor and known.is_assumed and not is_connected:
             device = known.likely_device(address)
             if device is not None:
                 bits = _ADDRESS_BITS[len(address)]
                 return HostRoute(f"{ipaddress.ip_address(address)}/{bits}", (Hop(b"", device),))
-        return found
+        return route
 
     def lookup_table_of(self, vrf: str) -> int | None:
         """Return the table whose routes lead to the next hops of a VRF; None for an unknown one."""

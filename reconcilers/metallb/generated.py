@@ -58,7 +58,7 @@ class PeerRoutes(NamedTuple):
 
 def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoutes]:
     """Return the routes of each BGPPeer with a session, by its name."""
-    found: dict[str, PeerRoutes] = {}
+    routes_of: dict[str, PeerRoutes] = {}
     for peer in intent.peers.all(snapshot):
         names = [ref.name for ref in peer.origins if ref.kind == BGP_PEER.name]
         if not names or peer.route_set is None:
@@ -68,11 +68,11 @@ def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoute
         for row in intent.routes.prefix(snapshot, KEY, (peer.route_set,)):
             if own := _own(row):
                 prefix = prefix_to_text(row.family, row.nlri)
-                routes[prefix] = united(one.attributes for one in own)
-                objects = (one.origin.object for one in own)
+                routes[prefix] = united(routes.attributes for routes in own)
+                objects = (routes.origin.object for routes in own)
                 services[prefix] = frozenset(ref for ref in objects if ref.kind == "Service")
-        found.update((name, PeerRoutes(routes, services)) for name in names)
-    return found
+        routes_of.update((name, PeerRoutes(routes, services)) for name in names)
+    return routes_of
 
 
 def _own(row: Route) -> list[Contribution]:
@@ -94,17 +94,17 @@ def peers_of_service(
         (row.family, row.nlri)
         for route_set in names
         for row in intent.routes.find(snapshot, BY_OBJECT, (route_set, object_id(service)))
-        if any(one.origin.object == service for one in _own(row))
+        if any(route.origin.object == service for route in _own(row))
     }
-    found: set[str] = set()
+    advertised_to: set[str] = set()
     for route_set, by_family in names.items():
         for prefix in prefixes:
             peers = by_family[prefix[0]]
-            if not peers <= found:
+            if not peers <= advertised_to:
                 row = intent.routes.get(snapshot, (route_set, *prefix))
                 if row is not None and _own(row):
-                    found |= peers
-    return tuple(sorted(found))
+                    advertised_to |= peers
+    return tuple(sorted(advertised_to))
 
 
 def _names_by_route_set(
@@ -116,16 +116,16 @@ def _names_by_route_set(
         for row in intent.unsent_routes.all(snapshot)
         if row.all_routes
     }
-    found: dict[str, dict[Family, set[str]]] = {}
+    names_of: dict[str, dict[Family, set[str]]] = {}
     for peer in intent.peers.all(snapshot):
         of_peer = [ref.name for ref in peer.origins if ref.kind == BGP_PEER.name]
         if peer.route_set is None or not of_peer:
             continue
-        by_family = found.setdefault(peer.route_set, {IPV4_UNICAST: set(), IPV6_UNICAST: set()})
+        by_family = names_of.setdefault(peer.route_set, {IPV4_UNICAST: set(), IPV6_UNICAST: set()})
         for family, names in by_family.items():
             if (peer.instance, peer.name, family) not in unsent:
                 names.update(of_peer)
-    return found
+    return names_of
 
 
 def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]) -> Iterator[Json]:
@@ -185,7 +185,7 @@ def configuration(
     for vrf, asn, router_id in sorted(groups):
         members = sorted(groups[vrf, asn, router_id], key=_session_name)
         of_members = [routes.get(peer.metadata.name, nothing) for peer in members]
-        prefixes = {prefix for one in of_members for prefix in one.routes}
+        prefixes = {prefix for of_member in of_members for prefix in of_member.routes}
         neighbors = map(_neighbor, members, of_members)
         routers.append(
             Router(

@@ -21,10 +21,10 @@ def decoded(octets: bytes) -> api.Objects:
     """Return the objects of an earlier process. Raises ValueError."""
     shape: Any = Objects
     try:
-        found: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)
+        objects: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not understood: {error}") from None
-    return dict(found.refs())
+    return dict(objects.refs())
 
 
 def _restored(_dialect: api.Dialect, octets: bytes) -> api.Outcome:

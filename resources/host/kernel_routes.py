@@ -135,13 +135,13 @@ def _dump(family: int, table: int) -> list[bytes]:
             size = HEADER.size + len(message)
             head = HEADER.pack(size, _GET_ROUTE, _REQUEST | _DUMP, sequence, 0)
             kernel.send(head + message)
-            found: list[bytes] = []
-            if _read_answer(kernel, found):
-                return found
+            messages: list[bytes] = []
+            if _read_answer(kernel, messages):
+                return messages
         raise OSError(errno.EAGAIN, "the routing table changed during every dump")
 
 
-def _read_answer(kernel: socket.socket, found: list[bytes]) -> bool:
+def _read_answer(kernel: socket.socket, received: list[bytes]) -> bool:
     """Append the default routes of an answer; returns False if the table changed meanwhile."""
     consistent = True
     while True:
@@ -156,7 +156,7 @@ def _read_answer(kernel: socket.socket, found: list[bytes]) -> bool:
                 return consistent
             if kind == NEW_ROUTE and octets[body + 1] == 0:
                 (length, *_) = HEADER.unpack_from(octets, start)
-                found.append(octets[start : start + length])
+                received.append(octets[start : start + length])
 
 
 def messages(octets: bytes) -> Iterator[tuple[int, int, int]]:

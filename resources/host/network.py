@@ -100,14 +100,14 @@ def source_address(host: Host, interface: str, version: int) -> str:
     if device is None:
         raise ValueError(f"there is no interface {interface}")
     addresses = dict.fromkeys(device.addresses)
-    found = [text for text in addresses if _is_source(ipaddress.ip_address(text), version)]
-    if not found:
+    usable = [text for text in addresses if _is_source(ipaddress.ip_address(text), version)]
+    if not usable:
         raise ValueError(f"interface {interface} has no usable IPv{version} address")
-    if len(found) > 1:
+    if len(usable) > 1:
         raise ValueError(
-            f"interface {interface} has {len(found)} usable IPv{version} addresses, one is needed"
+            f"interface {interface} has {len(usable)} usable IPv{version} addresses, one is needed"
         )
-    return found[0]
+    return usable[0]
 
 
 def _is_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address, version: int) -> bool:

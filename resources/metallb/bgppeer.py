@@ -224,12 +224,12 @@ def _address_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
 
 
 def _timer_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
-    found = [
+    errors = [
         *duration_errors(spec.hold_time, "spec.holdTime"),
         *duration_errors(spec.keepalive_time, "spec.keepaliveTime"),
     ]
-    yield from found
-    if not found:
+    yield from errors
+    if not errors:
         yield from _hold_errors(spec)
     connect = list(duration_errors(spec.connect_time, "spec.connectTime"))
     yield from connect

@@ -127,19 +127,19 @@ def pool_errors(row: IPAddressPool) -> Iterator[FieldError]:
     """Yield the rules that a pool breaks, each on its own."""
     if not row.spec.addresses:
         yield FieldError("spec.addresses", "at least one prefix or range is required")
-    found: list[tuple[int, Block]] = []
+    ranges: list[tuple[int, Block]] = []
     for i, text in enumerate(row.spec.addresses):
         try:
             entry = block(text)
         except ValueError as error:
             yield FieldError(f"spec.addresses[{i}]", str(error))
             continue
-        other = next((j for j, earlier in found if overlapping(earlier, entry)), None)
+        other = next((j for j, earlier in ranges if overlapping(earlier, entry)), None)
         if other is not None:
             yield FieldError(
                 f"spec.addresses[{i}]", f"{text[:64]!r} overlaps with spec.addresses[{other}]"
             )
-        found.append((i, entry))
+        ranges.append((i, entry))
     allocation = row.spec.service_allocation
     if allocation is not None:
         path = "spec.serviceAllocation"

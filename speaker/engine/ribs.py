@@ -86,13 +86,13 @@ class Ribs(Mapping[Family, LocRib]):
 
     def take_changes(self) -> dict[Family, TableChanges]:
         """Return the changes of all tables since the last call."""
-        found: dict[Family, TableChanges] = {}
+        by_family: dict[Family, TableChanges] = {}
         for family, table in self.tables.items():
             if table.changed:
                 changes = table.take_changes()
                 if changes.best or changes.several:
-                    found[family] = changes
-        return found
+                    by_family[family] = changes
+        return by_family
 
 
 def _step(steps: CopySteps) -> Iterator[Sequence[bytes]] | None:

@@ -90,12 +90,12 @@ def equal_paths(
     first = candidates[0]
     steps = key(first)[:2]
     as_path = first.attributes.as_path
-    found = [
+    equal = [
         path
         for path in candidates
         if key(path)[:2] == steps and (relax or path.attributes.as_path == as_path)
     ]
-    return tuple(found[:maximum])
+    return tuple(equal[:maximum])
 
 
 def explain(path: Path, paths: Sequence[Path], metric: Metric | None = None) -> Reason:

@@ -136,15 +136,15 @@ class LocRib:
     def prefixes_of(self, source: Source, nlri: Iterable[bytes]) -> list[bytes]:
         """Return the prefixes that have a path from a source."""
         table = self._table
-        found: list[bytes] = []
+        prefixes: list[bytes] = []
         for prefix in nlri:
             held = table.get(prefix)
             if type(held) is tuple:
                 if any(path.source is source for path in held):
-                    found.append(prefix)
+                    prefixes.append(prefix)
             elif held is not None and held.source is source:  # type: ignore[union-attr]  # by type()
-                found.append(prefix)
-        return found
+                prefixes.append(prefix)
+        return prefixes
 
     def contested(self, keys: Iterable[bytes], skip: int = 0) -> list[bytes]:
         """Return the keys whose prefixes, behind ``skip`` octets, have several paths."""

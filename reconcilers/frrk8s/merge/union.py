@@ -66,10 +66,10 @@ class Merge(NamedTuple):
 
 def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedRouter, ...]:
     """Unite units that do not contradict each other."""
-    profiles = {part.profile.name: part.profile for found in compiled for part in found.profiles}
+    profiles = {part.profile.name: part.profile for parts in compiled for part in parts.profiles}
     routers: dict[str, list[tuple[Unit, RouterPart]]] = {}
-    for unit, found in zip(units, compiled, strict=True):
-        for router in found.routers:
+    for unit, parts in zip(units, compiled, strict=True):
+        for router in parts.routers:
             routers.setdefault(router.vrf, []).append((unit, router))
     refs = _Refs(units)
     allowed = frozenset[tuple[str, str]]().union(*(one.allowas_in_origin for one in compiled))
@@ -87,11 +87,11 @@ class _Refs:
 
     def __call__(self, parts: Iterable[tuple[Unit, Any]]) -> tuple[ObjectRef, ...]:
         ranks = tuple([self._rank[id(unit)] for unit, _ in parts])
-        found = self._known.get(ranks)
-        if found is None:
-            found = tuple(dict.fromkeys(self._refs[rank] for rank in sorted(ranks)))
-            self._known[ranks] = found
-        return found
+        refs = self._known.get(ranks)
+        if refs is None:
+            refs = tuple(dict.fromkeys(self._refs[rank] for rank in sorted(ranks)))
+            self._known[ranks] = refs
+        return refs
 
 
 def _router(
@@ -133,14 +133,16 @@ def _neighbor(
     sessions = [settings.session for settings in different]
 
     def filled(field: str) -> Any:  # noqa: ANN401  the value of a field of a session
-        return next((value for one in sessions if (value := getattr(one, field)) is not None), None)
+        return next(
+            (value for session in sessions if (value := getattr(session, field)) is not None), None
+        )
 
     session = first.session._replace(
         bfd_profile=filled("bfd_profile"),
         next_hop_ipv4=filled("next_hop_ipv4"),
         next_hop_ipv6=filled("next_hop_ipv6"),
     )
-    accepts = [one.accept for one in different if one.accept is not None]
+    accepts = [values.accept for values in different if values.accept is not None]
     accepts_all = len(accepts) < len(different)
     families = frozenset[str]().union(*(settings.families for settings in different))
     exporting = parts if "unicast" in families else ()
@@ -153,7 +155,7 @@ def _neighbor(
         any(settings.graceful_restart for settings in different),
         families,
         None if accepts_all else frozenset[PrefixRule]().union(*accepts),
-        refs(one for one in parts if one[1].settings.accept is None) if accepts_all else (),
+        refs(part for part in parts if part[1].settings.accept is None) if accepts_all else (),
         tuple([(unit.ref, part.routes) for unit, part in exporting if part.routes]),
         tuple([unit.rules for unit, _ in parts if unit.rules is not None]),
         origins,

@@ -139,7 +139,7 @@ class ForeignRoutes:
             covers = self._covers.get(key, frozenset())
             candidates: dict[bytes, dict[int, KernelRoute]] = {}
             sources = self._sources.get(key, set())
-            found: dict[RouteSource, dict[bytes, set[int]]] = {source: {} for source in sources}
+            listed: dict[RouteSource, dict[bytes, set[int]]] = {source: {} for source in sources}
             for group in listings.routes(self._kernel, family, table):
                 route = group.route
                 if self._is_ours(route, group.next_hops):
@@ -148,13 +148,13 @@ class ForeignRoutes:
                 for prefix in covers.intersection(group.prefixes):
                     kept = _kernel_route(route, prefix, group.next_hops)
                     candidates.setdefault(prefix, {})[metric] = kept
-                followed = found.get(RouteSource(table, family, route.protocol))
+                followed = listed.get(RouteSource(table, family, route.protocol))
                 if followed is not None:
                     for prefix in group.prefixes:
                         followed.setdefault(prefix, set()).add(metric)
             if key in self._tracked:
                 self._candidates[key] = candidates
-            self._followed.update(found)
+            self._followed.update(listed)
             self._stale.discard(key)
 
     def resolutions(self) -> tuple[Resolution, ...]:

@@ -49,11 +49,11 @@ class KnownRoutes:
 
     def of_groups(self, groups: set[Group]) -> dict[RouteTable, list[bytes]]:
         """Return the routes of some groups."""
-        found = {
+        of_groups = {
             table: [prefix for prefix, group in known.items() if group in groups]
             for table, known in self.tables.items()
         }
-        return {table: prefixes for table, prefixes in found.items() if prefixes}
+        return {table: prefixes for table, prefixes in of_groups.items() if prefixes}
 
     def confirm(self, table: RouteTable, prefixes: Iterable[bytes], group: Group) -> None:
         """Note that the kernel has these routes, and of which group."""

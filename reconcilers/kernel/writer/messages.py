@@ -220,19 +220,19 @@ def next_hops(octets: bytes, route: RouteMessage) -> NextHopSet:
     """Return the next hops of a parsed route, which the kernel shows beside a nexthop object, too."""
     if route.type in DISCARDING:
         return BLACKHOLE
-    found: list[NextHop] = []
+    hops: list[NextHop] = []
     gateway, interface = b"", 0
     for kind, first, last in attributes(octets, route.start, route.end):
         if kind == _MULTIPATH:
-            found += _multipath(octets, first, last)
+            hops += _multipath(octets, first, last)
         elif kind == _OIF and last - first == 4:
             (interface,) = _U32.unpack_from(octets, first)
         elif kind in (_GATEWAY, _VIA):
             gateway = octets[first + (2 if kind == _VIA else 0) : last]
-    if not found:
+    if not hops:
         (flags,) = _U32.unpack_from(octets, route.start - 4)
-        found = [NextHop(gateway, interface, onlink=bool(flags & _ONLINK))]
-    return tuple(sorted(set(found)))
+        hops = [NextHop(gateway, interface, onlink=bool(flags & _ONLINK))]
+    return tuple(sorted(set(hops)))
 
 
 def _multipath(octets: bytes, at: int, end: int) -> Iterator[NextHop]:

@@ -176,12 +176,12 @@ _KINDS: Final[dict[str, _Read]] = {
 
 def prefixes(octets: bytes) -> list[bytes]:
     """Cut concatenated prefixes in wire form. Raises `ProtocolError`."""
-    found = []
+    decoded = []
     at, end = 0, len(octets)
     while at < end:
         last = at + 1 + ((octets[at] + 7) >> 3)
         if octets[at] > 128 or last > end:
             raise ProtocolError(f"no prefix at octet {at} of {end}")
-        found.append(octets[at:last])
+        decoded.append(octets[at:last])
         at = last
-    return found
+    return decoded

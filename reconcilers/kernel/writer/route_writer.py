@@ -57,10 +57,10 @@ class RouteWriter:
         """Read the kernel's objects and routes, once at the start. Nothing that has routes changes."""
         self.groups.reread()
         for family in (IPV4, IPV6):
-            for found in listings.routes(self._kernel, family, protocol=self._protocol):
-                group = self.owner(found.route, found.next_hops)
+            for route in listings.routes(self._kernel, family, protocol=self._protocol):
+                group = self.owner(route.route, route.next_hops)
                 if group is not None:
-                    self.known.confirm(found.route.table, found.prefixes, group)
+                    self.known.confirm(route.route.table, route.prefixes, group)
         self.groups.remove_unused()
 
     def owner(self, route: RouteMessage, next_hops: NextHopSet) -> Group | None:
@@ -76,13 +76,13 @@ class RouteWriter:
         changes: Changes = {}
         actual: dict[RouteTable, dict[bytes, Group]] = {}
         foreign: dict[RouteTable, set[bytes]] = {}
-        for found in listings.routes(self._kernel, family, table):
-            group = self.owner(found.route, found.next_hops)
-            key = found.route.table
+        for route in listings.routes(self._kernel, family, table):
+            group = self.owner(route.route, route.next_hops)
+            key = route.route.table
             if group is not None:
-                actual.setdefault(key, {}).update(dict.fromkeys(found.prefixes, group))
+                actual.setdefault(key, {}).update(dict.fromkeys(route.prefixes, group))
             elif key in self.known.tables or key in self.known.occupied:
-                foreign.setdefault(key, set()).update(found.prefixes)
+                foreign.setdefault(key, set()).update(route.prefixes)
         self.known.foreign.update(foreign)
         keys = {
             k for k in self.known.tables if (k.table, k.family) == (table, family)
@@ -115,9 +115,9 @@ class RouteWriter:
         if not keys:
             return ()
         held: dict[RouteTable, set[bytes]] = {}
-        for found in listings.routes(self._kernel, family, table):
-            if found.route.table in keys:
-                held.setdefault(found.route.table, set()).update(found.prefixes)
+        for route in listings.routes(self._kernel, family, table):
+            if route.route.table in keys:
+                held.setdefault(route.route.table, set()).update(route.prefixes)
         free = {key: sorted(self.known.occupied[key] - held.get(key, set())) for key in keys}
         for key, prefixes in free.items():
             self.known.occupied[key].difference_update(prefixes)
