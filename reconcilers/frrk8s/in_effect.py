@@ -80,7 +80,9 @@ class NodeObjects(NamedTuple):
     def present_rules(self) -> list[Translated]:
         """Return the translation of the last good objects of feeds, with the present rules."""
         held = {name: objects for name, objects in self.held.items() if name in self.feeds}
-        return [one for found in self._translations(held).values() for one in found.units]
+        return [
+            unit for translation in self._translations(held).values() for unit in translation.units
+        ]
 
     def merged(self, objects: Mapping[str, Objects]) -> InEffect:
         """Merge these objects of feeds and all own ones."""
@@ -100,8 +102,8 @@ class NodeObjects(NamedTuple):
         """
         refs = {unit.ref for unit in self.own}
         keys, unread = self.merger.without_password(self.own, self.resolve)
-        wrong = [one for one in whole.merge.problems if one.category != "unsupported"]
-        if not unread or any(set(one.objects) - refs for one in wrong):
+        wrong = [problem for problem in whole.merge.problems if problem.category != "unsupported"]
+        if not unread or any(set(unit.objects) - refs for unit in wrong):
             return None
         good = [unit for unit in self.good if unit.ref.kind == FRR_CONFIGURATION.name]
         own = good if self.mode == "keep" else []
@@ -116,9 +118,9 @@ class NodeObjects(NamedTuple):
     def _isolated(self, pieces: Pieces) -> Slices[InEffect]:
         """Leave out the objects that conflict with older ones, of whichever dialect."""
         given_relations: dict[str, Relations] = {}
-        for name, one in self.feeds.items():
-            given_relations[name] = one.relations()
-            if pieces.fill_slice(len(one.objects)):
+        for name, of_feed in self.feeds.items():
+            given_relations[name] = of_feed.relations()
+            if pieces.fill_slice(len(of_feed.objects)):
                 yield
         relations = JointRelations(given_relations)
         units = [*self.own]
@@ -132,15 +134,19 @@ class NodeObjects(NamedTuple):
             result = yield from self.merger.isolated(given, self.resolve, relations, pieces, node)
             if pieces.fill_slice(count):
                 yield
-            objects = {name: _only(one.objects, result.refs) for name, one in self.feeds.items()}
+            objects = {
+                name: _only(of_feed.objects, result.refs) for name, of_feed in self.feeds.items()
+            }
             translations = self._translations(objects)
-            further = _units(one._replace(units=()) for one in translations.values())
-            more = [one for one in further if one not in added]
+            further = _units(
+                translation._replace(units=()) for translation in translations.values()
+            )
+            more = [unit for unit in further if unit not in added]
             if not more:
                 break
             added += more
         own, of_feeds = yield from self._reasons(result, relations, pieces)
-        kept = [one for one in self.own if one.ref in result.refs]
+        kept = [ref for ref in self.own if ref.ref in result.refs]
         kept = sorted([*kept, *_units(translations.values())], key=lambda unit: unit.age)
         merge = self.merger.united(kept, own)
         return self._result(merge, [*units, *added], result.refs, translations, objects, of_feeds)
@@ -157,19 +163,21 @@ class NodeObjects(NamedTuple):
         described: set[ObjectRef] = set()
         for name, of_feed in relations.of_feeds.items():
             objects = self.feeds[name].objects
-            found: dict[Problem, None] = {}
+            problems: dict[Problem, None] = {}
             for ref, reasons in of_feed.reasons(result.refs):
                 if pieces.fill_slice(PIECES_OF_REASON):
                     yield
                 described.add(ref)
-                found.update(dict.fromkeys(reasons.problems))
+                problems.update(dict.fromkeys(reasons.problems))
                 units = result.left_out[ref]
-                is_foreign = any(one not in objects for p in units.problems for one in p.objects)
+                is_foreign = any(
+                    of_problem not in objects for p in units.problems for of_problem in p.objects
+                )
                 if units.cause == "itself" or (units.cause == "older" and is_foreign):
                     of_units += units.problems
                 elif not reasons.problems:
-                    found.update(dict.fromkeys(reasons.later or units.problems))
-            of_feeds[name] = tuple(found)
+                    problems.update(dict.fromkeys(reasons.later or units.problems))
+            of_feeds[name] = tuple(problems)
         for ref, units in result.left_out.items():
             if ref not in described:
                 of_units += units.problems
@@ -177,17 +185,17 @@ class NodeObjects(NamedTuple):
 
     def _translations(self, objects: Mapping[str, Objects]) -> dict[str, Translation]:
         return {
-            name: self.feeds[name].translation(self.snapshot, found, self._others(name))
-            for name, found in objects.items()
+            name: self.feeds[name].translation(self.snapshot, of_objects, self._others(name))
+            for name, of_objects in objects.items()
         }
 
     def _others(self, feed: str) -> list[Any]:
         """Return the rows of the node beside those of one feed."""
         of_feeds = (
-            one.row
+            translated.row
             for name, other in self.feeds.items()
             if name != feed and not other.problems
-            for one in other.units(other.objects)
+            for translated in other.units(other.objects)
         )
         return [*(unit.row for unit in self.own), *of_feeds]
 
@@ -205,7 +213,7 @@ class NodeObjects(NamedTuple):
             units,
             frozenset(accepted),
             {name: self._outcome(name, merge, objects[name], problems[name]) for name in objects},
-            tuple(table for one in translations.values() for table in one.followed),
+            tuple(table for translation in translations.values() for table in translation.followed),
         )
 
     def _outcome(
@@ -225,12 +233,18 @@ class NodeObjects(NamedTuple):
         return Outcome(objects, (*problems, *self.replaced.get(name, ())), note, last_good)
 
 
-def _unit(one: Translated) -> Unit:
-    return Unit(one.origin, one.row, one.fields, one.rules, one.is_quiet)
+def _unit(translated: Translated) -> Unit:
+    return Unit(
+        translated.origin, translated.row, translated.fields, translated.rules, translated.is_quiet
+    )
 
 
 def _units(translations: Iterable[Translation]) -> list[Unit]:
-    return [_unit(one) for found in translations for one in (*found.units, *found.further)]
+    return [
+        _unit(translated)
+        for translation in translations
+        for translated in (*translation.units, *translation.further)
+    ]
 
 
 def _only(objects: Objects, refs: frozenset[ObjectRef]) -> Objects:
