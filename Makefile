@@ -67,6 +67,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_status_writes
 	@$(BIN)/python -m bench.bench_leave
 	@$(BIN)/python -m bench.bench_loss
+	@$(BIN)/python -m bench.bench_kernel
 	@$(BIN)/python -m bench.bench_rounds
 	@$(BIN)/python -m bench.bench_antrea
 	@$(BIN)/python -m bench.bench_frrk8s

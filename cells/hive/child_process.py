@@ -143,6 +143,8 @@ class ChildProcess:
         self._health = health
         self._survives = survives
         self._started = started
+        self._tied: tuple[asyncio.subprocess.Process, bytes] | None = None
+        """A process that was started and is not run yet, and its address."""
         self.pid: int | None = None
         """Of the process that runs, if it was started here."""
 
@@ -153,7 +155,15 @@ class ChildProcess:
         else:
             await self._run_free(self._survives)
 
-    async def _run_tied(self) -> None:
+    async def start(self) -> None:
+        """Start the process before `run`, as a hook: for ``started``, which wants to come early.
+
+        What is started and not run is ended by `stop`.
+        """
+        if self._survives is None and self._tied is None:
+            self._tied = await self._spawn()
+
+    async def _spawn(self) -> tuple[asyncio.subprocess.Process, bytes]:
         with _listener(None) as listener:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -164,9 +174,24 @@ class ChildProcess:
                 pass_fds=(listener.fileno(),),
                 start_new_session=True,
             )
-            address = listener.getsockname()
+            address: bytes = listener.getsockname()
         try:
             self._note_start(process.pid)
+        except BaseException:
+            await self._end(process)
+            raise
+        return process, address
+
+    async def stop(self) -> None:
+        """End a process that was started and has not been run."""
+        if self._tied is not None:
+            (process, _), self._tied = self._tied, None
+            await self._end(process)
+
+    async def _run_tied(self) -> None:
+        process, address = self._tied or await self._spawn()
+        self._tied = None
+        try:
             async with asyncio.TaskGroup() as group:
                 connection = group.create_task(
                     stay_connected(address, self._protocol, self._health, self._name)
@@ -176,7 +201,6 @@ class ChildProcess:
                 connection.cancel()
                 await lines
         finally:
-            self.pid = None
             await self._end(process)
         self._health.degraded(f"{self._name} has ended")
         raise ChildEndedError(self._name, status)
@@ -233,6 +257,7 @@ class ChildProcess:
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         """End the process: by the end of its standard input, by SIGTERM, by SIGKILL."""
+        self.pid = None
         if process.stdin is not None:
             process.stdin.close()
         for end in (None, process.terminate, process.kill):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from reconcilers.kernel.writer.next_hop_groups import Group
@@ -55,21 +55,19 @@ class KnownRoutes:
         }
         return {table: prefixes for table, prefixes in of_groups.items() if prefixes}
 
-    def confirm(self, table: RouteTable, prefixes: Iterable[bytes], group: Group) -> None:
+    def confirm(self, table: RouteTable, prefixes: Collection[bytes], group: Group) -> None:
         """Note that the kernel has these routes, and of which group."""
         known = self.tables.setdefault(table, {})
-        occupied = self.occupied.get(table)
-        others = self.foreign.get(table)
-        for prefix in prefixes:
-            before = known.get(prefix)
-            if before is not None:
-                before.routes -= 1
-            known[prefix] = group
-            group.routes += 1
-            if occupied:
-                occupied.discard(prefix)
-            if others:
-                others.discard(prefix)
+        for elsewhere in (self.occupied.get(table), self.foreign.get(table)):
+            if elsewhere:
+                elsewhere.difference_update(prefixes)
+        if not known.keys().isdisjoint(prefixes):
+            for before in map(known.get, set(prefixes)):
+                if before is not None:
+                    before.routes -= 1
+        added = dict.fromkeys(prefixes, group)
+        known.update(added)
+        group.routes += len(added)
 
     def forget(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
         """Note that the kernel does not have these routes."""

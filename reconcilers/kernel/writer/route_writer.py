@@ -175,11 +175,11 @@ class RouteWriter:
         self, next_hops: NextHopSet, table: RouteTable, prefixes: list[bytes], failures: Failures
     ) -> None:
         known = self.known.tables.get(table, {})
-        due = []
-        for prefix in prefixes:
-            group = known.get(prefix)
-            if group is None or group.next_hops != next_hops:
-                due.append(prefix)
+        due = prefixes
+        if not known.keys().isdisjoint(prefixes):
+            right = {group for group in set(map(known.get, prefixes)) if group is not None}
+            right = {group for group in right if group.next_hops == next_hops}
+            due = [prefix for prefix in prefixes if known.get(prefix) not in right]
         # A second attempt after an object was found to be gone.
         for _ in range(2):
             if not due:
@@ -199,14 +199,16 @@ class RouteWriter:
     def _write(self, table: RouteTable, due: Collection[bytes], group: Group) -> list[Rejected]:
         """Create or replace routes; returns the requests that failed."""
         known = self.known.tables.get(table, {})
-        replaced = [prefix for prefix in due if prefix in known]
+        replaced = []
+        if not known.keys().isdisjoint(due):
+            replaced = [prefix for prefix in due if prefix in known]
         rejected = []
         for each in self._request(netlink.REPLACE, table, group, replaced):
             if each.error in _GONE and not self._is_object_gone(each, group):
                 self.known.forget(table, (messages.destination(each.request),))
             else:
                 rejected.append(each)
-        created = [prefix for prefix in due if prefix not in known]
+        created = [prefix for prefix in due if prefix not in known] if replaced else due
         rejected += self._request(netlink.CREATE | netlink.EXCL, table, group, created)
         return rejected
 
@@ -219,7 +221,7 @@ class RouteWriter:
         rejected = self._send(messages.NEW_ROUTE, flags, table, group, prefixes)
         failed = {messages.destination(each.request) for each in rejected}
         self.known.confirm(
-            table, (p for p in prefixes if p not in failed) if failed else prefixes, group
+            table, [p for p in prefixes if p not in failed] if failed else prefixes, group
         )
         return rejected
 

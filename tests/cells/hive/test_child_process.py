@@ -139,6 +139,32 @@ def test_a_child_is_started_connected_and_ends_with_the_program() -> None:
     assert lab.child.pid is None
 
 
+def test_a_child_that_was_started_early_is_the_one_that_runs() -> None:
+    lab = Lab()
+    pids: list[int | None] = []
+
+    async def scenario() -> None:
+        assert lab.child.pid == pids[0]
+        assert lab.started == 1
+
+    async def both() -> None:
+        await lab.child.start()
+        pids.append(lab.child.pid)
+        job = asyncio.create_task(lab.child.run())
+        assert await lab.client.received.get() == b"connected"
+        await scenario()
+        job.cancel()
+        await asyncio.wait({job})
+        await lab.child.stop()
+        assert not alive(pids[0])
+        await lab.child.start()
+        pids.append(lab.child.pid)
+        await lab.child.stop()
+        assert not alive(pids[1])
+
+    asyncio.run(asyncio.wait_for(both(), 60))
+
+
 def test_the_log_of_a_child_is_in_ours() -> None:
     lab = Lab()
     with structlog.testing.capture_logs() as logs:
