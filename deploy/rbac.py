@@ -16,6 +16,7 @@ from reconcilers.dialect import (
     Dialect,
     DialectSecrets,
     NodeObjectKind,
+    Operation,
     OptionalKinds,
     RbacRule,
     ReportedStatuses,
@@ -77,7 +78,7 @@ def template(cells: Sequence[DialectCell]) -> str:
             found = "".join(rules(cell))
             rules_if_off = RULES_IF_OFF.get(part)
             otherwise = "" if rules_if_off is None else "".join(rules_if_off(cell))
-            if found:
+            if found or otherwise:
                 text += f"{{{{- if {_is_on(cell)} }}}}\n{found}"
                 text += f"{{{{- else }}}}\n{otherwise}" if otherwise else ""
                 text += "{{- end }}\n"
@@ -151,10 +152,13 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of the operator: the kinds that it reads, generates and reports on, rivals."""
     dialect = cell.dialect
     yield from _read(cell, operator=True)
-    yield from _rules(dialect.generated_kinds, ("get", "create", "patch", "delete"))
+    operations = dialect.each(Operation)
+    generated = [kind for operation in operations for kind in operation.generated_kinds]
+    yield from _rules(generated, ("get", "create", "patch", "delete"))
     # The present conditions of an object are read before the first write.
-    yield from _rules(dialect.condition_kinds, ("get",))
-    yield from _rules(dialect.condition_kinds, ("patch",), "/status")
+    reported = [kind for operation in operations for kind in operation.condition_kinds]
+    yield from _rules(reported, ("get",))
+    yield from _rules(reported, ("patch",), "/status")
     # Objects of nodes that no longer exist.
     yield from _rules(_node_object_kinds(cell, namespaced=False), ("list", "delete"))
     if dialect.each(Rival):
@@ -273,6 +277,8 @@ def _read(cell: DialectCell, *, operator: bool) -> Iterator[str]:
 def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
     for rule in cell.dialect.extensions:
         if not isinstance(rule, RbacRule | OptionalKinds) or rule.operator != operator:
+            continue
+        if isinstance(rule, OptionalKinds) and rule.option is None:
             continue
         verbs = rule.verbs if isinstance(rule, RbacRule) else READ
         found = "".join(_rules(rule.kinds, verbs, apart=()))

@@ -48,6 +48,13 @@ class Pieces:
         return True
 
 
+def sliced(answer: T | Slices[T]) -> Slices[T]:
+    """Return an answer that may be work in slices."""
+    if isinstance(answer, Generator):
+        return (yield from answer)
+    return answer
+
+
 def at_once(value: T) -> Slices[T]:
     """Return a value without a slice."""
     yield from ()

@@ -41,7 +41,7 @@ from cells.options import OperatorOptions
 from cells.sources.kubernetes import Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.api_server import RequestError
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, Operation, extended
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
 from reconcilers.operator.planned_conditions import PlannedConditions
@@ -111,7 +111,8 @@ class Operator:
         )
         self._database = database
         self._kinds = tables.kinds
-        self._managed = frozenset().union(*(dialect.managed_conditions for dialect in dialects))
+        types = (operation.condition_types for _, operation in extended(dialects, Operation))
+        self._managed = frozenset().union(*types)
         self._kubernetes = kubernetes
         self._leadership = leadership
         self._duration = metrics.reconcile_duration.labels("operator")

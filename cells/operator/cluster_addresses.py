@@ -19,7 +19,7 @@ from cells.hive.signal import Signal
 from cells.operator.leader_check import MANAGER, RETRY_SECONDS
 from cells.operator.owner import Owner
 from cells.sources.kubernetes import Kubernetes
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, operated_tables
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.networks import cluster_addresses
 from resources.core.kinds import CONFIG_MAP, NODE, SERVICE_CIDR
@@ -73,7 +73,7 @@ class ClusterAddressesJob:
         t = self._tables
         followed = {table.name: table for table in (t.nodes, t.of(SERVICE_CIDR))}
         for dialect in self._dialects:
-            followed |= {table.name: table for table in dialect.operated_tables()}
+            followed |= {table.name: table for table in operated_tables(dialect)}
         return tuple(followed.values())
 
     def _without_version(self, snapshot: Snapshot) -> list[str]:

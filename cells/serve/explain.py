@@ -13,7 +13,7 @@ from cells.intent.cell import IntentLoop
 from cells.node import ThisNode
 from cells.serve.items import explain_item
 from cells.serve.peer_names import PeerNames
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
 from reconcilers.tables import IntentTables
@@ -40,7 +40,7 @@ class AgentExplanations:
         self._database = database
         self._intent = intent
         self._loop = loop
-        self._kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
+        self._kinds = explained_kinds(dialects)
         self._names = names
 
     def explain(

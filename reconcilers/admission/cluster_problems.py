@@ -15,8 +15,10 @@ from reconcilers.dialect import (
     NodeContext,
     NodeIntent,
     node_group,
+    operate,
 )
 from reconcilers.model import Problem
+from reconcilers.sliced_work import finish, sliced
 from statedb import Snapshot
 
 
@@ -57,7 +59,7 @@ def cluster_problems(
     for name, dialect in reversed(list(feeding.dialects.items())):
         try:
             context = feeding.cluster_context(dialect, cluster, snapshot, operated)
-            operated[name] = dialect.operate(snapshot, context)
+            operated[name] = finish(operate(dialect, snapshot, context))
             problems = operated[name].problems
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             problems = (_failure(dialect, error),)
@@ -79,7 +81,7 @@ def _node_problems(feeding: Feeding, snapshot: Snapshot, context: NodeContext) -
     for name, dialect in feeding.dialects.items():
         of_dialect = feeding.node_context(dialect, context, compiled)
         try:
-            compiled[name] = dialect.compile(snapshot, of_dialect)
+            compiled[name] = finish(sliced(dialect.compile(snapshot, of_dialect)))
         except Exception as error:  # noqa: BLE001  as above
             problems.append(_failure(dialect, error))
             continue

@@ -5,10 +5,10 @@ A candidate is one address of one object. `reject` decides for routes and for ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from reconcilers.antrea.node_facts import NodeFacts
+from reconcilers.antrea.node_facts import NodeFacts, node_facts
 from reconcilers.antrea.route_sets import (
     CLUSTER_IP,
     EGRESS_IP,
@@ -17,15 +17,19 @@ from reconcilers.antrea.route_sets import (
     POD_CIDR,
     RouteSet,
 )
-from reconcilers.dialect import Contributed, ServiceAddress
+from reconcilers.dialect import Contributed, NodeContext, ServiceAddress, Target
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, ref_to
 from reconcilers.prefixes import host_route
 from resources.antrea import Egress
 from resources.antrea.kinds import EGRESS
 from resources.core import Endpoint, EndpointSlice, Service
-from resources.core.kinds import SERVICE
+from resources.core.kinds import BY_SERVICE, NODE, SERVICE
 from resources.core.service import EXTERNAL_IPS, INGRESS
 from speaker.nlri import IPV4_UNICAST, Family
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.antrea.dialect import AntreaDialect
 
 _ATTRIBUTES: Final = Attributes()
 """ORIGIN IGP, next hop self, nothing else."""
@@ -200,3 +204,34 @@ def of_egress(egress: Egress, node: str, *, enabled: bool) -> Iterator[Candidate
         yield Candidate(ref, EGRESS_IP, withheld=withheld or missing)
         return
     yield Candidate(ref, EGRESS_IP, *host_route(status.egress_ip), withheld)
+
+
+def candidates(
+    dialect: AntreaDialect,
+    snapshot: Snapshot,
+    context: NodeContext,
+    _rules: Mapping[str, RouteSet],
+    target: Target | None,
+) -> Iterator[Candidate]:
+    """Yield the addresses of Services, of Egresses and of the node."""
+    node = dialect.tables.nodes.get(snapshot, ("", context.node))
+    facts = NodeFacts({}, {}) if node is None else node_facts(node)
+    for candidate in _of_objects(dialect, snapshot, context.node, facts, target):
+        if candidate.family is None or candidate.family in facts.transport:
+            yield candidate
+        else:
+            yield candidate._replace(withheld=family_not_enabled(candidate.family))
+
+
+def _of_objects(
+    dialect: AntreaDialect, snapshot: Snapshot, node: str, facts: NodeFacts, target: Target | None
+) -> Iterator[Candidate]:
+    t, options = dialect.tables, dialect.of_node
+    yield from of_node(ObjectRef(NODE.name, "", node), facts)
+    for egress in t.of(EGRESS).all(snapshot):
+        yield from of_egress(egress, node, enabled=options.egress)
+    for service in t.services.all(snapshot):
+        ref = ObjectRef(SERVICE.name, *service.key)
+        if target is None or target.prefix is not None or target.names(ref):
+            slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
+            yield from of_service(service, slices, node, ready_only=options.ready_endpoints)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from reconcilers.antrea.candidates import Candidate, Reason, reject
+from typing import Final
+
+from reconcilers.antrea.candidates import Candidate, Reason, candidates, reject
 from reconcilers.antrea.route_sets import RouteSet
-from reconcilers.dialect import explanation_of
+from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from resources.antrea.kinds import BGP_POLICY, EGRESS
 
 
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
@@ -29,3 +32,11 @@ def _suppressed(candidate: Candidate, peer: Peer) -> tuple[Reason, ObjectRef | N
         if candidate.family in (None, family.family):
             return Reason(family.reason, family.message), family.rule
     return None
+
+
+EXPLANATION: Final = Explanation(
+    candidates,
+    explain,
+    kinds={"egress": EGRESS.name, "egresses": EGRESS.name},
+    selecting=frozenset({BGP_POLICY.name}),
+)

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reconcilers.cilium import interfaces, pod_ip_pools, services
+from reconcilers.cilium.node_facts import known_node
+from reconcilers.cilium.route_sets import RouteSet
+from reconcilers.cilium.services import service_addresses
+from reconcilers.dialect import NodeContext, Target
 from reconcilers.model import ObjectRef
 from resources.cilium import CiliumNode, CiliumPodIPPool
+from resources.cilium.kinds import CILIUM_NODE, POD_IP_POOL
 from resources.core import Node
+from resources.core.kinds import BY_SERVICE, SERVICE
 from resources.host.network import Device, Host, advertisable
 from speaker.nlri import Family, prefix_to_wire
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.cilium.dialect import CiliumDialect
 
 POD_CIDR = "PodCIDR"
 
@@ -120,3 +130,37 @@ def _why_withheld(device: Device, text: str) -> tuple[str, str]:
     )
     scope = next((name for name, applies in scopes if applies), "IPv4-mapped")
     return ("NotAdvertisable", f"{text} is a {scope} address")
+
+
+def candidates(
+    dialect: CiliumDialect,
+    snapshot: Snapshot,
+    context: NodeContext,
+    rules: Mapping[str, RouteSet],
+    target: Target | None,
+) -> Iterator[Candidate]:
+    """Yield the addresses of Services, pod networks, pools and interfaces."""
+    t, node = dialect.tables, context.node
+    named = {
+        entry.interface
+        for route_set in rules.values()
+        for entries in route_set.entries.values()
+        for entry in entries
+        if entry.interface is not None
+    }
+    if target is not None:
+        # The target may be an interface that no rule names.
+        named.update(device.name for device in context.host.devices)
+    yield from of_interfaces(context.host, node, sorted(named))
+    known = known_node(t, snapshot, node)
+    if known is not None:
+        yield from of_pod_networks(known)
+    cilium_node = t.of(CILIUM_NODE).get(snapshot, ("", node))
+    if cilium_node is not None:
+        pools = {pool.metadata.name: pool for pool in t.of(POD_IP_POOL).all(snapshot)}
+        yield from of_pools(cilium_node, pools)
+    for service in t.services.all(snapshot):
+        ref = ObjectRef(SERVICE.name, *service.key)
+        if target is None or target.prefix is not None or target.names(ref):
+            slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
+            yield from of_service(service_addresses(service, slices, node, dialect.service_options))

@@ -11,7 +11,6 @@ from reconcilers.cilium.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.cilium.compile_node import NodeConfiguration
 from reconcilers.cilium.convert import TO_V2
 from reconcilers.cilium.host_needs import HOST_NEEDS
-from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.report import STATUSES
 from reconcilers.cilium.route_sets import RouteSet
@@ -21,22 +20,22 @@ from reconcilers.cilium.route_sources import (
     PodIpPoolSource,
     ServiceSource,
 )
-from reconcilers.cilium.services import ServiceOptions, service_addresses
+from reconcilers.cilium.services import ServiceOptions
 from reconcilers.dialect import (
-    ClusterContext,
-    ClusterIntent,
     Dialect,
     DialectSecrets,
+    Explanation,
     NodeContext,
     NodeIntent,
+    Operation,
     OptionalKinds,
     RbacRule,
     Rival,
     RouteSource,
     Target,
 )
-from reconcilers.model import ObjectRef, Peer, RouteExplanation
-from reconcilers.sliced_work import Slices, finish
+from reconcilers.model import Peer, RouteExplanation
+from reconcilers.sliced_work import Slices
 from resources.cilium import kinds as cilium
 from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
@@ -44,7 +43,7 @@ from resources.cilium.condition_types import (
     MISSING_PEER_CONFIGS,
     NO_MATCHING_NODE,
 )
-from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
+from resources.core.kinds import ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.tables import Tables
@@ -68,6 +67,25 @@ def _secrets(dialect: Dialect, snapshot: Snapshot, secrets_namespace: str) -> It
         for router in policy.spec.virtual_routers:
             for neighbor in router.neighbors:
                 yield secrets_namespace, neighbor.auth_secret_ref or ""
+
+
+def _candidates(
+    dialect: CiliumDialect,
+    snapshot: Snapshot,
+    context: NodeContext,
+    rules: Mapping[str, RouteSet],
+    target: Target | None,
+) -> Iterator[Candidate]:
+    # Imported for an explanation alone, as is what explains them.
+    from reconcilers.cilium.candidates import candidates
+
+    return candidates(dialect, snapshot, context, rules, target)
+
+
+def _explain(candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
+    from reconcilers.cilium.explain import explain
+
+    return explain(candidate, peer, rules)
 
 
 class CiliumDialect(Dialect):
@@ -94,9 +112,6 @@ class CiliumDialect(Dialect):
     )
     options_type: ClassVar = CiliumOptions
     operator_options_type: ClassVar = CiliumOperatorOptions
-    managed_conditions: ClassVar = frozenset(
-        {CONFLICTING_CLUSTER_CONFIG, MISSING_PEER_CONFIGS, NO_MATCHING_NODE, MISSING_AUTH_SECRET}
-    )
     extensions: ClassVar = (
         OptionalKinds(
             _TRANSLATED, when=lambda given: given.translates, option=_TRANSLATE, operator=True
@@ -116,40 +131,55 @@ class CiliumDialect(Dialect):
         HOST_NEEDS,
         RESERVED_ADDRESSES,
         STATUSES,
+        Operation(
+            lambda dialect, *context: dialect.cluster.operate(*context),
+            condition_kinds=(cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG),
+            condition_types=frozenset(
+                {
+                    CONFLICTING_CLUSTER_CONFIG,
+                    MISSING_PEER_CONFIGS,
+                    NO_MATCHING_NODE,
+                    MISSING_AUTH_SECRET,
+                }
+            ),
+            generated_kinds=(cilium.NODE_CONFIG,),
+        ),
         Rival(
             "Cilium's BGP control plane",
             "k8s-app=cilium",
             config_map="kube-system/cilium-config",
             config_entry=("enable-bgp-control-plane", "true"),
         ),
+        Explanation(
+            _candidates,
+            _explain,
+            kinds={
+                "ciliumpodippool": pod_ip_pools.ADVERTISEMENT_TYPE,
+                "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
+            },
+            selecting=frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name}),
+        ),
         TO_V2,
     )
-    explained_kinds: ClassVar[Mapping[str, str]] = {
-        "ciliumpodippool": pod_ip_pools.ADVERTISEMENT_TYPE,
-        "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
-    }
-    selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
-    condition_kinds: ClassVar = (cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG)
-    generated_kinds: ClassVar = (cilium.NODE_CONFIG,)
 
     options: CiliumOptions | CiliumOperatorOptions
 
     def __init__(self, tables: Tables, options: CiliumOptions | CiliumOperatorOptions) -> None:
         super().__init__(tables, options)
         of_node = options if isinstance(options, CiliumOptions) else CiliumOptions()
-        self._service_options = ServiceOptions(
+        self.service_options = ServiceOptions(
             of_node.no_service_endpoints_routable, of_node.legacy_origin_attribute
         )
         self._node = NodeConfiguration(tables, of_node)
         self.sources: tuple[RouteSource, ...] = (
             InterfaceSource(tables),
             PodCidrSource(tables),
-            ServiceSource(tables, self._service_options),
+            ServiceSource(tables, self.service_options),
             PodIpPoolSource(tables),
         )
 
     @functools.cached_property
-    def _cluster(self) -> ClusterConfiguration:
+    def cluster(self) -> ClusterConfiguration:
         """The operator's part; an agent on an API server has none, and does not import it."""
         from reconcilers.cilium.operate import ClusterConfiguration
 
@@ -161,61 +191,6 @@ class CiliumDialect(Dialect):
         t = self.tables
         return (*(t.of(kind) for kind in cilium.KINDS), t.nodes, t.secrets)
 
-    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """Compile the node's NodeConfig, or the v1 policy that selects the node."""
-        return finish(self._node.compile(snapshot, context))
-
-    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
-        """As `compile`: a thousand objects may select the node."""
         return self._node.compile(snapshot, context)
-
-    def candidates(
-        self,
-        snapshot: Snapshot,
-        context: NodeContext,
-        rules: Mapping[str, RouteSet],
-        target: Target | None,
-    ) -> Iterator[Candidate]:
-        """Yield the addresses of Services, pod networks, pools and interfaces."""
-        from reconcilers.cilium import candidates
-
-        t, node = self.tables, context.node
-        named = {
-            entry.interface
-            for route_set in rules.values()
-            for entries in route_set.entries.values()
-            for entry in entries
-            if entry.interface is not None
-        }
-        if target is not None:
-            # The target may be an interface that no rule names.
-            named.update(device.name for device in context.host.devices)
-        yield from candidates.of_interfaces(context.host, node, sorted(named))
-        known = known_node(t, snapshot, node)
-        if known is not None:
-            yield from candidates.of_pod_networks(known)
-        cilium_node = t.of(cilium.CILIUM_NODE).get(snapshot, ("", node))
-        if cilium_node is not None:
-            pools = {pool.metadata.name: pool for pool in t.of(cilium.POD_IP_POOL).all(snapshot)}
-            yield from candidates.of_pools(cilium_node, pools)
-        for service in t.services.all(snapshot):
-            ref = ObjectRef(SERVICE.name, *service.key)
-            if target is None or target.prefix is not None or target.names(ref):
-                slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-                yield from candidates.of_service(
-                    service_addresses(service, slices, node, self._service_options)
-                )
-
-    def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
-        """Explain what becomes of a candidate at a peer."""
-        from reconcilers.cilium.explain import explain
-
-        return explain(candidate, peer, rules)
-
-    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Generate NodeConfigs and report conditions."""
-        return finish(self._cluster.operate(snapshot, context))
-
-    def operate_slices(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
-        """As `operate`: there may be thousands of nodes, and of objects."""
-        return self._cluster.operate(snapshot, context)

@@ -23,6 +23,12 @@ from reconcilers.dialect.compilation import (
     RouteSetRules,
 )
 from reconcilers.dialect.conversion import Conversion, Notes
+from reconcilers.dialect.explanation import (
+    Explanation,
+    dialect_explanation,
+    explain_selected,
+    explained_kinds,
+)
 from reconcilers.dialect.extension import Extension
 from reconcilers.dialect.feed import (
     Beside,
@@ -34,7 +40,7 @@ from reconcilers.dialect.feed import (
     Translated,
     Translation,
 )
-from reconcilers.dialect.feeding import FeederError, Feeding, prepare
+from reconcilers.dialect.feeding import FeederError, Feeding
 from reconcilers.dialect.installation import (
     Companion,
     DialectSecrets,
@@ -53,6 +59,7 @@ from reconcilers.dialect.node_object import (
     WrittenObjects,
 )
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext, ReportedStatuses
+from reconcilers.dialect.operation import Operation, operate, operated_tables
 from reconcilers.dialect.protocol import Dialect, extended
 from reconcilers.dialect.route_source import (
     EVERYTHING,
@@ -100,6 +107,7 @@ __all__ = [
     "Dialect",
     "DialectSecrets",
     "Everything",
+    "Explanation",
     "Extension",
     "Feed",
     "FeederError",
@@ -119,6 +127,7 @@ __all__ = [
     "Notes",
     "ObjectStatus",
     "Objects",
+    "Operation",
     "OptionalKinds",
     "Outcome",
     "RbacRule",
@@ -143,9 +152,13 @@ __all__ = [
     "Unread",
     "ViewContext",
     "WrittenObjects",
+    "dialect_explanation",
+    "explain_selected",
+    "explained_kinds",
     "explanation_of",
     "extended",
     "node_group",
-    "prepare",
+    "operate",
+    "operated_tables",
     "service_address",
 ]

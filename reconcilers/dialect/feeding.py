@@ -16,7 +16,7 @@ from reconcilers.dialect.compilation import (
 )
 from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import RouteSource
-from reconcilers.sliced_work import Slices
+from reconcilers.sliced_work import Slices, sliced
 from statedb import Snapshot
 
 
@@ -26,22 +26,6 @@ class FeederError(Exception):
     def __init__(self, feeder: Dialect, error: Exception) -> None:
         reason = f"{type(error).__name__}: {error}"
         super().__init__(f"{feeder.title}, which feeds it, cannot be compiled: {reason}")
-
-
-def prepare(dialect: Dialect, snapshot: Snapshot, node: str | None) -> Slices[bool]:
-    """Prepare a dialect for `Dialect.compile`, or without a node for `operate`; True if it took long.
-
-    What it raises is raised again by these, which report it.
-    """
-    long = False
-    slices = dialect.prepare(snapshot, node)
-    while True:
-        try:
-            next(slices)
-        except Exception:  # noqa: BLE001  StopIteration, and what is raised again
-            return long
-        long = True
-        yield
 
 
 class Feeding:
@@ -118,7 +102,7 @@ class Feeding:
         for one in self.feeders(dialect):
             of_feeder = yield from self._of_node(one, context, snapshot)
             try:
-                compiled[one.name] = yield from one.compile_slices(snapshot, of_feeder)
+                compiled[one.name] = yield from sliced(one.compile(snapshot, of_feeder))
             except Exception as error:
                 raise FeederError(one, error) from error
         return self.node_context(dialect, context, compiled)

@@ -31,8 +31,9 @@ class OptionalKinds(Extension, frozen=True):
     """They are among `Dialect.kinds`, or `Dialect.cluster_kinds`."""
     when: Callable[[Any], bool]
     """Options to whether the kinds are read."""
-    option: str
-    """The key of the option, in the configuration file, for the permission."""
+    option: str | None = None
+    """The key of the option, in the configuration file, for the permission; None without one: manifests
+    alone have the kinds."""
     value: str | None = None
     """The word that the option has to contain; None for any value."""
     operator: bool = False

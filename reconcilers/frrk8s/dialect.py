@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
-    Candidate,
-    ClusterContext,
-    ClusterIntent,
     Dialect,
     DialectSecrets,
     JoinConflictError,
@@ -18,8 +15,6 @@ from reconcilers.dialect import (
     OptionalKinds,
     Rival,
     RouteSource,
-    Target,
-    explanation_of,
 )
 from reconcilers.dialect.join import united
 from reconcilers.frrk8s.admission import ADMISSION
@@ -27,26 +22,19 @@ from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, located, rows
-from reconcilers.frrk8s.conditions import (
-    ClusterOutcome,
-    NodesOutcome,
-    conditions,
-    other_namespace,
-)
 from reconcilers.frrk8s.convert import TO_V1BETA1
-from reconcilers.frrk8s.explain import Withheld, explained, withheld
+from reconcilers.frrk8s.explain import EXPLANATION
 from reconcilers.frrk8s.host_needs import HOST_NEEDS
 from reconcilers.frrk8s.in_effect import NodeObjects
 from reconcilers.frrk8s.last_good import LastGood, good_state
 from reconcilers.frrk8s.log_level import LOG_LEVEL, ineffective
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeState, SessionStates
+from reconcilers.frrk8s.operate import OPERATION
 from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
     ConfiguredPrefixes,
-    RouteSet,
-    candidates,
     changed_objects,
 )
 from reconcilers.frrk8s.selection import Selected, Selections
@@ -54,20 +42,15 @@ from reconcilers.frrk8s.state import MEMORY, State
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import (
     Attributes,
-    Condition,
     Contribution,
-    ObjectRef,
     PasswordRef,
-    Peer,
     Problem,
-    RouteExplanation,
     SecretRef,
     ref_to,
 )
-from reconcilers.sliced_work import Pieces, Slices, finish
+from reconcilers.sliced_work import Pieces, Slices
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
-from resources.frrk8s import condition_types
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import (
     FRR_CONFIGURATION,
@@ -128,19 +111,18 @@ class Frrk8sDialect(Dialect):
         MEMORY,
         ADMISSION,
         WRITTEN_OBJECTS,
+        OPERATION,
+        EXPLANATION,
         LOG_LEVEL,
         TO_V1BETA1,
     )
-    selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
-    managed_conditions: ClassVar = condition_types.TYPES
-    condition_kinds: ClassVar = (FRR_CONFIGURATION,)
 
     options: Frrk8sOptions | Frrk8sClusterOptions
 
     def __init__(self, tables: Tables, options: Frrk8sOptions | Frrk8sClusterOptions) -> None:
         super().__init__(tables, options)
         self._selections = Selections(tables)
-        self._merger = Merger()
+        self.merger = Merger()
         self._prepared: dict[ObjectKey, FRRConfiguration] = {}
         """The objects of the last `prepare`."""
         self._originated = SortedPrefixes()
@@ -157,31 +139,25 @@ class Frrk8sDialect(Dialect):
         found = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
         return (*found, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
 
-    def prepare(self, snapshot: Snapshot, node: str | None) -> Slices[None]:
+    def prepare(self, rows: Iterable[FRRConfiguration], pieces: Pieces) -> Slices[None]:
         """Compile the objects that changed, each alone: one may have 100,000 prefixes."""
-        rows: Iterable[FRRConfiguration]
-        if node is None:
-            rows = self.tables.of(FRR_CONFIGURATION).all(snapshot)
-        else:
-            rows = self.selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).rows
-        pieces = Pieces()
         before, self._prepared = self._prepared, {}
         for row in rows:
             self._prepared[row.key] = row
             if before.get(row.key) is not row:
-                yield from self._merger.prepare(Unit(ref_to(FRR_CONFIGURATION, row), row), pieces)
+                yield from self.merger.prepare(Unit(ref_to(FRR_CONFIGURATION, row), row), pieces)
+        if pieces.slices:
+            yield
 
-    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""
-        return finish(self.compile_slices(snapshot, context))
-
-    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
-        """As `compile`: one router may have 100,000 prefixes."""
         node = self.tables.nodes.get(snapshot, ("", context.node))
         state: State = context.state or State()
         pieces = Pieces()
         found = self.selected(snapshot, node)
-        given = self._given(snapshot, found.rows, context, state.fed)
+        if not context.for_operator:
+            yield from self.prepare(found.rows, pieces)
+        given = self.given(snapshot, found.rows, context, state.fed)
         if state.good.memory is not None:
             given = given._replace(good=state.good.memory.units)
         effect = yield from given.in_effect(pieces)
@@ -193,7 +169,7 @@ class Frrk8sDialect(Dialect):
         )
         if context.for_operator:
             return NodeIntent(problems=problems, outcomes=effect.outcomes)
-        self._merger.forget_unused()
+        self.merger.forget_unused()
         is_good = effect.merge.routers is not None
         good = state.good
         if is_good:
@@ -214,6 +190,8 @@ class Frrk8sDialect(Dialect):
         if is_good:
             # With an earlier state in force its own problems are no longer news of these objects.
             problems = (*problems, *located(compiled.problems, effect.units))
+        if pieces.slices:
+            yield
         return NodeIntent(
             compiled.instances,
             compiled.peers,
@@ -230,7 +208,7 @@ class Frrk8sDialect(Dialect):
         labels = node.metadata.labels if node is not None else {}
         return self._selections.of(snapshot, self.options.namespace).of(labels)
 
-    def _given(
+    def given(
         self,
         snapshot: Snapshot,
         selected: Iterable[FRRConfiguration],
@@ -256,7 +234,7 @@ class Frrk8sDialect(Dialect):
             context.node,
             snapshot,
             self.options.on_conflict,
-            self._merger,
+            self.merger,
             self._resolver(snapshot),
             [Unit(ref, row) for ref, row in own if ref not in refs],
             feeds,
@@ -288,69 +266,6 @@ class Frrk8sDialect(Dialect):
         reason = password_error(value.reveal()) if value.known else None
         return value if reason is None else f"{ref}: {reason}"
 
-    # The operator
-
-    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Report conditions: nodes with the same objects are merged once."""
-        return finish(self.operate_slices(snapshot, context))
-
-    def operate_slices(self, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:
-        """As `operate`: a node may have a thousand objects in conflict."""
-        if not context.reports_conditions:
-            return ClusterIntent()
-        namespace = self.options.namespace
-        objects: dict[ObjectRef, int] = {}
-        reported: list[Condition] = []
-        for row in self.tables.of(FRR_CONFIGURATION).all(snapshot):
-            ref, generation = ref_to(FRR_CONFIGURATION, row), row.metadata.generation
-            if row.metadata.namespace == namespace:
-                objects[ref] = generation
-            else:
-                reported.append(other_namespace(ref, generation, namespace))
-        groups: dict[Hashable, list[Node]] = {}
-        for node in self.tables.nodes.all(snapshot):
-            name = node.metadata.name
-            group = (self.selected(snapshot, node).group, context.feeding_group(name))
-            groups.setdefault(group, []).append(node)
-        nodes: list[NodesOutcome] = []
-        pieces = Pieces()
-        for of_group in groups.values():
-            of_nodes = yield from self._of_nodes(snapshot, context, of_group, pieces)
-            nodes.append(of_nodes)
-        self._merger.forget_unused()
-        problems = self.selected(snapshot, None).problems
-        outcome = ClusterOutcome(tuple(nodes), self.options.on_conflict == "isolate")
-        reported += conditions(objects, outcome, problems)
-        refs = tuple({condition.object: None for condition in reported})
-        return ClusterIntent(conditions=tuple(reported), reported=refs, outcome=outcome)
-
-    def _of_nodes(
-        self,
-        snapshot: Snapshot,
-        context: ClusterContext,
-        nodes: Sequence[Node],
-        pieces: Pieces,
-    ) -> Slices[NodesOutcome]:
-        """Return the outcome of the objects of nodes that have the same ones."""
-        of_node = yield from context.of_node(nodes[0].metadata.name)
-        selected = self.selected(snapshot, nodes[0]).rows
-        given = self._given(snapshot, selected, of_node, {})
-        effect = yield from given.in_effect(pieces)
-        if pieces.fill_slice(
-            len(given.own) + sum(len(one.objects) for one in given.feeds.values())
-        ):
-            yield
-        own = {ref_to(FRR_CONFIGURATION, row) for row in selected}
-        replaced = own - {unit.ref for unit in given.own}
-        of_feeds = (problem for one in effect.outcomes.values() for problem in one.problems)
-        return NodesOutcome(
-            tuple(sorted(node.metadata.name for node in nodes)),
-            frozenset(own).union(*(feed.objects for feed in given.feeds.values())),
-            effect.accepted,
-            (*effect.merge.problems, *of_feeds),
-            (*effect.merge.partial, *((ref, "LeftOut") for ref in replaced)),
-        )
-
     # Routes
 
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
@@ -374,27 +289,3 @@ class Frrk8sDialect(Dialect):
             found = " and ".join(map(str, sorted(preferences)))
             raise JoinConflictError("localPref", f"it has local preference {found}")
         return united(one.attributes for one in contributions)
-
-    explained_kinds: ClassVar[Mapping[str, str]] = {
-        "frrconfiguration": FRR_CONFIGURATION.name,
-        "frrconfigurations": FRR_CONFIGURATION.name,
-    }
-
-    def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
-        """Explain which object allows a prefix, or that none does."""
-        if isinstance(candidate, Withheld):
-            return explanation_of(candidate, candidate.reason, candidate.message)
-        return explained(super().explain(candidate, peer, rules), candidate, peer)
-
-    def candidates(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        context: NodeContext,
-        rules: Mapping[str, Any],  # noqa: ARG002
-        target: Target | None,  # noqa: ARG002
-    ) -> Iterator[Candidate]:
-        """Yield the prefixes of routers, and those of objects that are not in effect."""
-        state: State = context.state or State()
-        yield from candidates(state.routers)
-        if state.effect is not None:
-            yield from withheld(state.effect, state.routers, self.options.on_conflict)

@@ -196,15 +196,9 @@ class ConfiguredPrefixes:
                     yield Contributed(route_set.name, family, nlri, contribution)
 
 
-def candidates(routers: Iterable[MergedRouter]) -> Iterator[Address]:
-    """Yield every prefix that an object gives a router, for explanations."""
-    for ref, one in dict.fromkeys(
-        (ref, one) for router in routers for ref, prefixes in router.given for one in prefixes
-    ):
-        yield _candidate(ref, one)
+def address_of(ref: ObjectRef, one: Prefix) -> Address:
+    """Return a prefix of an object, with what selects it, for explanations."""
 
-
-def _candidate(ref: ObjectRef, one: Prefix) -> Address:
     def select(rules: RouteSet) -> Selection | None:
         for rule, exports in rules.exports.items():
             for routes in exports:

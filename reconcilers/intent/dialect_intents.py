@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, final
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, prepare
+from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.sliced_work import Slices
+from reconcilers.sliced_work import Slices, sliced
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.tables import Tables
@@ -81,9 +81,6 @@ class DialectIntents:
             of_operator = self._by_operator[name]
             inputs = (self._revisions(snapshot, dialect), node, of_operator)
             if inputs != self._inputs.get(name) or name in due:
-                long = yield from prepare(dialect, snapshot, context.node)
-                if long:
-                    yield
                 of_dialect = self._feeding.node_context(dialect, context, self.compiled)
                 state = self.states.get(name)
                 of_dialect = replace(
@@ -93,8 +90,6 @@ class DialectIntents:
                     state=state,
                 )
                 yield from self._compile_one(snapshot, dialect, of_dialect)
-                if long:
-                    yield
                 self._inputs[name] = (self._revisions(snapshot, dialect), node, of_operator)
                 due.add(name)
                 if dialect.feeds is not None:
@@ -128,7 +123,7 @@ class DialectIntents:
         self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
     ) -> Slices[None]:
         try:
-            compiled = yield from dialect.compile_slices(snapshot, context)
+            compiled = yield from sliced(dialect.compile(snapshot, context))
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             # Its last intent is kept: a defect of one dialect ends neither its sessions nor others'.
             self._on_error(dialect.name, error)

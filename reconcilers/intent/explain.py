@@ -20,6 +20,7 @@ from reconcilers.dialect import (
     Feeding,
     NodeContext,
     Target,
+    dialect_explanation,
     service_address,
 )
 from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
@@ -51,7 +52,7 @@ class NothingFoundError(Exception):
 def parse_target(text: str, kinds: Mapping[str, str]) -> Target:
     """Parse ``10.0.0.1[/32]``, ``[NAMESPACE/]NAME`` of a Service, or ``KIND/[NAMESPACE/]NAME``.
 
-    ``kinds`` are the kinds of dialects (`Dialect.explained_kinds`). Raises ValueError with the
+    ``kinds`` are the kinds of dialects (`Explanation.kinds`). Raises ValueError with the
     reason.
     """
     parts = text.split("/")
@@ -174,9 +175,10 @@ class Explainer:
         sets = self._rules[peer.dialect]
         route_set = peer.unlimited_set or peer.route_set
         rules = sets.get(route_set) if route_set is not None else None
+        explain = dialect_explanation(dialect).explain
         explanations = (
             self._with_conflicts(
-                self._with_rejections(candidate, dialect.explain(candidate, peer, rules)), route_set
+                self._with_rejections(candidate, explain(candidate, peer, rules)), route_set
             )
             for candidate in candidates
         )
@@ -277,7 +279,9 @@ class Explainer:
         rules = self._rules_for(dialect)
         parts: list[list[Candidate]] = [[]]
         context = replace(self._context, state=self._states.get(name))
-        candidates = dialect.candidates(self._snapshot, context, rules, target)
+        candidates = dialect_explanation(dialect).candidates(
+            dialect, self._snapshot, context, rules, target
+        )
         for looked_at, candidate in enumerate(candidates, 1):
             if _concerns(candidate, target):
                 parts[-1].append(candidate)
@@ -310,7 +314,9 @@ class Explainer:
 
     def _without_peers(self) -> RouteExplanation:
         node = self._context.node
-        kinds = {"Node"}.union(*(dialect.selecting_kinds for dialect in self._dialects.values()))
+        kinds = {"Node"}.union(
+            *(dialect_explanation(dialect).selecting for dialect in self._dialects.values())
+        )
         reasons = [
             problem.message
             for problem in sorted(self._intent.problems.all(self._snapshot))

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
     ClusterAddresses,
-    ClusterContext,
-    ClusterIntent,
     Companion,
     Dialect,
     DialectSecrets,
@@ -17,26 +15,21 @@ from reconcilers.dialect import (
     ReservedAddresses,
     Rival,
     RouteSource,
-    Target,
 )
-from reconcilers.frrk8s.conditions import ClusterOutcome
-from reconcilers.frrk8s.route_sets import RouteSet
 from reconcilers.metallb.admission import ADMISSION
-from reconcilers.metallb.conditions import conditions_of
-from reconcilers.metallb.explain import Candidate, candidates, explain
+from reconcilers.metallb.explain import EXPLANATION
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import Secrets, finding_slices
 from reconcilers.metallb.generated import HOSTNAME, RENDERING, configuration_name, fed_options
 from reconcilers.metallb.last_good import MEMORY
 from reconcilers.metallb.node_objects import WRITTEN_OBJECTS
+from reconcilers.metallb.operate import OPERATION
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
-from reconcilers.metallb.route_sources import MetalLBServiceSource, rules_of
+from reconcilers.metallb.route_sources import MetalLBServiceSource
 from reconcilers.metallb.selection import ObjectSelections, Selected
-from reconcilers.metallb.services import service_state
-from reconcilers.model import ObjectRef, Peer, RouteExplanation, ref_to
-from reconcilers.sliced_work import Pieces, Slices, finish
-from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
-from resources.frrk8s import condition_types
+from reconcilers.model import ObjectRef
+from reconcilers.sliced_work import Pieces, Slices
+from resources.core.kinds import ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
 from resources.meta import ObjectKey
@@ -94,6 +87,8 @@ class MetalLBDialect(Dialect):
         MEMORY,
         ADMISSION,
         WRITTEN_OBJECTS,
+        OPERATION,
+        EXPLANATION,
         RENDERING,
         Rival(
             "MetalLB's speaker",
@@ -111,9 +106,6 @@ class MetalLBDialect(Dialect):
             kinds=metallb.CONFIGURATION,
         ),
     )
-    selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})
-    managed_conditions: ClassVar = condition_types.TYPES
-    condition_kinds: ClassVar = metallb.CONFIGURATION
 
     options: MetalLBOptions | MetalLBOperatorOptions
 
@@ -131,12 +123,8 @@ class MetalLBDialect(Dialect):
         """The tables of MetalLB's kinds, and Secrets."""
         return (*(self.tables.of(kind) for kind in metallb.CONFIGURATION), self.tables.secrets)
 
-    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""
-        return finish(self.compile_slices(snapshot, context))
-
-    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
-        """As `compile`: a thousand objects may be in conflict."""
         objects = self.selected(snapshot, context.node).objects
         secrets: Secrets = None
         if self._reads_secrets:
@@ -178,47 +166,3 @@ class MetalLBDialect(Dialect):
     def _labels(self, snapshot: Snapshot, node: str) -> Mapping[str, str]:
         row = self.tables.nodes.get(snapshot, ("", node))
         return row.metadata.labels if row is not None else {}
-
-    # The operator
-
-    def operated_tables(self) -> tuple[Table[Any], ...]:
-        """The tables of its kinds, and FRRConfigurations, which may contradict them."""
-        return (*super().operated_tables(), self.tables.of(FRR_CONFIGURATION))
-
-    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Report conditions, of what FRR-k8s has found."""
-        outcome = context.outcome
-        if not context.reports_conditions or not isinstance(outcome, ClusterOutcome):
-            return ClusterIntent()
-        rows = [
-            (ref_to(kind, row), row)
-            for kind in metallb.CONFIGURATION
-            for row in self._rows(snapshot, kind)
-        ]
-        reported = tuple(conditions_of(rows, self.options.namespace, outcome))
-        refs = tuple({one.object: None for one in reported})
-        return ClusterIntent(conditions=reported, reported=refs)
-
-    def candidates(
-        self,
-        snapshot: Snapshot,
-        context: NodeContext,
-        rules: Mapping[str, Any],  # noqa: ARG002
-        target: Target | None,
-    ) -> Iterator[Candidate]:
-        """Yield the addresses of Services of type LoadBalancer, and of the target."""
-        t = self.tables
-        note = context.state.note if context.state is not None else ""
-        for service in t.services.all(snapshot):
-            named = target is not None and target.names(ObjectRef(SERVICE.name, *service.key))
-            if named or (
-                service.spec.type == "LoadBalancer"
-                and (target is None or target.prefix is not None)
-            ):
-                slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-                state = service_state(service, slices, context.node, self._class)
-                yield from candidates(state, note)
-
-    def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
-        """Explain what becomes of a Service's address at a peer."""
-        return explain(candidate, peer, rules_of(rules))

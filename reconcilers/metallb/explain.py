@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from reconcilers.dialect import explanation_of
+from reconcilers.dialect import Explanation, explanation_of
+from reconcilers.frrk8s.route_sets import RouteSet
 from reconcilers.metallb.advertised import PeerRules
+from reconcilers.metallb.candidates import Candidate, candidates
+from reconcilers.metallb.route_sources import rules_of
 from reconcilers.metallb.services import (
-    ServiceState,
     crowded_text,
     decide,
     too_many_communities,
 )
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
-from resources.core.service import INGRESS
-from speaker.nlri import Family, aggregate
+from resources.metallb.kinds import BGP_PEER
+from speaker.nlri import aggregate
 
-TYPE = "LoadBalancerIP"
 OF_CONFIGURATION: Final = frozenset(
     {"NoPool", "NoMatchingAdvertisement", "NoRule", "NotOwner", "PeerNotSelected"}
 )
 """Reasons for which objects that are not in effect may be the cause."""
-
-
-class Candidate(NamedTuple):
-    """One address of a Service; family and prefix are None where it has none."""
-
-    object: ObjectRef
-    type: str
-    family: Family | None
-    nlri: bytes | None
-    state: ServiceState
-    note: str = ""
-    """Why objects of the cluster may not be in effect, as a clause."""
-    service_field: str | None = INGRESS
-    in_pool: bool = True
-
-
-def candidates(state: ServiceState, note: str) -> Iterator[Candidate]:
-    """Yield the addresses of a Service, or one candidate without an address."""
-    for family, nlri in state.addresses:
-        yield Candidate(state.ref, TYPE, family, nlri, state, note)
-    if not state.addresses:
-        yield Candidate(state.ref, TYPE, None, None, state, note, None)
 
 
 class _Answer(NamedTuple):
@@ -53,8 +31,9 @@ class _Answer(NamedTuple):
     advertised: tuple[bytes, ...] = ()
 
 
-def explain(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> RouteExplanation:
-    """Explain what is advertised to a peer; ``rules`` are those of its BGPPeer, if it has one."""
+def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
+    """Explain what is advertised to a peer by the rules of its BGPPeer, if it has one."""
+    rules = rules_of(route_set)
     answer = _answer(candidate, peer, rules)
     message = answer.message
     if candidate.note and answer.reason in OF_CONFIGURATION:
@@ -108,3 +87,6 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     advertised = tuple(sorted(prefixes, key=lambda prefix: -prefix[0]))
     message = "" if nlri in prefixes else f"as a part of an aggregate of length {advertised[0][0]}"
     return _Answer("Advertised", message, prefixes[advertised[0]], advertised)
+
+
+EXPLANATION: Final = Explanation(candidates, explain, selecting=frozenset({BGP_PEER.name}))

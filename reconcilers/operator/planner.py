@@ -15,7 +15,8 @@ from reconcilers.dialect import (
     Dialect,
     Feeding,
     Unread,
-    prepare,
+    operate,
+    operated_tables,
 )
 from reconcilers.model import Condition, Delete, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
@@ -70,7 +71,7 @@ class Planner:
             table.name: table
             for dialect in self._dialects
             for table in (
-                *dialect.operated_tables(),
+                *operated_tables(dialect),
                 # Manifests have every kind; an operator reads the kinds of its options only.
                 *(() if self._context.stored else dialect.compiled_tables),
             )
@@ -113,7 +114,7 @@ class Planner:
         blocked: dict[str, str] = {}
         waiting = self._waiting(snapshot)
         for dialect in self._dialects:
-            tables = dialect.operated_tables()
+            tables = operated_tables(dialect)
             names = [unread.kinds[table.name] for table in tables if table.name in unread.kinds]
             names += [table.name for table in tables if table in waiting]
             if names:
@@ -186,12 +187,10 @@ class Planner:
     ) -> Slices[ClusterIntent]:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
         before = self._last.get(dialect.name, ClusterIntent())
-        if (yield from prepare(dialect, snapshot, None)):
-            yield
         try:
             of_dialect = self._feeding.cluster_context(dialect, context, snapshot, operated)
             of_dialect = replace(of_dialect, state=before.state)
-            intent = yield from dialect.operate_slices(snapshot, of_dialect)
+            intent = yield from operate(dialect, snapshot, of_dialect)
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"
             kind = dialect.cluster_kinds[0].name if dialect.cluster_kinds else dialect.title

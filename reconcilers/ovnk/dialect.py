@@ -12,7 +12,8 @@ from reconcilers.dialect import (
     Feed,
     NodeContext,
     NodeIntent,
-    RbacRule,
+    Operation,
+    OptionalKinds,
     Translated,
 )
 from reconcilers.model import ObjectRef, ref_to
@@ -24,7 +25,6 @@ from resources.core.kinds import NAMESPACE, NODE
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
-from resources.option_declarations import Options
 from resources.ovnk.kinds import (
     CLUSTER_NETWORK,
     KINDS,
@@ -36,8 +36,25 @@ from resources.ovnk.kinds import (
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
-_CUSTOM: Final = (*(kind for kind in KINDS if kind is not USER_NETWORK), FRR_CONFIGURATION)
+_OF_MANIFESTS: Final = (NAMESPACE, *KINDS, POD)
+"""An agent of an API server reads none of them: FRR-k8s's dialect reads what is generated."""
+_GENERATING: Final = (
+    NAMESPACE,
+    *(kind for kind in KINDS if kind is not USER_NETWORK),
+    FRR_CONFIGURATION,
+)
 """What RouteAdvertisements depend on: no network of a namespace can be advertised."""
+
+
+def _generates(options: OvnkOptions) -> bool:
+    return options.mode == "generate"
+
+
+def _operate(dialect: OvnkDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+    """Generate the FRRConfigurations of RouteAdvertisements, with ``generate``."""
+    if not _generates(dialect.options):
+        return ClusterIntent()
+    return dialect.controller.operate(snapshot, context)
 
 
 class OvnkDialect(Dialect):
@@ -49,28 +66,32 @@ class OvnkDialect(Dialect):
     name: ClassVar = "ovnk"
     title: ClassVar = "OVN-Kubernetes"
     feeds: ClassVar = "frrk8s"
-    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, NAMESPACE, *_CUSTOM)
-    optional_kinds: ClassVar[tuple[Kind[Any], ...]] = (NAMESPACE, *KINDS, POD)
-    kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *optional_kinds)
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_GENERATING, POD)
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_OF_MANIFESTS)
     options_type: ClassVar = OvnkOptions
     operator_options_type: ClassVar = OvnkOptions
-    managed_conditions: ClassVar = frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED})
-    condition_kinds: ClassVar = (ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK)
     extensions: ClassVar = (
-        RbacRule((POD,), ("list", "watch"), operator=True, option="dynamicUdn"),
+        OptionalKinds(_OF_MANIFESTS, when=lambda _: False),
+        OptionalKinds(_GENERATING, when=_generates, option="mode", value="generate", operator=True),
+        OptionalKinds(
+            (POD,),
+            when=lambda options: _generates(options) and options.dynamic_udn,
+            option="dynamicUdn",
+            operator=True,
+        ),
+        Operation(
+            _operate,
+            condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK),
+            condition_types=frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED}),
+            generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS, NETWORK_ATTACHMENT),
+        ),
     )
-    generated_kinds: ClassVar = (FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS, NETWORK_ATTACHMENT)
 
     options: OvnkOptions
 
     def __init__(self, tables: Tables, options: OvnkOptions) -> None:
         super().__init__(tables, options)
-        self._controller = RouteAdvertisementsController(tables, options)
-
-    @classmethod
-    def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:  # noqa: ARG003
-        """No kind but the Node: what is generated is read by the dialect of FRR-k8s."""
-        return (NODE,)
+        self.controller = RouteAdvertisementsController(tables, options)
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
@@ -80,7 +101,7 @@ class OvnkDialect(Dialect):
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Feed what the operator's part has generated in this process, in place of what is stored."""
         node = self.tables.nodes.get(snapshot, ("", context.node))
-        if self.options.mode != "generate" or not context.operator_in_process or node is None:
+        if not _generates(self.options) or not context.operator_in_process or node is None:
             return NodeIntent()
         rows = _selecting(context.generated, node.metadata.labels)
         objects = [
@@ -97,22 +118,6 @@ class OvnkDialect(Dialect):
 
     def _stored(self, snapshot: Snapshot) -> Iterator[FRRConfiguration]:
         yield from self.tables.of(FRR_CONFIGURATION).all(snapshot)
-
-    def operated_tables(self) -> tuple[Table[Any], ...]:
-        """The tables that the operator reads."""
-        return tuple(self.tables.of(kind) for kind in self.read_by_operator())
-
-    def read_by_operator(self) -> tuple[Kind[Any], ...]:
-        """All kinds with ``generate``; Pods with dynamic allocation alone. Without, only the Node."""
-        if self.options.mode != "generate":
-            return (NODE,)
-        return (*self.cluster_kinds, POD) if self.options.dynamic_udn else self.cluster_kinds
-
-    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Generate the FRRConfigurations of RouteAdvertisements, with ``generate``."""
-        if self.options.mode != "generate":
-            return ClusterIntent()
-        return self._controller.operate(snapshot, context)
 
 
 def _selecting(

@@ -14,7 +14,7 @@ import pytest
 
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import parse_target
 from resources.manifests import load
 from speaker.nlri import prefix_to_text
@@ -43,7 +43,7 @@ def answers(
     made: OfflineIntent, question: Question, dialects: Iterable[type[Dialect]]
 ) -> list[dict[str, Any]]:
     """Return what is answered, as items of the API."""
-    kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
+    kinds = explained_kinds(dialects)
     groups = made.explainer().explain(
         parse_target(question.target, kinds),
         lambda _, *names: question.peer in (None, *names),

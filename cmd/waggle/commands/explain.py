@@ -258,10 +258,11 @@ def _chosen(
 
 def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
     from cells.serve.items import explain_item
+    from reconcilers.dialect import explained_kinds
     from reconcilers.intent.explain import parse_target
 
     dialects = args.dialects.load()
-    kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
+    kinds = explained_kinds(dialects)
     target = None if args.target is None else parse_target(args.target, kinds)
     compiled = _compiled(args, dialects)
     groups = compiled.explainer().explain(target, _chosen(args, compiled))

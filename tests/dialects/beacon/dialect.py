@@ -34,6 +34,13 @@ def select(rules: Rules, row: Service) -> api.Selection | None:
     return api.Selection(rules.beacon, rules.attributes) if selected else None
 
 
+def operate(dialect: api.Dialect, snapshot: Snapshot, _: api.ClusterContext) -> api.ClusterIntent:
+    nodes = {row.metadata.name for row in dialect.tables.nodes.all(snapshot)}
+    beacons = [ref_to(BEACON, row) for row in dialect.tables.of(BEACON).all(snapshot)]
+    lost = (Condition(ref, NO_NODE, ref.name not in nodes, "Checked") for ref in beacons)
+    return api.ClusterIntent(conditions=tuple(lost))
+
+
 def statuses(
     dialect: api.Dialect, snapshot: Snapshot, context: api.ReportContext
 ) -> Iterator[api.ObjectStatus]:
@@ -48,9 +55,10 @@ class BeaconDialect(api.Dialect):
     kinds = (NODE, SERVICE, BEACON)
     cluster_kinds = (NODE, BEACON)
     options_type = BeaconOptions
-    managed_conditions = frozenset({NO_NODE})
-    condition_kinds = (BEACON,)
-    extensions: ClassVar[tuple[api.Extension, ...]] = (api.ReportedStatuses((BEACON,), statuses),)
+    extensions: ClassVar[tuple[api.Extension, ...]] = (
+        api.Operation(operate, condition_kinds=(BEACON,), condition_types=frozenset({NO_NODE})),
+        api.ReportedStatuses((BEACON,), statuses),
+    )
     options: BeaconOptions
 
     def __init__(self, tables: Tables, options: BeaconOptions) -> None:
@@ -72,9 +80,3 @@ class BeaconDialect(api.Dialect):
             )  # fmt: skip
             return api.NodeIntent((router,), (peer,), {rules.name: rules})
         return api.NodeIntent()
-
-    def operate(self, snapshot: Snapshot, *_: object) -> api.ClusterIntent:
-        nodes = {row.metadata.name for row in self.tables.nodes.all(snapshot)}
-        beacons = [ref_to(BEACON, row) for row in self.tables.of(BEACON).all(snapshot)]
-        found = (Condition(ref, NO_NODE, ref.name not in nodes, "Checked") for ref in beacons)
-        return api.ClusterIntent(conditions=tuple(found))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reconcilers.antrea.operate import OPERATION
 from reconcilers.dialect import ReportedStatuses
 from tests.reconcilers.antrea.build import NEW, Cluster, node, policy, service
 
@@ -41,7 +42,7 @@ def test_without_a_policy_or_without_the_node_there_is_no_instance() -> None:
 
 def test_the_condition_is_never_to_be_written() -> None:
     it = Cluster(node(), policy())
-    assert it.dialect.condition_kinds == ()
+    assert OPERATION.condition_kinds == ()
     assert it.dialect.each(ReportedStatuses) == ()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconcilers.dialect import explained_kinds
 from reconcilers.intent.explain import parse_target
 from tests.reconcilers.antrea.build import (
     NODE,
@@ -28,7 +29,7 @@ LOCAL = service(
 
 def explained(it: Cluster, target: str, peer: str = V4) -> dict[str, str]:
     """Return the reason by type of address, and family where it has one."""
-    kinds = it.dialect.explained_kinds
+    kinds = explained_kinds([it.dialect])
     groups = it.explainer().explain(parse_target(target, kinds), lambda _, name, __: name == peer)
     found = {}
     for one in (one for group in groups for one in group):

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, NodeContext
+from reconcilers.dialect import ClusterContext, NodeContext, operate
+from reconcilers.sliced_work import finish
 from resources.cilium.kinds import CLUSTER_CONFIG
 from resources.core.kinds import NODE
 from tests.reconcilers.build import Cluster, node
@@ -23,14 +24,14 @@ def test_a_snapshot_that_never_becomes_present_moves_no_node() -> None:
     it.put(NODE, node())
     it.put(CLUSTER_CONFIG, cluster_config("b", 65002))
     context = NodeContext("test-node")
-    first = it.dialect.compile(it.db.snapshot(), context)
+    first = finish(it.dialect.compile(it.db.snapshot(), context))
     it.put(CLUSTER_CONFIG, cluster_config("a", 65001))
     both = it.db.snapshot()
     it.delete(CLUSTER_CONFIG, "b", "")
-    it.dialect.compile(it.db.snapshot(), context)
-    kept = it.dialect.compile(both, replace(context, state=first.state))
+    finish(it.dialect.compile(it.db.snapshot(), context))
+    kept = finish(it.dialect.compile(both, replace(context, state=first.state)))
     assert [row.local_asn for row in kept.instances] == [65002]
-    assert it.dialect.compile(both, replace(context, state=first.state)) == kept
+    assert finish(it.dialect.compile(both, replace(context, state=first.state))) == kept
 
 
 def test_a_plan_that_is_not_carried_out_moves_no_node() -> None:
@@ -38,11 +39,11 @@ def test_a_plan_that_is_not_carried_out_moves_no_node() -> None:
     it.put(NODE, node())
     it.put(CLUSTER_CONFIG, cluster_config("b", 65002))
     context = ClusterContext(stored=False)
-    first = it.dialect.operate(it.db.snapshot(), context)
+    first = finish(operate(it.dialect, it.db.snapshot(), context))
     it.put(CLUSTER_CONFIG, cluster_config("a", 65001))
     both = it.db.snapshot()
     it.delete(CLUSTER_CONFIG, "b", "")
-    it.dialect.operate(it.db.snapshot(), context)
-    kept = it.dialect.operate(both, replace(context, state=first.state))
+    finish(operate(it.dialect, it.db.snapshot(), context))
+    kept = finish(operate(it.dialect, both, replace(context, state=first.state)))
     (generated,) = kept.generated
     assert [one["localASN"] for one in generated.content["spec"]["bgpInstances"]] == [65002]

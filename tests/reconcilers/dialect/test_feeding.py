@@ -30,16 +30,20 @@ def fed(context: api.NodeContext) -> list[ObjectRef]:
     return [ref for feed in context.feeds.values() for ref in feed.objects]
 
 
+OPERATION = api.Operation(lambda dialect, *context: dialect.operate(*context))
+
+
 class Fed(BeaconDialect):
     """Every object that feeds it is a conflict: in `compile` of its node, in `operate` of all."""
 
     operator_options_type = BeaconOptions
+    extensions = (OPERATION,)
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
         problems = (_conflict("compiled", ref) for ref in fed(context))
         return api.NodeIntent(problems=tuple(problems))
 
-    def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:  # type: ignore[override]
+    def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:
         names = sorted(row.metadata.name for row in self.tables.nodes.all(snapshot))
         refs = sorted({ref for name in names for ref in fed(finish(context.of_node(name)))})
         problems = tuple(_conflict("operated", ref) for ref in refs)
@@ -50,7 +54,7 @@ class Feeder(LighthouseDialect):
     """Reports what the operator's part of the other dialect has returned for it."""
 
     cluster_kinds = LighthouseDialect.kinds
-    extensions = (api.Admission((LIGHTHOUSE,)),)
+    extensions = (api.Admission((LIGHTHOUSE,)), OPERATION)
     broken = False
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 import yaml
@@ -26,7 +26,7 @@ from resources.core.kinds import NODE, SECRET, SERVICE
 from resources.kind import Kind
 from resources.option_declarations import Options, setting
 from resources.tables import Tables
-from statedb import Database, Snapshot, Table
+from statedb import Database, Snapshot
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.beacon.options import BeaconOptions
@@ -96,7 +96,7 @@ def test_generated_kinds_are_written_and_deleted_by_the_operator() -> None:
     class Generating(api.Dialect):
         name, title, kinds = "generating", "Generating", ()
         cluster_kinds = (NODE, LIGHTHOUSE)
-        generated_kinds = (BEACON,)
+        extensions = (api.Operation(api.operate, generated_kinds=(BEACON,)),)
 
     read, write = parsed(rbac.operator_rules(cell(Generating)))
     assert (read["resources"], read["verbs"]) == (["lighthouses"], ["list", "watch"])
@@ -112,7 +112,7 @@ class Choosing(api.Dialect):
     name, title, kinds = "choosing", "Choosing", (NODE, SERVICE, BEACON)
     operator_options_type = BeaconOptions
     cluster_kinds = (NODE, BEACON, LIGHTHOUSE)
-    extensions = (
+    extensions: ClassVar[tuple[api.Extension, ...]] = (
         api.OptionalKinds(
             (LIGHTHOUSE,),
             when=lambda options: bool(options.community > 1),
@@ -123,16 +123,16 @@ class Choosing(api.Dialect):
     options: BeaconOptions
     runs = 0
 
-    def operate(self, snapshot: Snapshot, *_: object) -> api.ClusterIntent:
-        type(self).runs += 1
-        return api.ClusterIntent()
+
+def counted(dialect: Choosing, *_: object) -> api.ClusterIntent:
+    type(dialect).runs += 1
+    return api.ClusterIntent()
 
 
 class Following(Choosing):
     """Depends on Services as well."""
 
-    def operated_tables(self) -> tuple[Table[Any], ...]:
-        return (*super().operated_tables(), self.tables.services)
+    extensions = (*Choosing.extensions, api.Operation(counted, follows=(SERVICE,)))
 
 
 def of(dialect: type[Choosing], community: int = 1) -> tuple[Database, Tables, Choosing]:
@@ -177,7 +177,7 @@ def test_a_change_of_an_operated_table_runs_the_operators_part_and_no_other_chan
 
 def test_problems_of_selecting_kinds_are_why_a_node_has_no_peers() -> None:
     class Wrong(BeaconDialect):
-        selecting_kinds = frozenset({BEACON.name})
+        extensions = (api.Explanation(selecting=frozenset({BEACON.name})),)
 
         def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
             return api.NodeIntent(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reconcilers.dialect import explained_kinds
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
 from reconcilers.frrk8s.state import MEMORY
@@ -103,7 +104,9 @@ def test_a_prefix_that_is_not_in_effect_is_explained(
     it.run()
 
     def explain(target: str) -> list[tuple[str | None, str, str]]:
-        found = it.compiler.explainer().explain(parse_target(target, dialect(it).explained_kinds))
+        found = it.compiler.explainer().explain(
+            parse_target(target, explained_kinds([dialect(it)]))
+        )
         return [(one.peer, one.reason, one.message) for group in found for one in group]
 
     text = head + (

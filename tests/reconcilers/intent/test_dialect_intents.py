@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcilers.dialect import Feeding, NodeContext, NodeIntent
 from reconcilers.intent.dialect_intents import DialectIntents
-from reconcilers.sliced_work import Slices, finish
+from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database, Snapshot
@@ -20,10 +20,10 @@ class _Failing(BeaconDialect):
 
     fails = False
 
-    def compile_slices(self, snapshot: Snapshot, context: NodeContext) -> Slices[NodeIntent]:
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         if self.fails:
             raise ValueError("no")
-        return (yield from super().compile_slices(snapshot, context))
+        return super().compile(snapshot, context)
 
 
 def test_a_dialect_is_compiled_when_it_is_due_and_keeps_its_last_intent_after_an_error() -> None:

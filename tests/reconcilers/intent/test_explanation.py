@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import explained_kinds
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
 from speaker.nlri import prefix_to_text
@@ -33,7 +34,7 @@ def ask(
 ) -> list[RouteExplanation]:
     cluster.run()
     groups = cluster.compiler.explainer().explain(
-        parse_target(target, CiliumDialect.explained_kinds) if target is not None else None,
+        parse_target(target, explained_kinds([CiliumDialect])) if target is not None else None,
         lambda _, name, address: peer in (None, name, address),
     )
     return [verdict for group in groups for verdict in group]
@@ -299,4 +300,4 @@ def test_an_unknown_target_is_an_error(target: str) -> None:
 @pytest.mark.parametrize("text", ["a/b/c/d", "x//y", "192.0.2.1/99", "Service/"])
 def test_an_invalid_target_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        parse_target(text, CiliumDialect.explained_kinds)
+        parse_target(text, explained_kinds([CiliumDialect]))

@@ -19,6 +19,7 @@ from reconcilers.dialect import (
     HostNeeds,
     NodeContext,
     NodeIntent,
+    Operation,
     RouteSource,
 )
 from reconcilers.intent.compiler import IntentCompiler
@@ -114,7 +115,10 @@ class Faulty(Dialect):
     title: ClassVar[str] = "A faulty API"
     kinds: ClassVar[tuple[Kind[Any], ...]] = (NAMESPACE,)
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NAMESPACE,)
-    extensions: ClassVar = (HostNeeds(lambda dialect, *_: dialect.may_fail("needs_host")),)
+    extensions: ClassVar = (
+        HostNeeds(lambda dialect, *_: dialect.may_fail("needs_host")),
+        Operation(lambda dialect, *context: dialect.operate(*context)),
+    )
 
     def __init__(self, tables: Tables) -> None:
         super().__init__(tables, self.options_type())

@@ -251,7 +251,7 @@ def test_a_compilation_of_many_objects_is_in_slices_and_one_of_few_is_not() -> N
             table = node.tables.of(kinds.IP_ADDRESS_POOL)
             with node.db.write(table) as txn:
                 table.upsert(txn, kinds.IP_ADDRESS_POOL.decode(value))
-        found = list(steps(node.metallb.compile_slices(node.db.snapshot(), NodeContext(node="n1"))))
+        found = list(steps(node.metallb.compile(node.db.snapshot(), NodeContext(node="n1"))))
         assert (len(found) > 1) is is_sliced
         assert found[-1] is not None
         assert found[-1].feed is not None

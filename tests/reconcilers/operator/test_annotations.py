@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, NodeContext, NodeIntent
+from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
+    Dialect,
+    NodeContext,
+    NodeIntent,
+    Operation,
+)
 from reconcilers.model import ObjectAnnotations, ObjectRef, ref_to
 from reconcilers.operator import Annotate, Plan, Planner
 from reconcilers.sliced_work import finish
@@ -26,6 +33,7 @@ class Numbered(Dialect):
     title: ClassVar = "numbers"
     kinds: ClassVar = (NODE,)
     cluster_kinds: ClassVar = (NODE,)
+    extensions: ClassVar = (Operation(lambda dialect, *context: dialect.operate(*context)),)
 
     def _annotations(self, snapshot: Snapshot) -> tuple[ObjectAnnotations, ...]:
         rows = self.tables.nodes.all(snapshot)

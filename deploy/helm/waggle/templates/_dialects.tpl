@@ -103,24 +103,6 @@
   verbs: [list]
 {{- end }}
 {{- if eq (toString (.ovnk).enabled) "true" }}
-- apiGroups: [""]
-  resources:
-    - namespaces
-    - pods
-  verbs: [list, watch]
-- apiGroups: [k8s.cni.cncf.io]
-  resources:
-    - network-attachment-definitions
-  verbs: [list, watch]
-- apiGroups: [k8s.ovn.org]
-  resources:
-    - clusteruserdefinednetworks
-    - egressips
-    - routeadvertisements
-    - uplinkstates
-    - userdefinednetworks
-    - vteps
-  verbs: [list, watch]
 {{- else }}
 - apiGroups: [k8s.ovn.org]
   resources:
@@ -303,26 +285,6 @@ metallb.io:
   verbs: [list, delete]
 {{- end }}
 {{- if eq (toString (.ovnk).enabled) "true" }}
-- apiGroups: [""]
-  resources:
-    - namespaces
-  verbs: [list, watch]
-- apiGroups: [frrk8s.metallb.io]
-  resources:
-    - frrconfigurations
-  verbs: [list, watch]
-- apiGroups: [k8s.cni.cncf.io]
-  resources:
-    - network-attachment-definitions
-  verbs: [list, watch]
-- apiGroups: [k8s.ovn.org]
-  resources:
-    - clusteruserdefinednetworks
-    - egressips
-    - routeadvertisements
-    - uplinkstates
-    - vteps
-  verbs: [list, watch]
 - apiGroups: [frrk8s.metallb.io]
   resources:
     - frrconfigurations
@@ -345,6 +307,28 @@ metallb.io:
     - clusteruserdefinednetworks/status
     - routeadvertisements/status
   verbs: [patch]
+{{- if contains "generate" (toString (.ovnk).mode) }}
+- apiGroups: [""]
+  resources:
+    - namespaces
+  verbs: [list, watch]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [list, watch]
+- apiGroups: [k8s.cni.cncf.io]
+  resources:
+    - network-attachment-definitions
+  verbs: [list, watch]
+- apiGroups: [k8s.ovn.org]
+  resources:
+    - clusteruserdefinednetworks
+    - egressips
+    - routeadvertisements
+    - uplinkstates
+    - vteps
+  verbs: [list, watch]
+{{- end }}
 {{- if (.ovnk).dynamicUdn }}
 - apiGroups: [""]
   resources:

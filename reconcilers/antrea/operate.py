@@ -1,0 +1,50 @@
+"""The operator's part: it annotates nodes with a router ID, as Antrea's agents do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from reconcilers.antrea import compile_node
+from reconcilers.antrea.effective import choose
+from reconcilers.antrea.node_facts import node_facts, router_id
+from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
+from reconcilers.model import ObjectAnnotations
+from resources.antrea import BGPPolicy
+from resources.antrea.kinds import BGP_POLICY
+from resources.core import Node
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.antrea.dialect import AntreaDialect
+
+
+def operate(dialect: AntreaDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+    """Annotate the nodes that have an effective policy and no router ID.
+
+    Nothing is written where nothing is stored: `compile_node` shows the annotation of the one node.
+    """
+    if not context.stored:
+        return ClusterIntent()
+    policies = tuple(dialect.tables.of(BGP_POLICY).all(snapshot))
+    next_fields = dialect.options.next_fields
+    return ClusterIntent(
+        annotations=tuple(
+            annotation
+            for node in dialect.tables.nodes.all(snapshot)
+            if (annotation := _annotation(node, policies, next_fields=next_fields)) is not None
+        )
+    )
+
+
+def _annotation(
+    node: Node, policies: Sequence[BGPPolicy], *, next_fields: bool
+) -> ObjectAnnotations | None:
+    identifier = router_id(node, node_facts(node))
+    if identifier.annotated:
+        return None
+    choice = choose(policies, node.metadata.labels, next_fields=next_fields)
+    return None if choice.policy is None else compile_node.annotated(node, identifier.text)
+
+
+OPERATION: Final = Operation(operate)

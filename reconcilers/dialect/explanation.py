@@ -1,0 +1,73 @@
+"""How ``waggle explain`` explains what a dialect advertises, and what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reconcilers.dialect.candidate import Candidate, Target, explanation_of
+from reconcilers.dialect.compilation import NodeContext
+from reconcilers.dialect.extension import Extension
+from reconcilers.dialect.route_source import KindSource
+from reconcilers.model import Peer, RouteExplanation
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.dialect.protocol import Dialect
+
+
+def of_kind_sources(
+    dialect: Dialect,
+    snapshot: Snapshot,
+    _context: NodeContext,
+    _rules: Mapping[str, Any],
+    _target: Target | None,
+) -> Iterator[Candidate]:
+    """Yield the candidates of every `KindSource`."""
+    for source in dialect.sources:
+        if isinstance(source, KindSource):
+            yield from source.candidates(snapshot)
+
+
+def explain_selected(candidate: Any, peer: Peer, rules: Any) -> RouteExplanation:  # noqa: ANN401
+    """Explain a candidate of a `KindSource`: advertised as it is, if the rules select it."""
+    selection = None if rules is None else candidate.select(rules)
+    reason, message = "Advertised", ""
+    if selection is None:
+        reason, message = "NoRule", "no rule of the peer selects it"
+    elif candidate.family not in peer.families:
+        reason, message = "FamilyNotConfigured", f"the peer has no family {candidate.family}"
+    return explanation_of(
+        candidate,
+        reason,
+        message,
+        advertised=() if message else (candidate.nlri,),
+        rule=selection.rule if selection else next(iter(peer.origins), None),
+    )
+
+
+class Explanation(Extension, frozen=True):
+    """The candidates of a dialect, and their explanations; a dialect without one has the defaults."""
+
+    candidates: Callable[
+        [Any, Snapshot, NodeContext, Mapping[str, Any], Target | None], Iterable[Candidate]
+    ] = of_kind_sources
+    """Returns every address that the node could advertise, of the target only if there is one, given
+    the dialect, and the rules of route sets by name."""
+    explain: Callable[[Any, Peer, Any], RouteExplanation] = explain_selected
+    """Explains what is advertised to a peer for a candidate (`explanation_of`), given the rules of the
+    peer's route set, or None."""
+    kinds: Mapping[str, str] = {}
+    """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
+    selecting: frozenset[str] = frozenset()
+    """Kinds whose problems may be the reason that no peer selects this node."""
+
+
+def dialect_explanation(dialect: Dialect | type[Dialect]) -> Explanation:
+    """Return the explanation of a dialect."""
+    return next(iter(dialect.each(Explanation)), Explanation())
+
+
+def explained_kinds(dialects: Iterable[Dialect | type[Dialect]]) -> dict[str, str]:
+    """Return the kinds that dialects explain beside Services, by alias."""
+    return {k: v for dialect in dialects for k, v in dialect_explanation(dialect).kinds.items()}

@@ -1,0 +1,86 @@
+"""The prefixes that FRRConfigurations could advertise, for ``waggle explain``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reconcilers.dialect import Address, Candidate, NodeContext, Target
+from reconcilers.frrk8s.in_effect import InEffect
+from reconcilers.frrk8s.merge import MergedRouter
+from reconcilers.frrk8s.one_object import routed_vrfs
+from reconcilers.frrk8s.options import OnConflict
+from reconcilers.frrk8s.route_sets import ADDRESS_TYPE, address_of
+from reconcilers.frrk8s.state import State
+from reconcilers.model import ObjectRef
+from speaker.nlri import Family
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.frrk8s.dialect import Frrk8sDialect
+
+
+class Withheld(NamedTuple):
+    """A prefix of an object that is not in effect (a `Candidate`)."""
+
+    object: ObjectRef
+    type: str
+    family: Family
+    nlri: bytes
+    reason: str
+    message: str
+    service_field: str | None = None
+    in_pool: bool = False
+
+
+def withheld(
+    effect: InEffect, routers: Iterable[MergedRouter], mode: OnConflict
+) -> Iterator[Withheld]:
+    """Yield the prefixes of units that are not among those of ``routers``, which are in effect."""
+    merge, units = effect.merge, effect.units
+    taken = {unit.ref for unit in merge.accepted}
+    if taken.issuperset(unit.ref for unit in units):
+        return
+    in_effect = {
+        (ref, router.vrf, nlri)
+        for router in routers
+        for ref, given in router.given
+        for nlri in given
+    }
+    problems = [problem for problem in merge.problems if problem.category != "unsupported"]
+    for unit in units:
+        if unit.ref in taken:
+            continue
+        own = [problem.message for problem in problems if unit.ref in problem.objects]
+        if mode == "isolate":
+            reason, head = "LeftOut", "the object is left out"
+        else:
+            reason, head = "NotInEffect", "the objects of the node do not go together"
+            own = own or [problem.message for problem in problems[:1]]
+        message = "; ".join((head, *own))
+        for vrf, prefixes in routed_vrfs(unit).items():
+            for prefix in prefixes:
+                if (unit.ref, vrf, prefix) not in in_effect:
+                    yield Withheld(unit.ref, ADDRESS_TYPE, *prefix, reason, message)
+
+
+def of_routers(routers: Iterable[MergedRouter]) -> Iterator[Address]:
+    """Yield every prefix that an object gives a router, for explanations."""
+    for ref, one in dict.fromkeys(
+        (ref, one) for router in routers for ref, prefixes in router.given for one in prefixes
+    ):
+        yield address_of(ref, one)
+
+
+def candidates(
+    dialect: Frrk8sDialect,
+    _snapshot: Snapshot,
+    context: NodeContext,
+    _rules: Mapping[str, Any],
+    _target: Target | None,
+) -> Iterator[Candidate]:
+    """Yield the prefixes of routers, and those of objects that are not in effect."""
+    state: State = context.state or State()
+    yield from of_routers(state.routers)
+    if state.effect is not None:
+        yield from withheld(state.effect, state.routers, dialect.options.on_conflict)

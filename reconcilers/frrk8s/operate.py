@@ -1,0 +1,91 @@
+"""The operator's part: conditions of FRRConfigurations, and the outcome of what feeds FRR-k8s."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
+from reconcilers.frrk8s.conditions import (
+    ClusterOutcome,
+    NodesOutcome,
+    conditions,
+    other_namespace,
+)
+from reconcilers.model import Condition, ObjectRef, ref_to
+from reconcilers.sliced_work import Pieces, Slices
+from resources.core import Node
+from resources.frrk8s import condition_types
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.frrk8s.dialect import Frrk8sDialect
+
+
+def operate(
+    dialect: Frrk8sDialect, snapshot: Snapshot, context: ClusterContext
+) -> Slices[ClusterIntent]:
+    """Report conditions: nodes with the same objects are merged once.
+
+    In slices: a node may have a thousand objects in conflict.
+    """
+    if not context.reports_conditions:
+        return ClusterIntent()
+    pieces = Pieces()
+    yield from dialect.prepare(dialect.tables.of(FRR_CONFIGURATION).all(snapshot), pieces)
+    namespace = dialect.options.namespace
+    objects: dict[ObjectRef, int] = {}
+    reported: list[Condition] = []
+    for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
+        ref, generation = ref_to(FRR_CONFIGURATION, row), row.metadata.generation
+        if row.metadata.namespace == namespace:
+            objects[ref] = generation
+        else:
+            reported.append(other_namespace(ref, generation, namespace))
+    groups: dict[Hashable, list[Node]] = {}
+    for node in dialect.tables.nodes.all(snapshot):
+        name = node.metadata.name
+        group = (dialect.selected(snapshot, node).group, context.feeding_group(name))
+        groups.setdefault(group, []).append(node)
+    nodes: list[NodesOutcome] = []
+    for of_group in groups.values():
+        of_nodes = yield from _of_nodes(dialect, snapshot, context, of_group, pieces)
+        nodes.append(of_nodes)
+    dialect.merger.forget_unused()
+    problems = dialect.selected(snapshot, None).problems
+    outcome = ClusterOutcome(tuple(nodes), dialect.options.on_conflict == "isolate")
+    reported += conditions(objects, outcome, problems)
+    refs = tuple({condition.object: None for condition in reported})
+    return ClusterIntent(conditions=tuple(reported), reported=refs, outcome=outcome)
+
+
+def _of_nodes(
+    dialect: Frrk8sDialect,
+    snapshot: Snapshot,
+    context: ClusterContext,
+    nodes: Sequence[Node],
+    pieces: Pieces,
+) -> Slices[NodesOutcome]:
+    """Return the outcome of the objects of nodes that have the same ones."""
+    of_node = yield from context.of_node(nodes[0].metadata.name)
+    selected = dialect.selected(snapshot, nodes[0]).rows
+    given = dialect.given(snapshot, selected, of_node, {})
+    effect = yield from given.in_effect(pieces)
+    if pieces.fill_slice(len(given.own) + sum(len(one.objects) for one in given.feeds.values())):
+        yield
+    own = {ref_to(FRR_CONFIGURATION, row) for row in selected}
+    replaced = own - {unit.ref for unit in given.own}
+    of_feeds = (problem for one in effect.outcomes.values() for problem in one.problems)
+    return NodesOutcome(
+        tuple(sorted(node.metadata.name for node in nodes)),
+        frozenset(own).union(*(feed.objects for feed in given.feeds.values())),
+        effect.accepted,
+        (*effect.merge.problems, *of_feeds),
+        (*effect.merge.partial, *((ref, "LeftOut") for ref in replaced)),
+    )
+
+
+OPERATION: Final = Operation(
+    operate, condition_kinds=(FRR_CONFIGURATION,), condition_types=condition_types.TYPES
+)
