@@ -74,11 +74,8 @@ class BestPathStreams:
         self._instances = instances
         self._report = report
         self._sets = PathSets()
-        self._streams: dict[int, BestPathStream] = {}
-
-    def __bool__(self) -> bool:
-        """Whether there are readers."""
-        return bool(self._streams)
+        self.streams: dict[int, BestPathStream] = {}
+        """By the number of the reader; read after each input."""
 
     def command(self, item: Following) -> None:
         """Handle what a reader does."""
@@ -88,7 +85,7 @@ class BestPathStreams:
             case UnfollowBestPaths(reader):
                 self._unfollow(reader)
             case BestPathsTaken(reader, batches):
-                stream = self._streams.get(reader)
+                stream = self.streams.get(reader)
                 if stream is not None:
                     stream.unread = max(0, stream.unread - batches)
             case _:
@@ -96,7 +93,7 @@ class BestPathStreams:
 
     def _follow(self, reader: int, instance: str, multipath: Multipath) -> None:
         self._unfollow(reader)
-        stream = self._streams[reader] = BestPathStream(
+        stream = self.streams[reader] = BestPathStream(
             reader, instance, multipath, self._sets, self._fail
         )
         known = self._instances.get(instance)
@@ -104,38 +101,38 @@ class BestPathStreams:
             stream.begin(known)
 
     def _unfollow(self, reader: int) -> None:
-        stream = self._streams.pop(reader, None)
+        stream = self.streams.pop(reader, None)
         if stream is not None:
             stream.detach()
 
     def stop(self) -> None:
         """Send nothing any more: the speaker stops."""
-        for reader in list(self._streams):
+        for reader in list(self.streams):
             self._unfollow(reader)
 
     def instance_up(self, instance: Instance) -> None:
         """Begin the streams of an instance that was created, or created again."""
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             if stream.instance == instance.name:
                 stream.begin(instance)
 
     def instance_down(self, name: str) -> None:
         """Handle the removal of an instance."""
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             if stream.instance == name:
                 stream.removed()
 
     @property
     def needs_work(self) -> bool:
         """Whether anything can be sent."""
-        for stream in self._streams.values():  # noqa: SIM110  read after each input
+        for stream in self.streams.values():  # noqa: SIM110  read after each input
             if stream.ready:
                 return True
         return False
 
     def work(self) -> None:
         """Send each reader what it has room for, at most one batch of look-ups."""
-        for stream in list(self._streams.values()):
+        for stream in list(self.streams.values()):
             while stream.ready:
                 try:
                     looked_up = stream.looks_up
@@ -157,7 +154,7 @@ class BestPathStreams:
 
     def describe(self) -> Iterator[str]:
         """Iterate over the state of each stream as text, for the digest."""
-        for reader, stream in sorted(self._streams.items()):
+        for reader, stream in sorted(self.streams.items()):
             yield f"{reader} {stream.instance} {stream.unread} {stream.waiting}"
 
 

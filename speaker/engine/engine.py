@@ -127,7 +127,7 @@ class Engine:
                     instance.outbound.send_pending()
                 except Exception as error:  # noqa: BLE001  the documented fence
                     self._report_fault(error, "sending updates", instance.name)
-            if self._streams:
+            if self._streams.streams:
                 self._streams.work()
             if self._monitoring.streaming:
                 self._monitoring.work()
@@ -366,7 +366,7 @@ class Engine:
         for instance in self._instances.values():
             if instance.outbound.pending:
                 return True
-        if self._streams and self._streams.needs_work:
+        if self._streams.streams and self._streams.needs_work:
             return True
         return self._monitoring.needs_work
 

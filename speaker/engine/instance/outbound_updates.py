@@ -336,7 +336,7 @@ class OutboundUpdates:
             if group.tables is ribs and not group.exports_nothing
         ]
         # A copy: a station that fails stops to follow.
-        followers = tuple(self.followers) if ribs is self.loc else ()
+        followers = tuple(self.followers) if self.followers and ribs is self.loc else ()
         if not groups and not followers:
             ribs.discard_changes()
             return

@@ -359,7 +359,7 @@ def test_what_is_kept_for_a_reader_that_does_not_read_is_bounded_by_the_table() 
         for nlri in PREFIXES:
             lab.table().announce(PATHS[which % 4][which % 3], [nlri])
         lab.turn()
-    (stream,) = lab.engine._streams._streams.values()
+    (stream,) = lab.engine._streams.streams.values()
     _, queued, backlog = stream.waiting
     assert queued + backlog <= len(PREFIXES) + best_path_streams.QUEUE_PREFIXES
     assert len(lab.sent[1]) <= best_path_streams.MAX_UNREAD
