@@ -66,6 +66,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_questions
 	@$(BIN)/python -m bench.bench_status_writes
 	@$(BIN)/python -m bench.bench_leave
+	@$(BIN)/python -m bench.bench_best_paths
 	@$(BIN)/python -m bench.bench_loss
 	@$(BIN)/python -m bench.bench_kernel
 	@$(BIN)/python -m bench.bench_rounds

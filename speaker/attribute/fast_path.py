@@ -14,11 +14,16 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from speaker.iana import AttributeType
 from speaker.negotiated import Negotiated
 
 _FIRST_AS_OFFSET: Final = 9
 """Offset of the first AS number: behind ORIGIN (4 octets), AS_PATH's header and the segment's."""
 _HEADER_SIZE: Final = 3
+_AS_PATH_LENGTH: Final = 6
+"""Offset of the length of AS_PATH: behind ORIGIN, flags and type."""
+_AS_PATH_END: Final = 7
+"""Offset behind an empty AS_PATH."""
 _MAX_HOPS: Final = 40
 """The longest AS_SEQUENCE that the expression matches."""
 
@@ -100,3 +105,16 @@ class AttributeFastPath:
             ):
                 return None
         return known[1]
+
+
+def forwarding_values(field: bytes) -> tuple[bytes, bytes]:
+    """Return NEXT_HOP (4 octets) and the value of COMMUNITIES of a field that has matched."""
+    at = _AS_PATH_END + field[_AS_PATH_LENGTH]
+    next_hop = field[at + _HEADER_SIZE : at + 7]
+    at += 7
+    while at < len(field):
+        end = at + _HEADER_SIZE + field[at + 2]
+        if field[at + 1] == AttributeType.COMMUNITIES:
+            return next_hop, field[at + _HEADER_SIZE : end]
+        at = end
+    return next_hop, b""

@@ -12,9 +12,10 @@ backlog    prefixes with the best path that the reader was given last: everythin
 =========  ==============================================================================
 
 While the table is sent every change is backlog, of which a slice of the table takes its prefixes. The
-queue precedes the backlog: nothing is added to it while there is any. Half of what is sent of the
-backlog are the newest changes, so that a single one does not wait for a hundred thousand others; the
-other half the oldest, so that each is sent.
+queue precedes the backlog: no prefix of the backlog is added to it, and no more than `QUEUE_PREFIXES`
+before some of the backlog is sent. Half of what is sent of the backlog are the newest changes, so that
+a single one does not wait for a hundred thousand others; the other half the oldest, so that each is
+sent.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ MAX_UNREAD: Final = 4
 BATCH_PREFIXES: Final = 8192
 """Prefixes of the queue in a batch, more only where a single message has more."""
 QUEUE_PREFIXES: Final = 4 * BATCH_PREFIXES
-LOOKUPS: Final = 2000
+LOOKUPS: Final = 1000
 """Prefixes that are looked up for a batch: one or two milliseconds."""
 
 Backlog: TypeAlias = dict[Family, dict[bytes, Path | None]]
@@ -163,6 +164,7 @@ class BestPathStream:
     """The stream of one reader (`speaker.engine.instance.outbound_updates.LocRibFollower`)."""
 
     __slots__ = (
+        "_ahead",
         "_draining",
         "_fail",
         "_filling",
@@ -211,6 +213,8 @@ class BestPathStream:
         self._queue: deque[tuple[Family, Change]] = deque()
         self._queued = 0
         """Prefixes in the queue."""
+        self._ahead = 0
+        """Prefixes that were added to the queue since some of the backlog was sent."""
         self._filling: Backlog = {}
         """The newer half of the backlog; no prefix is in both."""
         self._draining: Backlog = {}
@@ -266,20 +270,27 @@ class BestPathStream:
         one = self._multipath.maximum == 1
         for number, change in enumerate(changed.best):
             old, _, nlri = change
-            if (
-                (one or number < changed.whole)
-                and self._table is None
-                and self._queued < QUEUE_PREFIXES
-                and not (self._filling or self._draining)
-            ):
+            if (one or number < changed.whole) and self._may_queue(family, nlri):
                 self._queue.append((family, change))
                 self._queued += len(nlri)
+                self._ahead += len(nlri)
             elif one or not changed.several or number < changed.whole:
                 self._add(family, ((prefix, old) for prefix in nlri))
             else:
                 self._add(family, ((n, old) for n in nlri if n not in changed.several))
         if changed.several and not one:
             self._add(family, changed.several.items())
+
+    def _may_queue(self, family: Family, nlri: Sequence[bytes]) -> bool:
+        """Return whether a change can be passed on as it is."""
+        if self._table is not None or self._queued >= QUEUE_PREFIXES:
+            return False
+        if not self._filling and not self._draining:
+            return True
+        return self._ahead < QUEUE_PREFIXES and all(
+            family not in half or half[family].keys().isdisjoint(nlri)
+            for half in (self._filling, self._draining)
+        )
 
     def _add(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
         """Add prefixes with their best path before to the backlog."""
@@ -340,19 +351,32 @@ class BestPathStream:
                 return items
             items.append(TableEnd())
             self._table = None
-        sent = 0
-        while self._queue and sent < BATCH_PREFIXES:
-            family, (old, new, nlri) = self._queue.popleft()
-            sent += len(nlri)
-            self._queued -= len(nlri)
-            before, after = self._single(old), self._single(new)
-            if before != after:
-                items.append(BestPathChange(family, before, after, nlri))
+        sent = self._send_queue(items)
         if not self._queue:
             if not sent:
                 items += self._of_backlog()
             self._end_selection(items)
         return items
+
+    def _send_queue(self, items: list[BestPathItem]) -> int:
+        """Add changes of the queue; returns the number of their prefixes."""
+        sent = 0
+        key: tuple[Family, PathSet, PathSet] | None = None
+        joined: list[bytes] = []
+        while self._queue and sent < BATCH_PREFIXES:
+            family, (old, new, nlri) = self._queue.popleft()
+            sent += len(nlri)
+            before, after = self._single(old), self._single(new)
+            if before == after:
+                continue
+            # No prefix is in two successive changes between the same sets.
+            if key == (family, before, after):
+                joined += nlri
+            else:
+                key, joined = (family, before, after), list(nlri)
+                items.append(BestPathChange(family, before, after, joined))
+        self._queued -= sent
+        return sent
 
     def _add_slice(self, items: list[BestPathItem]) -> bool:
         """Add a slice of the whole table; returns whether that was the last one before."""
@@ -360,7 +384,7 @@ class BestPathStream:
         part = next(self._table, None)
         if part is None:
             return True
-        family, _, prefixes = part
+        family, table, prefixes = part
         if prefixes is None:
             return False
         self._uncopied.discard(family)
@@ -371,11 +395,18 @@ class BestPathStream:
                 pending.pop(prefix, None)
             if not pending:
                 del self._filling[family]
-        items += self._looked_up(family, dict.fromkeys(prefixes))
+        if self._multipath.maximum > 1:
+            items += self._looked_up(family, dict.fromkeys(prefixes))
+            return False
+        groups: dict[PathSet, list[bytes]] = {}
+        for path, nlri in table.best_of(prefixes).items():
+            groups.setdefault(self._single(path), []).extend(nlri)
+        items += (BestPathChange(family, NO_PATHS, s, nlri) for s, nlri in groups.items())
         return False
 
     def _of_backlog(self) -> Iterator[BestPathItem]:
         """Take some of the newest and some of the oldest prefixes of the backlog."""
+        self._ahead = 0
         if not self._draining:
             self._draining, self._filling = self._filling, {}
             self._swaps += 1

@@ -1,36 +1,48 @@
 """Paths of a Loc-RIB as the values that readers of best paths are given (`speaker.api.PathSet`).
 
-A value is made once for each attribute set, not for each prefix, and equal sets are one object as long
-as a reader refers to it.
+Equal sets are one object as long as a reader refers to it. What a set depends on is read from the
+octets of attributes that are not decoded yet: decoded ones take a multiple of the time and memory.
 """
 
 from __future__ import annotations
 
+import functools
+import struct
 from collections.abc import Iterable
-from typing import final
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from typing import TypeAlias, final
+from weakref import WeakValueDictionary
 
 from speaker.api import BestPath, PathSet
 from speaker.attribute import address_text
-from speaker.rib.path import Path
+from speaker.attribute.fast_path import forwarding_values
+from speaker.rib.path import Path, Source
 from speaker.rib.usable_next_hop import is_link_local
+
+_Key: TypeAlias = tuple[str, Source, bytes, bytes | tuple[int, ...]]
+"""Instance, source, next hop and communities, which are octets where they are not decoded."""
 
 
 @final
 class PathSets:
     """The sets of all readers of an engine."""
 
-    __slots__ = ("_of_path", "_sets")
+    __slots__ = ("_sets", "_singles")
 
     def __init__(self) -> None:
-        self._of_path: WeakKeyDictionary[Path, PathSet] = WeakKeyDictionary()
+        self._singles: WeakValueDictionary[_Key, PathSet] = WeakValueDictionary()
         self._sets: WeakValueDictionary[tuple[BestPath, ...], PathSet] = WeakValueDictionary()
 
     def single(self, path: Path, instance: str) -> PathSet:
         """Return the set of one path of an instance's Loc-RIB."""
-        known = self._of_path.get(path)
+        encoded = path.encoded
+        if encoded:
+            key: _Key = (instance, path.source, *forwarding_values(encoded))
+        else:
+            attributes = path.attributes
+            key = (instance, path.source, attributes.next_hop, attributes.communities)
+        known = self._singles.get(key)
         if known is None:
-            known = self._of_path[path] = self._set((best_path(path, instance),))
+            known = self._singles[key] = self._set((_best_path(*key),))
         return known
 
     def several(self, paths: Iterable[Path], instance: str) -> PathSet:
@@ -45,23 +57,29 @@ class PathSets:
         return known
 
 
-def best_path(path: Path, instance: str) -> BestPath:
-    """Return the value of a path in the Loc-RIB of an instance."""
-    source = path.source
+def _best_path(
+    instance: str, source: Source, next_hop: bytes, communities: bytes | tuple[int, ...]
+) -> BestPath:
     origin = source.imported_from
-    attributes = path.decoded().attributes
+    if isinstance(communities, bytes):
+        communities = struct.unpack(f"!{len(communities) // 4}I", communities)
     # RFC 2545 section 3: of 32 octets the second half is the link-local address.
-    next_hop, link_local = attributes.next_hop[:16], attributes.next_hop[16:]
+    next_hop, link_local = next_hop[:16], next_hop[16:]
     if is_link_local(next_hop):
         next_hop, link_local = b"", next_hop
     return BestPath(
         peer=None if source.local else source.name.removeprefix(f"{origin}/"),
-        address=None if source.local else address_text(source.address[:16]),
+        address=None if source.local else _address_text(source.address[:16]),
         interface=source.interface,
         instance=origin or instance,
         imported=origin is not None,
         direct=source.direct,
         next_hop=next_hop,
         link_local=link_local,
-        communities=attributes.communities,
+        communities=communities,
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _address_text(octets: bytes) -> str:
+    return address_text(octets)

@@ -14,6 +14,7 @@ from speaker.attribute import (
     encode_attribute,
     frame_attributes,
 )
+from speaker.attribute.fast_path import forwarding_values
 from speaker.iana import AttributeType as A
 from speaker.negotiated import Negotiated
 
@@ -94,6 +95,9 @@ def check(field: bytes) -> int:
         assert not [fault for fault in block.faults if fault.attribute != A.NEXT_HOP]
         assert block.present >= REQUIRED - ({A.NEXT_HOP} if block.faults else set())
         assert block.faults or next_hop == block.attributes.next_hop
+        communities = block.attributes.communities
+        packed_communities = struct.pack(f"!{len(communities)}I", *communities)
+        assert forwarding_values(field) == (next_hop, packed_communities)
         assert block.attributes.originator_id is None
         assert block.attributes.otc is None
         assert not block.attributes.unknown

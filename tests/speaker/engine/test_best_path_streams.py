@@ -36,7 +36,7 @@ from speaker.engine.inputs import (
     UnfollowBestPaths,
     UpdateRoutes,
 )
-from speaker.engine.path_sets import best_path
+from speaker.engine.path_sets import PathSets
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.peer.actions import EndBestPaths, ReportEvent, SendBestPaths
 from speaker.rib import key_slices
@@ -135,8 +135,7 @@ class Lab:
                     relax=multipath.relax,
                     metric=table.metric,
                 )
-                values = dict.fromkeys(best_path(one, "i") for one in best)
-                found[family, nlri] = PathSet(tuple(values))
+                found[family, nlri] = PathSets().several(best, "i")
         return found
 
 

@@ -6,12 +6,21 @@ import ipaddress
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from speaker.api import BestPath, InstanceConfig, InstanceImport, PeerConfig, RouteAttributes
-from speaker.attribute import PathAttributes
+from speaker.attribute import (
+    AS_SEQUENCE,
+    AttributeFastPath,
+    PathAttributes,
+    Segment,
+    encode_attribute,
+    encode_attributes,
+)
 from speaker.engine.inputs import SetInstance, UpdateRoutes
-from speaker.engine.path_sets import PathSets, best_path
-from speaker.iana import WELL_KNOWN_COMMUNITIES
+from speaker.engine.path_sets import PathSets
+from speaker.iana import WELL_KNOWN_COMMUNITIES, AttributeType
+from speaker.negotiated import Negotiated
 from speaker.nlri import prefix_to_wire
 from speaker.rib.path import Path, Source
 from tests.speaker.network import INSTANCE, Host, Network
@@ -19,6 +28,12 @@ from tests.speaker.network import INSTANCE, Host, Network
 GLOBAL = ipaddress.ip_address("2001:db8::1").packed
 LINK_LOCAL = ipaddress.ip_address("fe80::1").packed
 PEER = Source("p", address=b"\x0a\0\0\x01")
+
+
+def best_path(path: Path, instance: str) -> BestPath:
+    """The value of one path."""
+    (found,) = PathSets().single(path, instance).paths
+    return found
 
 
 @pytest.mark.parametrize(
@@ -62,11 +77,23 @@ def test_paths_that_forward_alike_are_one_and_equal_sets_one_object() -> None:
     assert sets.several((one, same), "i") is sets.single(one, "i")
 
 
-def test_the_octets_of_a_path_are_not_decoded_for_its_value() -> None:
+def test_attributes_that_are_not_decoded_have_the_same_value_and_remain_as_they_are() -> None:
     """A table of attributes that took the fast path keeps its size."""
-    path = Path(None, PEER, None, 0, b"octets", lambda _: PathAttributes(communities=(7,)))
-    assert best_path(path, "i").communities == (7,)
-    assert path.encoded == b"octets"
+    session = Negotiated(local_asn=65000, peer_asn=65001)
+    attributes = PathAttributes(
+        as_path=(Segment(AS_SEQUENCE, (65001, 3)),),
+        next_hop=b"\xc0\0\x02\x01",
+        med=5,
+        communities=(WELL_KNOWN_COMMUNITIES["blackhole"], 7),
+        large_communities=((1, 2, 3),),
+    )
+    for decoded in (attributes, replace(attributes, communities=(), med=None)):
+        before, behind = encode_attributes(decoded, as4=True)
+        octets = before + encode_attribute(0x40, AttributeType.NEXT_HOP, decoded.next_hop) + behind
+        assert AttributeFastPath(session).match_next_hop(octets) is not None
+        path = Path(None, PEER, None, 0, octets)
+        assert best_path(path, "i") == best_path(Path(decoded, PEER), "i")
+        assert path.encoded == octets
 
 
 # ------------------------------------------------------------------------- sessions
