@@ -64,6 +64,7 @@ class OfflineSettings(msgspec.Struct, frozen=True):
     intent: IntentOptions = IntentOptions()
     dialects: Mapping[str, Options] = {}
     """The options of dialects by name; a dialect without any has its defaults."""
+    fib: FibOptions = FibOptions()
 
 
 def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
@@ -102,6 +103,10 @@ class OfflineIntent:
             for dialect in dialect_types
         ]
         self._dialects = instances
+        for one in instances:
+            one.routes_installed = settings.fib.fib is not None and settings.fib.installs(
+                for_that=one.installs_routes
+            )
         planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
         self._operator = LocalOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
@@ -142,12 +147,12 @@ class OfflineIntent:
         whole = self.document()
         return whole | {"generated": [*whole["generated"], *self.rendered()]}
 
-    def kernel(self, received: ReceivedRoutes, options: FibOptions) -> Json:
+    def kernel(self, received: ReceivedRoutes) -> Json:
         """Return what would stand in the kernel if peers announced these routes.
 
         Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
         """
-        snapshot = self.db.snapshot()
+        snapshot, options = self.db.snapshot(), self.settings.fib
         described = self.resources.node_networks.get(snapshot, ("", self.settings.node))
         return kernel_document(
             received,

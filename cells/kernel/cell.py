@@ -44,7 +44,11 @@ def make_kernel_routes(
     options: FibOptions,
 ) -> KernelRoutes:
     """Return the reconciler."""
-    installing = {one.name for one in dialects if options.installs(for_that=one.installs_routes)}
+    installing = set()
+    for dialect in dialects:
+        dialect.routes_installed = options.installs(for_that=dialect.installs_routes)
+        if dialect.routes_installed:
+            installing.add(dialect.name)
 
     def installs(row: Instance) -> bool:
         return row.dialect in installing

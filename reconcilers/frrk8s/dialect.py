@@ -39,7 +39,7 @@ from reconcilers.frrk8s.route_sets import (
 )
 from reconcilers.frrk8s.selection import Selected, Selections
 from reconcilers.frrk8s.state import MEMORY, State
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
 from reconcilers.model import (
     Attributes,
     Contribution,
@@ -122,7 +122,7 @@ class Frrk8sDialect(Dialect):
     def __init__(self, tables: Tables, options: Frrk8sOptions | Frrk8sClusterOptions) -> None:
         super().__init__(tables, options)
         self._selections = Selections(tables)
-        self.merger = Merger()
+        self.merger = Merger(self._has_effect)
         self._prepared: dict[ObjectKey, FRRConfiguration] = {}
         """The objects of the last `prepare`."""
         self._originated = SortedPrefixes()
@@ -131,6 +131,10 @@ class Frrk8sDialect(Dialect):
         self.node_state = NodeState()
         self.session_states = SessionStates()
         self.sources: tuple[RouteSource, ...] = (ConfiguredPrefixes(),)
+
+    def _has_effect(self, reason: str) -> bool:
+        """True for fields that have an effect in this program, and not in all."""
+        return reason == KERNEL_ROUTES and self.routes_installed
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:

@@ -280,6 +280,20 @@ class TestReceived:
         assert main([*arguments[:-2], "--fib"]) == 0
         assert not {"kernel", "notInstalled"} & json.loads(capsys.readouterr().out).keys()
 
+    @pytest.mark.parametrize(("flag", "installed"), [("--fib", True), ("--fib=false", False)])
+    def test_accepted_routes_are_a_problem_unless_they_are_installed(
+        self,
+        flag: str,
+        arguments: list[str],
+        capsys: pytest.CaptureFixture[str],
+        *,
+        installed: bool,
+    ) -> None:
+        assert main([*arguments, flag]) == 0
+        document = json.loads(capsys.readouterr().out)
+        problems = [problem["message"] for problem in document["problems"]]
+        assert any("not installed in the kernel" in text for text in problems) is not installed
+
     def test_switched_off_nothing_is_installed(
         self, arguments: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -135,6 +135,7 @@ def test_routes_follow_their_peers(kind: str, need_router: NeedRouter, tmp_path:
         found.until({PREFIX: both, OTHERS: [address(0)]})
         one.stop()
         found.until({PREFIX: [address(1)]})
+        assert "not installed in the kernel" not in found.agent.daemon.tail()
 
 
 def test_an_agent_that_is_started_again_adopts_what_it_left(

@@ -160,6 +160,8 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     """Compile and print; returns the exit status."""
+    import msgspec
+
     from reconcilers.compile_manifests import compile_manifests
     from reconcilers.kernel.received_file import InvalidReceivedFile
     from resources.manifests import UnreadablePathError
@@ -168,14 +170,14 @@ def run(args: argparse.Namespace) -> int:
     # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
     try:
-        settings = offline_settings(args, args.dialects)
-        dialects = args.dialects.load()
         fib = given_options(args, KERNEL, FibOptions)
+        settings = msgspec.structs.replace(offline_settings(args, args.dialects), fib=fib)
+        dialects = args.dialects.load()
         compiled = compile_manifests(paths, dialects, settings, sys.stdin.buffer)
         document = compiled.whole_document()
         if args.received is not None:
             try:
-                document |= compiled.kernel(_received(args.received), fib)
+                document |= compiled.kernel(_received(args.received))
             except InvalidReceivedFile as error:
                 print(f"waggle render: {args.received}: {error}", file=sys.stderr)
                 return EXIT_USAGE
@@ -183,8 +185,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"waggle render: {error}", file=sys.stderr)
         return EXIT_USAGE
     if args.output == "json":
-        import msgspec
-
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
         print(text)
     elif args.output == "yaml":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -140,7 +140,9 @@ class _Known(NamedTuple):
 class Merger:
     """Merges units; only those that changed since the last time are compiled and compared again."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_effect: Callable[[str], bool] = lambda _: False) -> None:
+        """``has_effect``: whether fields that are without effect for this reason have one here."""
+        self._has_effect = has_effect
         self._compiled: dict[ObjectRef, list[_Known]] = {}
         """The last compilations of each object; several of one that is fed in parts."""
         self._used: set[ObjectRef] = set()
@@ -174,8 +176,8 @@ class Merger:
             claims[unit.ref, number] = UnitClaims(found, passwords)
         problems += last.claims.replace(claims)
         reported = tuple(sorted(dict.fromkeys(problems)))
-        notes = tuple(_unsupported(ordered, compiled))
-        partial = _partial(ordered, compiled)
+        notes = tuple(self._unsupported(ordered, compiled))
+        partial = self._partial(ordered, compiled)
         if reported:
             return Merge(None, (*reported, *notes), (), partial)
         rules = [unit.rules for unit in ordered]
@@ -189,8 +191,28 @@ class Merger:
     def united(self, units: Sequence[Unit], problems: Iterable[Problem]) -> Merge:
         """Unite the units that isolation accepts; ``problems`` are those of the others."""
         compiled = self._compile_all(units)
-        reported = (*sorted(dict.fromkeys(problems)), *_unsupported(units, compiled))
-        return Merge(united(units, compiled), reported, tuple(units), _partial(units, compiled))
+        reported = (*sorted(dict.fromkeys(problems)), *self._unsupported(units, compiled))
+        partial = self._partial(units, compiled)
+        return Merge(united(units, compiled), reported, tuple(units), partial)
+
+    def _unsupported(self, units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
+        """Return the fields without effect; the middle reports BFD for every dialect."""
+        return [
+            Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
+            for unit, found in zip(units, compiled, strict=True)
+            for reason, error in found.unsupported
+            if reason != BFD and not self._has_effect(reason)
+        ]
+
+    def _partial(
+        self, units: Sequence[Unit], compiled: Sequence[Compiled]
+    ) -> tuple[tuple[ObjectRef, str], ...]:
+        return tuple(
+            (unit.ref, reason)
+            for unit, found in zip(units, compiled, strict=True)
+            for reason, _ in found.unsupported
+            if not self._has_effect(reason)
+        )
 
     def isolated(
         self,
@@ -282,26 +304,6 @@ def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> Compiled
     found = (one.compiled for one in known if one.unit.row is unit.row and one.needed == needed)
     equal = (one.compiled for one in known if is_same(one.unit, unit) and one.needed == needed)
     return next(found, None) or next(equal, None)
-
-
-def _unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
-    """Return the fields without effect; the middle reports BFD for every dialect."""
-    return [
-        Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
-        for unit, found in zip(units, compiled, strict=True)
-        for reason, error in found.unsupported
-        if reason != BFD and not unit.is_quiet
-    ]
-
-
-def _partial(
-    units: Sequence[Unit], compiled: Sequence[Compiled]
-) -> tuple[tuple[ObjectRef, str], ...]:
-    return tuple(
-        (unit.ref, reason)
-        for unit, found in zip(units, compiled, strict=True)
-        for reason, _ in found.unsupported
-    )
 
 
 def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
