@@ -28,17 +28,17 @@ from reconcilers.frrk8s.host_needs import HOST_NEEDS
 from reconcilers.frrk8s.in_effect import NodeObjects
 from reconcilers.frrk8s.last_good import LastGood, good_state
 from reconcilers.frrk8s.log_level import LOG_LEVEL, ineffective
+from reconcilers.frrk8s.memory import MEMORY, State
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeState, SessionStates
 from reconcilers.frrk8s.operate import OPERATION
 from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
-    ConfiguredPrefixes,
     changed_objects,
 )
+from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
 from reconcilers.frrk8s.selection import Selected, Selections
-from reconcilers.frrk8s.state import MEMORY, State
 from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
 from reconcilers.model import (
     Attributes,

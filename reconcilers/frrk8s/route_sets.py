@@ -7,15 +7,14 @@ with it cost. Neighbours share a set while every object advertises the same to t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from reconcilers.dialect import Address, Contributed, NodeContext, Selection
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import Prefix
-from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
-from statedb import Change, Key, Snapshot, Table
+from reconcilers.model import Attributes, ObjectRef
+from statedb import Key
 
 Routes: TypeAlias = Mapping[Prefix, Attributes]
 SOURCE = "frr-configuration"
@@ -149,61 +148,8 @@ def object_key(ref: ObjectRef) -> Key:
     return (ref.kind, ref.namespace, ref.name)
 
 
-def _ref(key: Key) -> ObjectRef:
-    return ObjectRef(*cast("tuple[str, str, str]", key))
-
-
 def _same(one: Sequence[Routes], other: Sequence[Routes]) -> bool:
     """True if an object advertises the same twice; most objects do, with the same mappings."""
     if len(one) != len(other):
         return False
     return all(a is b or a == b for a, b in zip(one, other, strict=True))
-
-
-class ConfiguredPrefixes:
-    """The prefixes that objects advertise; keys are objects. Which ones is decided by `compile`."""
-
-    name = SOURCE
-    tables: tuple[Table[Any], ...] = ()
-
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return nothing: a compilation returns the objects that have changed."""
-        return ()
-
-    def keys(self, _snapshot: Snapshot, rules: Sequence[RouteSet], /) -> Iterable[Key]:
-        """Return the objects that advertise something."""
-        refs = dict.fromkeys(ref for route_set in rules for ref in route_set.exports)
-        return [object_key(ref) for ref in refs]
-
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the object."""
-        return _ref(key)
-
-    def contributions(
-        self,
-        snapshot: Snapshot,  # noqa: ARG002
-        context: NodeContext,  # noqa: ARG002
-        key: Key,
-        rules: Sequence[RouteSet],
-    ) -> Iterator[Contributed]:
-        """Yield what one object advertises."""
-        ref = _ref(key)
-        origin = Origin(ref, ref, ADDRESS_TYPE)
-        for route_set in rules:
-            for routes in route_set.exports.get(ref, ()):
-                for (family, nlri), attributes in routes.items():
-                    contribution = Contribution(origin, attributes)
-                    yield Contributed(route_set.name, family, nlri, contribution)
-
-
-def address_of(ref: ObjectRef, one: Prefix) -> Address:
-    """Return a prefix of an object, with what selects it, for explanations."""
-
-    def select(rules: RouteSet) -> Selection | None:
-        for rule, exports in rules.exports.items():
-            for routes in exports:
-                if one in routes:
-                    return Selection(rule, routes[one])
-        return None
-
-    return Address(ref, ADDRESS_TYPE, *one, select=select)

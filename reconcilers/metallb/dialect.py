@@ -21,7 +21,7 @@ from reconcilers.metallb.explain import EXPLANATION
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import Secrets, finding_slices
 from reconcilers.metallb.generated import HOSTNAME, RENDERING, configuration_name, fed_options
-from reconcilers.metallb.last_good import MEMORY
+from reconcilers.metallb.memory import MEMORY
 from reconcilers.metallb.node_objects import WRITTEN_OBJECTS
 from reconcilers.metallb.operate import OPERATION
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions

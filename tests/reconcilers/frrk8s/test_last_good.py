@@ -6,8 +6,8 @@ import pytest
 
 from reconcilers.dialect import explained_kinds
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.memory import MEMORY
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
-from reconcilers.frrk8s.state import MEMORY
 from reconcilers.intent.explain import parse_target
 from resources.core.kinds import NODE, SECRET
 from resources.frrk8s.kinds import FRR_CONFIGURATION

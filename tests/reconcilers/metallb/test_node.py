@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from reconcilers.metallb.last_good import MEMORY
+from reconcilers.metallb.memory import MEMORY
 from resources.metallb.kinds import BGP_PEER
 from tests.reconcilers.metallb.build import MetalLBNode
 from tests.reconcilers.metallb.objects import advertisement, made, peer, pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from reconcilers.cilium.cfp_draft import convert_draft
+from reconcilers.cilium.convert.cfp_draft import convert_draft
 from reconcilers.cilium.node_facts import merged_nodes
 from reconcilers.cilium.v1.translate import ClusterView, as_object, translate
 from reconcilers.dialect import Conversion, Notes
