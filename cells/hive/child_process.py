@@ -175,8 +175,9 @@ class ChildProcess:
                 start_new_session=True,
             )
             address: bytes = listener.getsockname()
+        self.pid = process.pid
         try:
-            self._note_start(process.pid)
+            self._started()
         except BaseException:
             await self._end(process)
             raise
@@ -191,6 +192,7 @@ class ChildProcess:
     async def _run_tied(self) -> None:
         process, address = self._tied or await self._spawn()
         self._tied = None
+        self._log_start(process.pid)
         try:
             async with asyncio.TaskGroup() as group:
                 connection = group.create_task(
@@ -222,7 +224,9 @@ class ChildProcess:
                 start_new_session=True,
             )
             pid, _ = await shell.communicate()
-        self._note_start(int(pid))
+        self.pid = int(pid)
+        self._log_start(self.pid)
+        self._started()
         try:
             await connect()
         finally:
@@ -230,10 +234,8 @@ class ChildProcess:
         self._health.degraded(f"{self._name} has ended")
         raise ChildEndedError(self._name, None)
 
-    def _note_start(self, pid: int) -> None:
-        self.pid = pid
+    def _log_start(self, pid: int) -> None:
         log.info("child process started", event_name="child.started", process=self._name, pid=pid)
-        self._started()
 
     async def _copy_log(self, stream: asyncio.StreamReader | None) -> None:
         """Write the lines of the child's log to ours: a level, a colon and a text."""

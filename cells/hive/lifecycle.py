@@ -41,6 +41,7 @@ class Entry(msgspec.Struct, frozen=True):
     stop: Hook | None
     start_timeout: float
     stop_timeout: float
+    first: bool
 
 
 class Lifecycle:
@@ -65,18 +66,22 @@ class Lifecycle:
         stop: Hook | None = None,
         start_timeout: float = START_TIMEOUT,
         stop_timeout: float = STOP_TIMEOUT,
+        first: bool = False,
     ) -> None:
         """Register hooks.
 
         Every ``reserve`` runs before the first ``start``, and raises what refuses the start of the
         program. ``stop`` runs if ``reserve`` or ``start`` (or the absence of both) has succeeded.
+        With ``first``, ``reserve`` runs before that of all other parts, and before their threads.
         """
-        self._entries.append(Entry(name, reserve, start, stop, start_timeout, stop_timeout))
+        self._entries.append(Entry(name, reserve, start, stop, start_timeout, stop_timeout, first))
 
     async def start(self) -> None:
         """Run the hooks in order; on a failure or cancellation stop what had been done."""
         try:
-            for place, entry in enumerate(self._entries):
+            for place, entry in sorted(
+                enumerate(self._entries), key=lambda each: not each[1].first
+            ):
                 if entry.reserve is not None:
                     await self._start_one(entry, "reserve", entry.reserve)
                     self._to_stop.add(place)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from cells.hive import Group, Health, Wiring, provide
+from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
@@ -73,19 +74,37 @@ class Writer:
         self._options = options
         self._health = health.scope("writer")
         self._routes = health.scope("kernel")
+        self._capability = health.scope("capability")
+        self._child: ChildProcess | None = None
+        if options.socket is None:
+            command = (sys.executable, "-m", "waggle_kernel")
+            self._child = ChildProcess(
+                WRITER, command, lambda: client, self._health, started=self._give_up_capability
+            )
+            # A thread that another part starts would keep the capability.
+            lifecycle.append("writer", reserve=self._child.start, stop=self._child.stop, first=True)
         kernel.changed.subscribe(lambda _: self._report())
         jobs.add("writer", self._run)
         # Hooks run in the opposite order: before the end of the job, and of the connection with it.
         lifecycle.append("goodbye", stop=self._goodbye)
 
     async def _run(self) -> None:
-        if self._options.socket is not None:
+        if self._child is not None:
+            await self._child.run()
+        elif self._options.socket is not None:
             await stay_connected(
                 str(Path(self._options.socket)), lambda: self._client, self._health, WRITER
             )
-            return
-        command = (sys.executable, "-m", "waggle_kernel")
-        await ChildProcess(WRITER, command, lambda: self._client, self._health).run()
+
+    def _give_up_capability(self) -> None:
+        """Leave CAP_NET_ADMIN to the writer: its keeper starts another one that has it, too."""
+        try:
+            give_up(NET_ADMIN)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._capability.degraded(
+                f"the agent keeps NET_ADMIN, which it does not need: {reason}"
+            )
 
     async def _goodbye(self) -> None:
         """Without --fib-keep: have the writer remove the routes, after which it disconnects."""

@@ -71,6 +71,22 @@ def test_everything_is_reserved_before_anything_starts() -> None:
     assert log == ["?a", "?c", "+a", "+b", "-c", "-b", "-a"]
 
 
+def test_what_comes_first_is_reserved_before_other_parts_and_stopped_in_its_turn() -> None:
+    log: list[str] = []
+    lifecycle = Lifecycle()
+    for name in "abc":
+        lifecycle.append(
+            name, reserve=noting(log, name), stop=noting(log, f"-{name}"), first=name == "b"
+        )
+
+    async def scenario() -> None:
+        await lifecycle.start()
+        await lifecycle.stop()
+
+    looptime.run(scenario())
+    assert log == ["b", "a", "c", "-c", "-b", "-a"]
+
+
 def test_a_program_that_is_refused_starts_nothing_and_gives_back_what_it_reserved() -> None:
     log: list[str] = []
     lifecycle = Lifecycle()
