@@ -32,6 +32,14 @@ def lighthouse(name: str, *nodes: str, **spec: Any) -> dict[str, Any]:  # noqa: 
     return _object("v2", "Lighthouse", name, {"nodes": nodes, "beacon": spec_of_beacon(**spec)})
 
 
+def buoy(name: str, node: str = NODE, created: str = "", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Make a Buoy; ``created`` is its creationTimestamp."""
+    made = _object("v1", "Buoy", name, {"node": node, "beacon": spec_of_beacon(**spec)})
+    if created:
+        made["metadata"]["creationTimestamp"] = created
+    return made
+
+
 def service(name: str, *addresses: str, namespace: str = "shop") -> dict[str, Any]:
     """Make a Service with addresses at load balancers."""
     ingress = [{"ip": address} for address in addresses]

@@ -6,10 +6,12 @@ from typing import ClassVar, NamedTuple
 from reconcilers import dialect as api
 from reconcilers.model import Attributes, Condition, Instance, ObjectRef, Peer, ref_to
 from reconcilers.prefixes import host_route
+from reconcilers.sliced_work import Slices
 from resources.core.kinds import NODE, SERVICE
 from resources.core.service import INGRESS, Service
 from resources.tables import Tables
 from statedb import Snapshot
+from tests.dialects.beacon.in_effect import in_effect
 from tests.dialects.beacon.kinds import BEACON, BeaconReport
 from tests.dialects.beacon.options import BeaconOptions
 
@@ -34,11 +36,19 @@ def select(rules: Rules, row: Service) -> api.Selection | None:
     return api.Selection(rules.beacon, rules.attributes) if selected else None
 
 
-def operate(dialect: api.Dialect, snapshot: Snapshot, _: api.ClusterContext) -> api.ClusterIntent:
+def operate(
+    dialect: api.Dialect, snapshot: Snapshot, context: api.ClusterContext
+) -> Slices[api.ClusterIntent]:
+    table = dialect.tables.of(BEACON)
     nodes = {row.metadata.name for row in dialect.tables.nodes.all(snapshot)}
-    beacons = [ref_to(BEACON, row) for row in dialect.tables.of(BEACON).all(snapshot)]
+    chosen = []
+    for name in sorted(nodes):
+        of_node = yield from context.of_node(name)
+        chosen.append(in_effect(table.get(snapshot, ("", name)), of_node))
+    beacons = [ref_to(BEACON, row) for row in table.all(snapshot)]
     lost = (Condition(ref, NO_NODE, ref.name not in nodes, "Checked") for ref in beacons)
-    return api.ClusterIntent(conditions=tuple(lost))
+    outcome = frozenset(found.ref for found in chosen if found is not None)
+    return api.ClusterIntent(conditions=tuple(lost), outcome=outcome)
 
 
 def statuses(
@@ -66,17 +76,15 @@ class BeaconDialect(api.Dialect):
         self.sources = (api.KindSource(tables, SERVICE, addresses, select),)
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
-        feeds = context.feeds.values()
-        found = [(one.origin, one.row) for feed in feeds for one in feed.units(feed.objects)]
-        stored = self.tables.of(BEACON).get(snapshot, ("", context.node))
-        for ref, row in [(ref_to(BEACON, stored), stored)] if stored is not None else found:
-            spec = row.spec
-            rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
-            router = Instance(spec.instance, None, spec.asn, spec.router_id, spec.listen_port, ref)
-            peer = Peer(
-                spec.instance, "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,
-                local_address=spec.local_address, connect_retry_time=1, route_set=rules.name,
-                origins=(ref,),
-            )  # fmt: skip
-            return api.NodeIntent((router,), (peer,), {rules.name: rules})
-        return api.NodeIntent()
+        chosen = in_effect(self.tables.of(BEACON).get(snapshot, ("", context.node)), context)
+        if chosen is None:
+            return api.NodeIntent()
+        ref, spec = chosen.ref, chosen.row.spec
+        rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
+        router = Instance(spec.instance, None, spec.asn, spec.router_id, spec.listen_port, ref)
+        peer = Peer(
+            spec.instance, "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,
+            local_address=spec.local_address, connect_retry_time=1, route_set=rules.name,
+            origins=(ref,),
+        )  # fmt: skip
+        return api.NodeIntent((router,), (peer,), {rules.name: rules}, outcomes=chosen.outcomes)

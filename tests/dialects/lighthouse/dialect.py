@@ -19,7 +19,8 @@ from tests.dialects.lighthouse.kinds import LIGHTHOUSE, Lighthouse
 
 
 def beacon_of(row: Lighthouse, node: str) -> api.Translated:
-    beacon = Beacon(metadata=ObjectMeta(name=node), spec=row.spec.beacon)
+    metadata = ObjectMeta(name=node, creation_timestamp=row.metadata.creation_timestamp)
+    beacon = Beacon(metadata=metadata, spec=row.spec.beacon)
     return api.Translated(ref_to(LIGHTHOUSE, row), beacon, fields={"spec.asn": "spec.beacon.asn"})
 
 
