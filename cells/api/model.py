@@ -210,6 +210,35 @@ class RouteItem(Item, frozen=True, kw_only=True):
     origins: list[OriginItem] = []
 
 
+class KernelHopItem(Item, frozen=True, kw_only=True):
+    """One next hop of a route in the kernel."""
+
+    via: str
+    interface: str | None = None
+
+
+class KernelRouteItem(Item, frozen=True, kw_only=True):
+    """One route that shall be in the kernel, or is there from an earlier run."""
+
+    node: str
+    instance: str | None = None
+    table: int
+    metric: int
+    family: str
+    prefix: str
+    type: str
+    """unicast or blackhole."""
+    next_hops: list[KernelHopItem] = []
+    peers: list[str] = []
+    """The peers of the best paths."""
+    state: str
+    """Installed, Pending, NotInstalled or Stale."""
+    reason: str | None = None
+    """One word, where it is not installed."""
+    message: str | None = None
+    """A sentence for people."""
+
+
 class ExplainItem(Item, frozen=True, kw_only=True):
     """Whether one prefix of one object is advertised to one peer, and why.
 

@@ -13,6 +13,7 @@ from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
+from cells.kernel.api import kernel_route_resource
 from cells.kernel.following import BestPathFollower, DeferralJob, HostFollower, SessionFollower
 from cells.kernel.metrics import KernelMetrics
 from cells.observability.metrics import MetricsCollector
@@ -136,5 +137,6 @@ WIRING = Wiring(
         provide(make_kernel_routes, as_=Reconciler),
         provide(KernelMetrics, as_=MetricsCollector),
         HostNeed,
+        kernel_route_resource,
     ),
 )

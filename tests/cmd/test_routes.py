@@ -249,7 +249,10 @@ def test_a_prefix_or_address_without_a_route_is_exit_4(
     ("words", "error"),
     [
         (["recieved"], "did you mean received?"),
-        (["all"], "all is neither a table (available, advertised, received), a family (ipv4, "),
+        (
+            ["all"],
+            "all is neither a table (available, advertised, received, kernel), a family (ipv4, ",
+        ),
         (["10.0.0.0/33"], "10.0.0.0/33 is neither a table"),
         (["ipv4", "ipv6"], "more than one family"),
         (["received", "advertised"], "more than one table"),
@@ -319,7 +322,7 @@ def test_a_word_that_is_no_table_family_or_prefix_is_one_sentence_and_exit_2(
 ) -> None:
     assert main(["routes", "all"]) == 2
     error = capsys.readouterr().err
-    assert "all is neither a table (available, advertised, received)" in error
+    assert "all is neither a table (available, advertised, received, kernel)" in error
     assert error.count("\n") == 1
 
 

@@ -163,6 +163,9 @@ def test_routes_of_other_programs_stay_and_ours_waits_until_its_place_is_free(
         found.link.left.batch(f"route add {theirs} proto static")
         router.announce(PREFIX, OTHERS)
         found.until({PREFIX: [address(0)]})
+        items = found.agent.command("routes", "kernel")["items"]
+        states = {item["prefix"]: item.get("reason", item["state"]) for item in items}
+        assert states == {PREFIX: "Installed", OTHERS: "Occupied"}
         found.link.left.batch(f"route del {theirs}")
         found.until({PREFIX: [address(0)], OTHERS: [address(0)]})
         found.link.left.batch(f"route add {PREFIX} via {address(0)} dev {DEVICE} metric 7")

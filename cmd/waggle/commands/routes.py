@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from cells.api.streamed_list import StreamedList
-from waggle import ask_agent, output, route_columns, sessions
+from waggle import ask_agent, kernel_routes, output, route_columns, sessions
 from waggle.route_columns import TABLES
 
 SORTED_ROUTES = 2_000
@@ -28,6 +28,7 @@ tables:
   advertised  Adj-RIB-Out: the routes that each peer has received from the agent
   received    Adj-RIB-In: the routes of each peer, accepted or not
   available   Loc-RIB and route sets: all paths that the agent selects from
+  kernel      the routes that the agent installs in the kernel (--fib)
 
 examples:
   waggle routes received ipv6 --peer tor-1
@@ -54,6 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ),
     )
     add_arguments(parser, "advertised")
+    parser.set_defaults(tables=(*TABLES, kernel_routes.TABLE))
     parser.add_argument("--instance", metavar="I", help="only this instance")
     ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser)
@@ -82,17 +84,19 @@ def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
         metavar="N",
         help="only the first N routes of the answer",
     )
-    parser.set_defaults(default_table=table, instance=None)
+    parser.set_defaults(default_table=table, tables=TABLES, instance=None)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the routes; returns the exit status."""
     try:
         words = filter(None, (args.table, args.family, args.prefix))
-        selection = _selection(words, args.default_table)
+        selection = _selection(words, args.default_table, args.tables)
     except ValueError as error:
         output.complain(args.prog, f"{error}; see {args.prog} --help")
         return output.EXIT_USAGE
+    if selection.table == kernel_routes.TABLE:
+        return kernel_routes.run(args, selection.family, selection.prefix)
     given = {"peer": args.peer, "instance": args.instance, "limit": args.limit and str(args.limit)}
     query = {**selection._asdict(), **given}
     answer = ask_agent.read_list(args, "RouteList", "/v1/routes", query)
@@ -250,21 +254,21 @@ class Selection(NamedTuple):
     prefix: str | None = None
 
 
-def _selection(words: Iterable[str], table: str) -> Selection:
+def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> Selection:
     """Read the positional arguments, each of which may be absent. Raises ValueError."""
     parameters: dict[str, str] = {}
     for word in words:
-        if word in TABLES:
+        if word in tables:
             key, value = "table", word
         elif word in _FAMILY_WORDS:
             key, value = "family", _FAMILY_WORDS[word]
         elif _family(word) is not None:
             key, value = "prefix", word
         else:
-            close = difflib.get_close_matches(word, (*TABLES, *FAMILIES), n=1)
+            close = difflib.get_close_matches(word, (*tables, *FAMILIES), n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ValueError(
-                f"{word} is neither a table ({', '.join(TABLES)}), a family "
+                f"{word} is neither a table ({', '.join(tables)}), a family "
                 f"({', '.join(FAMILIES)}), a prefix nor an address{hint}"
             )
         if key in parameters:

@@ -1,0 +1,144 @@
+"""The path of the kernel's routes in the local API: what shall be there, what is, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from msgspec.structs import replace
+
+from cells.api.model import KernelHopItem, KernelRouteItem
+from cells.api.resource import ApiResource, BadRequestError, Query
+from cells.node import ThisNode
+from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.routing import Hop
+from reconcilers.kernel.wanted import WantedRoute
+from reconcilers.kernel.wanted_tables import FAMILIES
+from reconcilers.kernel.writer.values import RouteTable
+from speaker.attribute import address_text
+from speaker.nlri import covering_prefixes, prefix_to_text, prefix_to_wire
+
+SLICE_ROUTES: Final = 100
+INSTALLED, PENDING, NOT_INSTALLED = "Installed", "Pending", "NotInstalled"
+STALE: Final = "Stale"
+"""In the kernel from an earlier run, and announced by no peer yet."""
+
+
+def kernel_route_resource(node: ThisNode, kernel: KernelRoutes) -> ApiResource:
+    """Return the list of routes, by table and family."""
+
+    def read(query: Query) -> Iterator[Sequence[KernelRouteItem]]:
+        family, prefix = query.get("family"), query.get("prefix")
+        if family is not None and family not in map(str, FAMILIES.values()):
+            raise BadRequestError(f"family: {family!r} is none of ipv4-unicast, ipv6-unicast")
+        selected = _Selected(kernel, node.name, family, _prefixes(prefix))
+        return selected.slices()
+
+    return ApiResource(
+        path="/v1/kernel-routes",
+        kind="KernelRouteList",
+        parameters=("family", "prefix"),
+        limited=True,
+        read=read,
+    )
+
+
+def _prefixes(text: str | None) -> list[tuple[str, bytes]] | None:
+    """Return the prefix, or those that contain an address, the longest first, with their family."""
+    if text is None:
+        return None
+    single = f"{text}/{128 if ':' in text else 32}"
+    try:
+        family, nlri = prefix_to_wire(text if "/" in text else single)
+    except ValueError as error:
+        raise BadRequestError(f"prefix: {error}") from None
+    found = [nlri] if "/" in text else covering_prefixes(nlri)
+    return [(str(family), one) for one in found]
+
+
+class _Selected:
+    """The routes that a request selects."""
+
+    def __init__(
+        self,
+        kernel: KernelRoutes,
+        node: str,
+        family: str | None,
+        prefixes: list[tuple[str, bytes]] | None,
+    ) -> None:
+        self._kernel = kernel
+        self._node = node
+        self._family = family
+        self._prefixes = prefixes
+
+    def slices(self) -> Iterator[Sequence[KernelRouteItem]]:
+        """Iterate over the routes in slices."""
+        wanted, installed = self._kernel.wanted_tables, self._kernel.installed
+        tables = dict.fromkeys((*wanted.tables, *installed.tables))
+        for table in sorted(tables):
+            family = str(FAMILIES[table.family])
+            if self._family not in (None, family):
+                continue
+            if self._prefixes is not None:
+                nlris = [nlri for one, nlri in self._prefixes if one == family]
+                items = (item for nlri in nlris if (item := self._item(table, nlri)) is not None)
+                # Of those that contain an address the longest one.
+                yield list(islice(items, 1))
+                continue
+            own = dict.fromkeys(wanted.prefixes(table))
+            stale = (nlri for nlri in installed.prefixes(table) if nlri not in own)
+            for nlris_of in (iter(own), stale):
+                while some := list(islice(nlris_of, SLICE_ROUTES)):
+                    found = (self._item(table, nlri) for nlri in some)
+                    yield [item for item in found if item is not None]
+
+    def _item(self, table: RouteTable, nlri: bytes) -> KernelRouteItem | None:
+        found = self._kernel.wanted_tables.route(table, nlri)
+        held = self._kernel.installed.held(table, (nlri,)).get(nlri)
+        family = FAMILIES[table.family]
+        item = KernelRouteItem(
+            node=self._node,
+            table=table.table,
+            metric=table.metric,
+            family=str(family),
+            prefix=prefix_to_text(family, nlri),
+            type="unicast",
+            state=STALE,
+            message="no peer has announced it yet",
+        )
+        if found is None:
+            return None if held is None else item
+        instance, route = found
+        state, reason, message = self._state(table, nlri, route)
+        return replace(
+            item,
+            instance=instance,
+            type="blackhole" if route.forwarding.blackhole else "unicast",
+            next_hops=list(map(_hop_item, route.forwarding.hops)),
+            peers=[path.peer for path in route.paths.paths if path.peer is not None],
+            state=state,
+            reason=reason,
+            message=message,
+        )
+
+    def _state(
+        self, table: RouteTable, nlri: bytes, route: WantedRoute
+    ) -> tuple[str, str | None, str | None]:
+        """Return the state of a route, with a word and a sentence where it is not installed."""
+        installed, forwarding = self._kernel.installed, route.forwarding
+        if forwarding.pending:
+            return PENDING, None, forwarding.unresolved[0][1].message
+        if forwarding.why_not is not None:
+            return NOT_INSTALLED, str(forwarding.why_not.reason), forwarding.why_not.message
+        failure = installed.failure(table, nlri)
+        if failure is not None:
+            return NOT_INSTALLED, str(failure.reason), failure.text
+        held = installed.held(table, (nlri,)).get(nlri)
+        if held != forwarding.next_hops or not installed.is_confirmed(table, nlri):
+            return PENDING, None, "the writer has not confirmed it yet"
+        return INSTALLED, None, None
+
+
+def _hop_item(hop: Hop) -> KernelHopItem:
+    return KernelHopItem(via=address_text(hop.gateway), interface=hop.device or None)

@@ -1,0 +1,67 @@
+"""``waggle routes kernel``: the routes that an agent installs in the kernel."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from waggle import ask_agent, output
+from waggle.output import member
+from waggle.tables import Column
+
+TABLE = "kernel"
+"""The word that selects them."""
+
+
+def _hops(item: Mapping[str, Any]) -> str:
+    hops = ((hop["via"], hop.get("interface")) for hop in item.get("nextHops", ()))
+    texts = [via if interface is None else f"{via}%{interface}" for via, interface in hops]
+    return " ".join(texts) or ("" if item["type"] == "unicast" else str(item["type"]))
+
+
+def _state(item: Mapping[str, Any]) -> str:
+    return str(item.get("reason") or item["state"])
+
+
+COLUMNS = (
+    Column("NODE", member("node"), minor=1),
+    Column("TABLE", member("table"), right=True),
+    Column("PREFIX", member("prefix"), minor=7, beneath=True),
+    Column("NEXT-HOPS", _hops, minor=6, beneath=True),
+    Column("PEERS", lambda item: " ".join(item.get("peers", ())), minor=4, beneath=True),
+    Column("STATE", _state),
+    Column("INSTANCE", member("instance"), wide=True),
+    Column("METRIC", member("metric"), right=True, wide=True),
+    Column("MESSAGE", member("message"), minor=2, wide=True),
+)
+
+
+def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int:
+    """Print the routes; returns the exit status."""
+    for flag, value in (("--peer", args.peer), ("--instance", args.instance)):
+        if value is not None:
+            output.complain(args.prog, f"{flag} does not select routes of the kernel")
+            return output.EXIT_USAGE
+    query = {"family": family, "prefix": prefix, "limit": args.limit and str(args.limit)}
+    answer = ask_agent.read_list(args, "KernelRouteList", "/v1/kernel-routes", query)
+    if answer is None:
+        return output.EXIT_ERROR
+    try:
+        items = iter(answer)
+        first = next(items, None)
+        found = chain(() if first is None else (first,), items)
+        if args.output not in ("table", "wide"):
+            output.dump_list(answer.head, found, lambda: answer.rest, args.output)
+        elif first is not None:
+            output.table(COLUMNS, found, args)
+        else:
+            output.complain(
+                args.prog, f"no route of the kernel{f' for {prefix}' if prefix else ''}"
+            )
+    except ask_agent.AgentError as error:
+        # A part of the answer is printed already.
+        output.complain(args.prog, str(error))
+        return output.EXIT_ERROR
+    return output.EXIT_OK if first is not None or prefix is None else output.EXIT_NOT_FOUND

@@ -1,0 +1,83 @@
+"""The routes of the kernel in the local API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from cells.api.resource import BadRequestError
+from cells.kernel.api import kernel_route_resource
+from cells.node import ThisNode
+from cells.options import NodeOptions
+from reconcilers.kernel.writer.values import Reason
+from speaker.api import NO_PATHS, BestPathChange
+from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import path as of_peer
+from tests.reconcilers.kernel.build import paths
+from tests.reconcilers.kernel.memory_writer import MemoryWriter
+from tests.reconcilers.kernel.test_reconciler import MAIN, ONE, PREFIX, Agent, hops, wire
+
+
+def rows(agent: Agent, **query: str) -> list[dict[str, Any]]:
+    resource = kernel_route_resource(ThisNode(NodeOptions(name="n1")), agent.kernel)
+    found = [item for items in resource.read(query) for item in items]
+    return [msgspec.to_builtins(item) for item in found]
+
+
+def test_a_route_has_its_next_hops_and_peers() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    assert rows(agent) == [
+        {
+            "node": "n1",
+            "instance": "main",
+            "table": 254,
+            "metric": 20,
+            "family": "ipv4-unicast",
+            "prefix": PREFIX,
+            "type": "unicast",
+            "nextHops": [{"via": "10.88.0.1", "interface": "eth0"}],
+            "peers": ["10.88.0.1"],
+            "state": "Installed",
+        }
+    ]
+
+
+def states(agent: Agent, **query: str) -> dict[str, str]:
+    return {row["prefix"]: row.get("reason") or row["state"] for row in rows(agent, **query)}
+
+
+def test_each_state_and_reason() -> None:
+    writer = MemoryWriter()
+    writer.kernel[MAIN, wire("192.0.2.0/24")] = hops("10.88.0.1")
+    writer.foreign.add((MAIN, wire("198.51.100.0/24")))
+    agent = Agent(writer, deferred=True).start()
+    agent.table(ONE, PREFIX, "198.51.100.0/24", "127.0.0.0/8")
+    agent.change(paths(of_peer("192.0.2.9", address="10.88.0.1")), "20.0.0.0/8")
+    late = BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, (wire("21.0.0.0/8"),))
+    agent.kernel.best_paths("main", [late])
+    agent.round()
+    assert states(agent) == {
+        PREFIX: "Installed",
+        "198.51.100.0/24": str(Reason.OCCUPIED),
+        "127.0.0.0/8": "Martian",
+        "20.0.0.0/8": "NextHop",
+        "21.0.0.0/8": "Pending",
+        "192.0.2.0/24": "Stale",
+    }
+
+
+def test_a_prefix_or_the_longest_match_of_an_address_is_selected() -> None:
+    agent = Agent().start().table(ONE, PREFIX, "203.0.0.0/16")
+    assert list(states(agent, prefix="203.0.0.0/16")) == ["203.0.0.0/16"]
+    assert list(states(agent, prefix="203.0.113.7")) == [PREFIX]
+    assert list(states(agent, prefix="203.0.7.7")) == ["203.0.0.0/16"]
+    assert not states(agent, prefix="20.0.0.1")
+    assert not states(agent, family="ipv6-unicast")
+
+
+@pytest.mark.parametrize("query", [{"family": "ipv5"}, {"prefix": "10.0.0.1/8"}, {"prefix": "x"}])
+def test_a_parameter_that_cannot_be_read_is_named(query: dict[str, str]) -> None:
+    with pytest.raises(BadRequestError, match=next(iter(query))):
+        rows(Agent().start(), **query)
