@@ -485,6 +485,9 @@ class ObjectAnnotations(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str]
     uid: str = ""
     """Of the object: a recreated object of the same name is not annotated."""
+    take_over: bool = False
+    """Whether values of other managers are replaced: the annotations are the dialect's own, and another
+    program has written them before."""
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect sets."""
     dialect: str = ""

@@ -27,7 +27,9 @@ class ObjectClient(ApplyClient, Protocol):
     async def delete(self, path: str, uid: str) -> None:
         """Delete the object with this UID."""
 
-    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> dict[str, Any]:
+    async def annotate(
+        self, path: str, content: Mapping[str, Any], dialect: str, *, take_over: bool
+    ) -> dict[str, Any]:
         """Apply annotations under a field manager of the dialect's own; others' values are kept."""
 
 
@@ -109,7 +111,7 @@ class PlannedObjects(PlannedWrites[Write]):
             case Delete():
                 await client.delete(path, write.uid)
             case Annotate():
-                await client.annotate(path, write.content, write.dialect)
+                await client.annotate(path, write.content, write.dialect, take_over=write.take_over)
             case _:
                 await apply_owned(
                     client, kind, path, write.content, on_adopted=lambda: self._on_adopted(ref)

@@ -130,7 +130,7 @@ class Planner:
             # An object that is deleted meanwhile is not created by the write.
             metadata["uid"] = row.uid
         content = {"apiVersion": kind.api_versions[0], "kind": ref.kind, "metadata": metadata}
-        return Annotate(ref, content, row.dialect)
+        return Annotate(ref, content, row.dialect, row.take_over)
 
     def is_ready(self, snapshot: Snapshot) -> bool:
         """True if every source has been read once."""

@@ -35,7 +35,7 @@ class Apply(msgspec.Struct, frozen=True):
 
 
 class Annotate(msgspec.Struct, frozen=True):
-    """Set annotations of another writer's object, and nothing else; values that exist are kept.
+    """Set annotations of another writer's object, and nothing else; its values are kept by default.
 
     Server-side apply by a field manager of the dialect's own.
     """
@@ -43,6 +43,8 @@ class Annotate(msgspec.Struct, frozen=True):
     object: ObjectRef
     content: JsonObject
     dialect: str
+    take_over: bool = False
+    """Whether values of other managers are replaced."""
 
 
 Write = Apply | Delete | Annotate

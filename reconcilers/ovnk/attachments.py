@@ -45,7 +45,7 @@ def advertiser_annotations(
             continue
         ref = ObjectRef(NETWORK_ATTACHMENT.name, *row.key)
         text = msgspec.json.encode(sorted(wanted)).decode()
-        yield ObjectAnnotations(ref, {KEY: text}, row.metadata.uid)
+        yield ObjectAnnotations(ref, {KEY: text}, row.metadata.uid, take_over=True)
 
 
 def _names(row: NetworkAttachmentDefinition) -> frozenset[str] | None:

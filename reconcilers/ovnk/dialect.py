@@ -14,6 +14,7 @@ from reconcilers.dialect import (
     NodeIntent,
     Operation,
     OptionalKinds,
+    RbacRule,
     Translated,
 )
 from reconcilers.model import ObjectRef, ref_to
@@ -73,6 +74,13 @@ class OvnkDialect(Dialect):
     extensions: ClassVar = (
         OptionalKinds(_OF_MANIFESTS, when=lambda _: False),
         OptionalKinds(_GENERATING, when=_generates, option="mode", value="generate", operator=True),
+        RbacRule(
+            (NETWORK_ATTACHMENT,),
+            ("get", "create", "patch"),
+            operator=True,
+            option="mode",
+            value="generate",
+        ),
         OptionalKinds(
             (POD,),
             when=lambda options: _generates(options) and options.dynamic_udn,
@@ -83,7 +91,7 @@ class OvnkDialect(Dialect):
             _operate,
             condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK),
             condition_types=frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED}),
-            generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS, NETWORK_ATTACHMENT),
+            generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS),
         ),
     )
 

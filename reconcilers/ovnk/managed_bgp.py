@@ -136,6 +136,6 @@ def _whole(row: RouteAdvertisements) -> Generated:
         "apiVersion": ROUTE_ADVERTISEMENTS.api_versions[0],
         "kind": ROUTE_ADVERTISEMENTS.name,
         "metadata": {"name": row.metadata.name},
-        "spec": msgspec.to_builtins(row.spec),
+        "spec": msgspec.json.decode(msgspec.json.encode(row.spec)),
     }
     return Generated(ref, ref, content)

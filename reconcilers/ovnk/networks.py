@@ -6,6 +6,7 @@ ones that OVN-Kubernetes would write for the ClusterUserDefinedNetworks and Name
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -269,7 +270,8 @@ def _vrf(vrf: EvpnVrf | None) -> CniVrf | None:
     return None if vrf is None else CniVrf(vni=vrf.vni, route_target=vrf.route_target)
 
 
-def overlap(found: Sequence[Network]) -> tuple[Network, Network] | None:
+@functools.lru_cache(maxsize=256)
+def overlap(found: tuple[Network, ...]) -> tuple[Network, Network] | None:
     """Return two networks with a common address, if there are any."""
     ordered = sorted(
         ((subnet, network) for network in found for subnet in network.ip_networks),

@@ -22,10 +22,10 @@ from reconcilers.model import (
 )
 from reconcilers.ovnk import managed_bgp, written
 from reconcilers.ovnk.attachments import Advertisers, advertiser_annotations, default_attachment
+from reconcilers.ovnk.comparison import Comparison
 from reconcilers.ovnk.conditions import accepted, transport_accepted
 from reconcilers.ovnk.egress_ips import active_networks, egress_ips, network_of_namespaces
-from reconcilers.ovnk.errors import ConfigurationPending, InternalError, NotAccepted
-from reconcilers.ovnk.generate import OfSource, of_node
+from reconcilers.ovnk.errors import ConfigurationPending
 from reconcilers.ovnk.networks import (
     DEFAULT,
     Network,
@@ -36,13 +36,10 @@ from reconcilers.ovnk.networks import (
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.other_writer import OtherWriter
+from reconcilers.ovnk.results import Result, Results
 from reconcilers.ovnk.selection import (
-    Advertised,
     Cluster,
-    Selected,
-    advertised,
     is_generated,
-    select_networks,
 )
 from reconcilers.sliced_work import finish
 from resources.core import Node
@@ -65,36 +62,12 @@ from resources.tables import Tables
 from statedb import Snapshot
 
 
-class _OfNode(NamedTuple):
-    """The objects of one node, and what they were generated of."""
+class Configurations(NamedTuple):
+    """The FRRConfigurations of the cluster."""
 
-    node: Node
-    given: OfNode
-    objects: tuple[OfSource, ...]
-
-
-class _Known(NamedTuple):
-    """What is remembered of one RouteAdvertisements."""
-
-    advertised: Advertised
-    nodes: dict[str, _OfNode]
-
-
-class _Compared(NamedTuple):
-    """A generated object that has been compared with the one of the cluster."""
-
-    one: OfSource
-    row: FRRConfiguration | None
-    is_equal: bool
-
-
-class Result(NamedTuple):
-    """The outcome of one RouteAdvertisements."""
-
-    row: RouteAdvertisements
-    selected: Selected
-    objects: tuple[OfSource, ...]
-    error: NotAccepted | None
+    sources: list[FRRConfiguration]
+    """Those that are not generated, in the order of namespace and name."""
+    stored: written.Stored
 
 
 class RouteAdvertisementsController:
@@ -103,8 +76,10 @@ class RouteAdvertisementsController:
     def __init__(self, tables: Tables, options: OvnkOptions) -> None:
         self._tables = tables
         self._options = options
-        self._known: dict[str, _Known] = {}
-        self._compared: dict[written.StoredKey, _Compared] = {}
+        self._results = Results(options)
+        self._comparison = Comparison()
+        self._configurations: tuple[object, Configurations] | None = None
+        """Those of the last state of the table, which is compared by identity."""
         self._other_writer = OtherWriter()
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
@@ -116,7 +91,7 @@ class RouteAdvertisementsController:
             other = self._other_writer.seen(rows, context.state)
             if other.problem is not None:
                 return ClusterIntent(problems=(*problems, other.problem), state=other.state)
-        configurations = list(t.of(FRR_CONFIGURATION).all(snapshot))
+        configurations = self._read(snapshot)
         clusters = list(t.of(CLUSTER_NETWORK).all(snapshot))
         nodes = sorted(t.nodes.all(snapshot), key=lambda row: row.metadata.name)
         managed = self._managed(nodes, clusters, context)
@@ -129,7 +104,7 @@ class RouteAdvertisementsController:
                 for one in managed.advertisements
             ]
         found = self._networks(snapshot, clusters, stored=context.stored)
-        sources = [one for one in configurations if not is_generated(one)]
+        sources = configurations.sources
         if managed is not None:
             key = managed.source.key
             sources = [*(one for one in sources if one.key != key), managed.source]
@@ -141,17 +116,11 @@ class RouteAdvertisementsController:
             options,
         )
         of_nodes = self._of_nodes(snapshot, found)
-        results = [
-            self._result(row, cluster, of_nodes)
-            for row in sorted(rows, key=lambda row: row.metadata.name)
-        ]
-        for name in self._known.keys() - {one.row.metadata.name for one in results}:
-            del self._known[name]
-        writing = _Writing(
-            written.stored(configurations), self._compared, all_objects=not context.stored
+        rows.sort(key=lambda row: row.metadata.name)
+        results = self._results.of(rows, cluster, of_nodes, self._nothing)
+        generated, deletions = self._comparison.compare(
+            results, configurations.stored, all_objects=not context.stored
         )
-        self._compared = writing.write(results)
-        generated = [*writing.generated]
         if managed is not None:
             generated = [*_outdated_managed(managed, t, snapshot, context), *generated]
         advertisers = _advertisers(results)
@@ -160,13 +129,26 @@ class RouteAdvertisementsController:
         return ClusterIntent(
             generated=tuple(generated),
             outdated=frozenset(one.object for one in generated) if context.stored else frozenset(),
-            deletions=(*writing.deletions, *self._leftover(managed, snapshot)),
+            deletions=(*deletions, *self._leftover(managed, configurations, snapshot)),
             annotations=tuple(self._annotations(found, advertisers, context)),
             conditions=conditions,
             reported=tuple(dict.fromkeys(one.object for one in conditions)),
             problems=(*problems, *found.problems),
             state=other.state if context.stored else None,
         )
+
+    def _read(self, snapshot: Snapshot) -> Configurations:
+        """Return the FRRConfigurations; there are thousands of generated ones."""
+        table = self._tables.of(FRR_CONFIGURATION)
+        state, last = snapshot.state(table), self._configurations
+        if last is None or last[0] is not state:
+            rows = list(table.all(snapshot))
+            found = Configurations(
+                sorted((one for one in rows if not is_generated(one)), key=lambda row: row.key),
+                written.stored(rows),
+            )
+            self._configurations = last = (state, found)
+        return last[1]
 
     def _broken(self, rows: Iterable[RouteAdvertisements]) -> list[Problem]:
         """Return the rules that RouteAdvertisements break."""
@@ -240,41 +222,6 @@ class RouteAdvertisementsController:
         """A node without Pods and egress IPs."""
         return OfNode(active=frozenset()) if self._options.dynamic_udn else OfNode()
 
-    def _result(
-        self, row: RouteAdvertisements, cluster: Cluster, of_nodes: Mapping[str, OfNode]
-    ) -> Result:
-        selected = Selected(())
-        try:
-            if not row.invalid:
-                selected = select_networks(row, cluster.attachments)
-            what, nodes = advertised(row, selected, cluster)
-            return Result(row, selected, self._objects(what, nodes, of_nodes), None)
-        except NotAccepted as error:
-            return Result(row, selected, (), error)
-        except Exception as error:  # noqa: BLE001  the others go on
-            text = f"{type(error).__name__}: {error}"
-            return Result(row, selected, (), InternalError(text))
-
-    def _objects(
-        self, what: Advertised, nodes: Sequence[Node], of_nodes: Mapping[str, OfNode]
-    ) -> tuple[OfSource, ...]:
-        """Return the objects of all nodes, generated again where something has changed."""
-        known = self._known.get(what.name)
-        before = known.nodes if known is not None and known.advertised == what else {}
-        after: dict[str, _OfNode] = {}
-        nothing = self._nothing
-        self._known[what.name] = _Known(what, after)
-        objects: list[OfSource] = []
-        for node in nodes:
-            name = node.metadata.name
-            given = of_nodes.get(name, nothing)
-            last = before.get(name)
-            if last is None or last.node is not node or last.given != given:
-                last = _OfNode(node, given, of_node(what, node, given, self._options))
-            after[name] = last
-            objects += last.objects
-        return tuple(objects)
-
     def _default_attachment(self, found: Networks, advertisers: Advertisers) -> Iterable[Generated]:
         """Yield the attachment of the default network, if it is advertised and there is none."""
         names = advertisers.accepted.get(DEFAULT)
@@ -313,12 +260,15 @@ class RouteAdvertisementsController:
         return (*(accepted(one.row, one.error) for one in results), *of_networks)
 
     def _leftover(
-        self, managed: managed_bgp.ManagedBgp | None, snapshot: Snapshot
+        self,
+        managed: managed_bgp.ManagedBgp | None,
+        configurations: Configurations,
+        snapshot: Snapshot,
     ) -> Iterable[Delete]:
         """Yield the deletions of objects of managed BGP that are no longer wanted."""
         wanted = set() if managed is None else {one.object for one in managed.generated()}
         t = self._tables
-        for row in t.of(FRR_CONFIGURATION).all(snapshot):
+        for row in configurations.sources:
             if row.metadata.name == managed_bgp.SOURCE and managed_bgp.LABEL in row.metadata.labels:
                 ref = ref_to(FRR_CONFIGURATION, row)
                 if ref not in wanted:
@@ -328,59 +278,6 @@ class RouteAdvertisementsController:
             ref = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", name)
             if found is not None and ref not in wanted:
                 yield Delete(ref, found.metadata.uid)
-
-
-class _Writing:
-    """Compares generated objects with those of the cluster."""
-
-    def __init__(
-        self,
-        stored: written.Stored,
-        compared: Mapping[written.StoredKey, _Compared],
-        *,
-        all_objects: bool,
-    ) -> None:
-        """``all_objects``: also those that are as they have to be are in `generated`."""
-        self._stored = stored
-        self._before = compared
-        self._all = all_objects
-        self.generated: list[Generated] = []
-        self.deletions: list[Delete] = [written.deletion(row) for row in stored.duplicates]
-
-    def write(self, results: Iterable[Result]) -> dict[written.StoredKey, _Compared]:
-        """Take the results; returns what has been compared."""
-        compared: dict[written.StoredKey, _Compared] = {}
-        names: set[str] = set()
-        for result in results:
-            name = result.row.metadata.name
-            if result.error is not None and not isinstance(result.error, ConfigurationPending):
-                # The last good state stays.
-                names.add(name)
-                continue
-            names.add(name)
-            wanted = {written.key_of(name, one): one for one in result.objects}
-            for key, one in wanted.items():
-                compared[key] = self._compare(name, key, one)
-            self._delete(name, wanted)
-        for name in sorted(self._stored.by_advertisements.keys() - names):
-            self._delete(name, {})
-        return compared
-
-    def _compare(self, name: str, key: written.StoredKey, one: OfSource) -> _Compared:
-        row, before = self._stored.objects.get(key), self._before.get(key)
-        if before is not None and before.one is one and before.row is row:
-            result = before
-        else:
-            equal = row is not None and row.spec == one.spec and not row.invalid
-            result = _Compared(one, row, equal)
-        if self._all or not result.is_equal:
-            self.generated.append(written.generated(name, key, one.spec, row))
-        return result
-
-    def _delete(self, name: str, wanted: Mapping[written.StoredKey, OfSource]) -> None:
-        for key in self._stored.by_advertisements.get(name, ()):
-            if key not in wanted:
-                self.deletions.append(written.deletion(self._stored.objects[key]))
 
 
 def _advertisers(results: Iterable[Result]) -> Advertisers:

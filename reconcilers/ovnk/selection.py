@@ -128,7 +128,7 @@ def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOp
     _check_vrfs(networks, target, pods="PodNetwork" in spec.advertisements)
 
 
-def _check_vrfs(networks: Sequence[Network], target: str, *, pods: bool) -> None:
+def _check_vrfs(networks: tuple[Network, ...], target: str, *, pods: bool) -> None:
     by_vrf: dict[str, Network] = {}
     for one in networks:
         other = by_vrf.setdefault(one.vrf, one)
@@ -156,7 +156,7 @@ def target_vrf(row: RouteAdvertisements) -> str:
 
 def advertised(
     row: RouteAdvertisements, selected: Selected, cluster: Cluster
-) -> tuple[Advertised, list[Node]]:
+) -> tuple[Advertised, Sequence[Node]]:
     """Check the rules for what is selected, and return what is advertised, and on which nodes.
 
     Raises `ConfigurationError` and `ConfigurationPending`.
@@ -170,7 +170,10 @@ def advertised(
         text = f"the name has {len(name)} characters, and is a label of what is generated"
         raise ConfigurationError(f"{text}: at most {_LONGEST_LABEL}")
     check_networks(row, selected, options)
-    nodes = [one for one in cluster.nodes if spec.node_selector.matches(one.metadata.labels)]
+    nodes = cluster.nodes
+    of_nodes = spec.node_selector
+    if of_nodes.match_labels or of_nodes.match_expressions:
+        nodes = [one for one in nodes if of_nodes.matches(one.metadata.labels)]
     if not nodes:
         raise ConfigurationPending("no nodes selected")
     selector = spec.frr_configuration_selector

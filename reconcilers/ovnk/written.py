@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
 from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
 from resources.secret_value import SecretValue
 
-NAME_CHARACTERS = 10
+NAME_CHARACTERS: Final = 10
 """Of the digest in the name of a generated object."""
 
 
@@ -39,7 +39,7 @@ class Stored(NamedTuple):
     """The first by name of each key."""
     duplicates: tuple[FRRConfiguration, ...]
     """Further ones of a key."""
-    by_advertisements: Mapping[str, tuple[StoredKey, ...]]
+    by_advertisements: Mapping[str, frozenset[StoredKey]]
     """By the name of the RouteAdvertisements, which is their label."""
 
 
@@ -63,7 +63,7 @@ def stored(rows: Iterable[FRRConfiguration]) -> Stored:
             duplicates.append(other)
         else:
             duplicates.append(row)
-    by_name = {name: tuple(sorted(keys)) for name, keys in names.items()}
+    by_name = {name: frozenset(keys) for name, keys in names.items()}
     duplicates.sort(key=lambda row: row.key)
     return Stored(found, tuple(duplicates), by_name)
 
@@ -116,7 +116,7 @@ def whole(
         "apiVersion": FRR_CONFIGURATION.api_versions[0],
         "kind": FRR_CONFIGURATION.name,
         "metadata": metadata,
-        "spec": {"nodeSelector": {}, **msgspec.to_builtins(spec, enc_hook=_revealed)},
+        "spec": {"nodeSelector": {}, **msgspec.json.decode(_ENCODER.encode(spec))},
     }
     return Generated(ObjectRef(FRR_CONFIGURATION.name, namespace, name), owner, content)
 
@@ -126,3 +126,6 @@ def _revealed(value: Any) -> Any:  # noqa: ANN401
     if not isinstance(value, SecretValue):
         raise NotImplementedError(type(value))
     return value.reveal().decode()
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=_revealed)

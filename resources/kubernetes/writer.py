@@ -119,11 +119,14 @@ class Writer:
         parameters = [("fieldManager", self._manager), ("force", "true")]
         return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
 
-    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> JsonObject:
+    async def annotate(
+        self, path: str, content: Mapping[str, Any], dialect: str, *, take_over: bool = False
+    ) -> JsonObject:
         """Apply annotations of an object of another writer. Raises `KubernetesError`.
 
-        The field manager is ``<manager>-<dialect>``. A value of another manager is kept, and an object
-        that has changed since it was read is not written: both are a `StatusError` with status 409.
+        The field manager is ``<manager>-<dialect>``. A value of another manager is kept, unless
+        ``take_over``, and an object that has changed since it was read is not written: both are a
+        `StatusError` with status 409.
         """
         manager = f"{self._manager}-{dialect}"
         stored = await self.get(path)
@@ -134,7 +137,7 @@ class Writer:
         owned = annotations_of(metadata.get("managedFields") or (), manager)
         present = metadata.get("annotations") or {}
         for key, value in wanted["annotations"].items():
-            if present.get(key, value) != value and key not in owned:
+            if present.get(key, value) != value and key not in owned and not take_over:
                 raise StatusError(409, f"another manager has set the annotation {key}")
         # Forced, as a manager may own the annotations as a whole: an empty map is one field.
         version = {"resourceVersion": metadata.get("resourceVersion", "")}

@@ -78,6 +78,7 @@ def default_config() -> str:
     return msgspec.json.encode(value).decode()
 
 
+@functools.lru_cache(maxsize=8192)
 def parse_subnets(text: str, *, layer3: bool) -> tuple[ClusterSubnet, ...]:
     """Parse subnets: ``10.0.0.0/16/24,...`` of a Layer3 network, plain prefixes of a Layer2 one.
 

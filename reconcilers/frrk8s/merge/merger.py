@@ -201,7 +201,7 @@ class Merger:
             Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
             for unit, found in zip(units, compiled, strict=True)
             for reason, error in found.unsupported
-            if reason != BFD and not self._has_effect(reason)
+            if reason != BFD and not unit.is_quiet and not self._has_effect(reason)
         ]
 
     def _partial(

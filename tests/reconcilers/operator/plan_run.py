@@ -72,7 +72,10 @@ class Api:
         assert uid
         self._called("delete", path)
 
-    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> dict[str, Any]:
+    async def annotate(
+        self, path: str, content: Mapping[str, Any], dialect: str, *, take_over: bool
+    ) -> dict[str, Any]:
+        del take_over
         assert dialect
         self._called("annotate", path)
         return dict(content)

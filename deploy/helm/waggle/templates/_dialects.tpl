@@ -289,10 +289,6 @@ metallb.io:
   resources:
     - frrconfigurations
   verbs: [get, create, patch, delete]
-- apiGroups: [k8s.cni.cncf.io]
-  resources:
-    - network-attachment-definitions
-  verbs: [get, create, patch, delete]
 - apiGroups: [k8s.ovn.org]
   resources:
     - routeadvertisements
@@ -328,6 +324,12 @@ metallb.io:
     - uplinkstates
     - vteps
   verbs: [list, watch]
+{{- end }}
+{{- if contains "generate" (toString (.ovnk).mode) }}
+- apiGroups: [k8s.cni.cncf.io]
+  resources:
+    - network-attachment-definitions
+  verbs: [get, create, patch]
 {{- end }}
 {{- if (.ovnk).dynamicUdn }}
 - apiGroups: [""]

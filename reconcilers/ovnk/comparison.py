@@ -1,0 +1,70 @@
+"""Compares what is generated with the objects of the cluster: what is to be written, and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconcilers.model import Delete, Generated
+from reconcilers.ovnk.errors import ConfigurationPending
+from reconcilers.ovnk.generate import OfSource
+from reconcilers.ovnk.results import Result
+from reconcilers.ovnk.written import Stored, StoredKey, deletion, generated
+
+
+class Comparison:
+    """Keeps what differs from one outcome to the next, while the stored objects are the same."""
+
+    def __init__(self) -> None:
+        self._stored: Stored | None = None
+        self._differing: dict[str, dict[StoredKey, Generated]] = {}
+        """By the name of RouteAdvertisements."""
+
+    def compare(
+        self, results: Iterable[Result], stored: Stored, *, all_objects: bool
+    ) -> tuple[list[Generated], list[Delete]]:
+        """Return what is to be written and deleted.
+
+        ``all_objects``: also those that are as they have to be are returned.
+        """
+        same = stored is self._stored
+        before, self._differing = self._differing, {}
+        self._stored = stored
+        writes: list[Generated] = []
+        deletions = [deletion(row) for row in stored.duplicates]
+        names: set[str] = set()
+        for one in results:
+            names.add(one.name)
+            if one.error is not None and not isinstance(one.error, ConfigurationPending):
+                # The last good state stays.
+                continue
+            keys: Iterable[StoredKey] = one.wanted
+            differing: dict[StoredKey, Generated] = {}
+            if same and one.changed is not None and one.name in before:
+                keys, differing = one.changed, before[one.name]
+            for key in keys:
+                differing.pop(key, None)
+                wanted = one.wanted.get(key)
+                if wanted is not None and (all_objects or _differs(stored, key, wanted)):
+                    row = stored.objects.get(key)
+                    differing[key] = generated(one.name, key, wanted.spec, row)
+            self._differing[one.name] = differing
+            writes += (differing[key] for key in sorted(differing))
+            deletions += _superfluous(stored, one)
+        for name in sorted(stored.by_advertisements.keys() - names):
+            keys = stored.by_advertisements[name]
+            deletions += (deletion(stored.objects[key]) for key in sorted(keys))
+        return writes, deletions
+
+
+def _differs(stored: Stored, key: StoredKey, wanted: OfSource) -> bool:
+    row = stored.objects.get(key)
+    return row is None or bool(row.invalid) or row.spec != wanted.spec
+
+
+def _superfluous(stored: Stored, result: Result) -> Iterable[Delete]:
+    """Yield the deletions of objects that are no longer generated of RouteAdvertisements."""
+    keys = stored.by_advertisements.get(result.name, frozenset())
+    wanted = result.wanted.keys()
+    if keys and not keys <= wanted:
+        for key in sorted(keys - wanted):
+            yield deletion(stored.objects[key])

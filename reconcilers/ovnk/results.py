@@ -1,0 +1,139 @@
+"""The outcome of each RouteAdvertisements: what it selects, and the objects of its nodes.
+
+What has been generated is kept with the rows that it was generated of, by identity: a change of one
+node costs that node. The outcome is the same as without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from reconcilers.ovnk import generate
+from reconcilers.ovnk.errors import InternalError, NotAccepted
+from reconcilers.ovnk.generate import OfSource
+from reconcilers.ovnk.node_prefixes import OfNode
+from reconcilers.ovnk.options import OvnkOptions
+from reconcilers.ovnk.selection import (
+    Advertised,
+    Cluster,
+    Selected,
+    advertised,
+    select_networks,
+)
+from reconcilers.ovnk.written import StoredKey, key_of
+from resources.core import Node
+from resources.ovnk.routeadvertisements import RouteAdvertisements
+
+
+class Result(NamedTuple):
+    """The outcome of one RouteAdvertisements."""
+
+    row: RouteAdvertisements
+    selected: Selected
+    wanted: Mapping[StoredKey, OfSource]
+    changed: frozenset[StoredKey] | None
+    """Those of ``wanted`` that have come, gone or changed since the last outcome; None: any of them."""
+    error: NotAccepted | None
+
+    @property
+    def name(self) -> str:
+        """The name of the RouteAdvertisements."""
+        return self.row.metadata.name
+
+
+class _Known(NamedTuple):
+    """What is kept of one RouteAdvertisements."""
+
+    advertised: Advertised
+    names: tuple[str, ...]
+    keys: dict[str, tuple[StoredKey, ...]]
+    """By node."""
+    wanted: dict[StoredKey, OfSource]
+
+
+class Results:
+    """Computes outcomes, and keeps them from one snapshot to the next."""
+
+    def __init__(self, options: OvnkOptions) -> None:
+        self._options = options
+        self._known: dict[str, _Known] = {}
+        self._nodes: dict[str, tuple[Node, OfNode]] = {}
+        """Of the last outcomes."""
+
+    def of(
+        self,
+        rows: Sequence[RouteAdvertisements],
+        cluster: Cluster,
+        of_nodes: Mapping[str, OfNode],
+        nothing: OfNode,
+    ) -> list[Result]:
+        """Return the outcomes in the order of the rows; ``nothing`` is for nodes without anything."""
+        nodes = {
+            node.metadata.name: (node, of_nodes.get(node.metadata.name, nothing))
+            for node in cluster.nodes
+        }
+        before = self._nodes
+        changed = [
+            name
+            for name, (node, given) in nodes.items()
+            if (last := before.get(name)) is None or last[0] is not node or last[1] != given
+        ]
+        found = [self._one(row, cluster, nodes, changed) for row in rows]
+        for name in self._known.keys() - {one.name for one in found}:
+            del self._known[name]
+        self._nodes = nodes
+        return found
+
+    def _one(
+        self,
+        row: RouteAdvertisements,
+        cluster: Cluster,
+        nodes: Mapping[str, tuple[Node, OfNode]],
+        changed: Sequence[str],
+    ) -> Result:
+        known = self._known.pop(row.metadata.name, None)
+        selected = Selected(())
+        try:
+            if not row.invalid:
+                selected = select_networks(row, cluster.attachments)
+            what, of_row = advertised(row, selected, cluster)
+            names = tuple([node.metadata.name for node in of_row])
+            keys = self._generate(what, names, nodes, changed, known)
+        except NotAccepted as error:
+            return Result(row, selected, {}, None, error)
+        except Exception as error:  # noqa: BLE001  the others go on
+            text = f"{type(error).__name__}: {error}"
+            return Result(row, selected, {}, None, InternalError(text))
+        return Result(row, selected, self._known[row.metadata.name].wanted, keys, None)
+
+    def _generate(
+        self,
+        what: Advertised,
+        names: tuple[str, ...],
+        nodes: Mapping[str, tuple[Node, OfNode]],
+        changed: Sequence[str],
+        known: _Known | None,
+    ) -> frozenset[StoredKey] | None:
+        """Generate the objects of nodes that changed; returns the keys, None where all are new."""
+        same = known is not None and known.names == names and known.advertised == what
+        if not same or known is None:
+            known = _Known(what, names, {}, {})
+            todo: Sequence[str] = names
+        else:
+            todo = [name for name in changed if name in known.keys]
+        keys: set[StoredKey] = set()
+        for name in todo:
+            node, given = nodes[name]
+            objects = {
+                key_of(what.name, one): one
+                for one in generate.of_node(what, node, given, self._options)
+            }
+            for key in known.keys.get(name, ()):
+                keys.add(key)
+                known.wanted.pop(key, None)
+            known.wanted.update(objects)
+            known.keys[name] = tuple(objects)
+            keys.update(objects)
+        self._known[what.name] = known
+        return frozenset(keys) if same else None

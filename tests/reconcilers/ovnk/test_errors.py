@@ -1,0 +1,281 @@
+"""Every error of OVN-Kubernetes' controller: its class, and what the message names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from reconcilers.ovnk import generate
+from tests.reconcilers.ovnk.cluster import (
+    CLUSTER_NETWORKS,
+    DEFAULT_NETWORK,
+    Cluster,
+    advertisements,
+    attachment,
+    node,
+    source,
+)
+
+SUBNETS = {"default": ["10.180.4.0/23"], "cluster_udn_red": ["10.61.3.0/24"]}
+W1 = node("w1", SUBNETS)
+RED = attachment("red", "10.61.0.0/16/24")
+OF_RED: dict[str, Any] = {"networkSelectors": [CLUSTER_NETWORKS]}
+EIP: dict[str, Any] = {"advertisements": ["EgressIP"]}
+VTEP = {
+    "apiVersion": "k8s.ovn.org/v1",
+    "kind": "VTEP",
+    "metadata": {"name": "fabric"},
+    "spec": {"cidrs": ["100.72.0.0/24"], "mode": "Unmanaged"},
+}
+EVPN = {"transport": "evpn", "evpn": {"vtep": "fabric", "ipVRF": {"vni": 5200}}}
+OF_VRF = source(
+    "spine", {"asn": 64710, "vrf": "red", "neighbors": [{"address": "172.31.1.1", "asn": 1}]}
+)
+ERROR, PENDING = "ConfigurationError", "ConfigurationPending"
+
+
+def router(**neighbor: Any) -> dict[str, Any]:  # noqa: ANN401
+    return source("spine", {"asn": 64710, "neighbors": [{"asn": 64701, **neighbor}]})
+
+
+def evpn(*objects: dict[str, Any], **options: Any) -> Cluster:  # noqa: ANN401
+    row = advertisements(targetVRF="auto", **OF_RED)
+    network = attachment("red", "10.61.0.0/16/24", config=EVPN)
+    found = {one["kind"]: one for one in (W1, source(), network, row, VTEP, *objects)}
+    return Cluster(*found.values(), **{"evpn": True, **options})
+
+
+def annotated(name: str, text: str, **labels: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(W1))
+    found["metadata"]["annotations"][f"k8s.ovn.org/{name}"] = text
+    found["metadata"]["labels"].update({f"k8s.ovn.org/{key}": one for key, one in labels.items()})
+    return found
+
+
+def dpu(name: str, text: str) -> Cluster:
+    w1 = annotated(name, text, **{"dpu-host": ""})
+    return Cluster(w1, source(), advertisements(), gateway_mode="shared")
+
+
+CASES: list[tuple[str, Cluster, str, list[str]]] = [
+    ("1", Cluster(W1, source(), advertisements(**EIP), egress_ip=False), ERROR, ["EgressIP"]),
+    (
+        "2",
+        Cluster(W1, source(), advertisements(targetVRF="auto", **EIP)),
+        ERROR,
+        ["EgressIP", "auto"],
+    ),
+    ("3", Cluster(W1, source(), advertisements(**OF_RED)), PENDING, ["no networks selected"]),
+    (
+        "5",
+        Cluster(
+            W1,
+            source(),
+            attachment("red", "10.61.0.0/16/24", config={"role": "secondary"}),
+            advertisements(**OF_RED),
+        ),
+        ERROR,
+        ["red"],
+    ),
+    (
+        "6",
+        Cluster(
+            W1,
+            source(),
+            attachment("red", "", config={"topology": "localnet"}),
+            advertisements(**OF_RED),
+        ),
+        ERROR,
+        ["red", "localnet"],
+    ),
+    (
+        "7",
+        Cluster(
+            W1,
+            source(),
+            attachment("lab", "10.70.0.0/20", config={"topology": "layer2"}),
+            advertisements(**OF_RED, **EIP),
+        ),
+        ERROR,
+        ["currently not supported for Layer2 networks", "lab"],
+    ),
+    (
+        "8",
+        Cluster(
+            W1,
+            source(),
+            attachment("mp7-udn-vrf", "10.61.0.0/16/24"),
+            attachment("a-name-of-sixteen", "10.62.0.0/16/24", number="7"),
+            advertisements(**OF_RED),
+        ),
+        ERROR,
+        ["mp7-udn-vrf", "a-name-of-sixteen"],
+    ),
+    ("9", evpn(advertisements(targetVRF="", **OF_RED)), ERROR, ["red", "auto"]),
+    (
+        "11",
+        Cluster(W1, source(), advertisements(**EIP, nodeSelector={"matchLabels": {"zone": "a"}})),
+        PENDING,
+        ["no nodes selected"],
+    ),
+    ("12", Cluster(W1, advertisements()), PENDING, ["no FRRConfigurations selected"]),
+    ("13", evpn(evpn=False), ERROR, ["EVPN", "red"]),
+    ("14", evpn(gateway_mode="shared"), ERROR, ["EVPN", "local gateway mode"]),
+    ("15", evpn(OF_VRF), ERROR, ["default VRF", "red"]),
+    ("17", evpn({**VTEP, "metadata": {"name": "other"}}), ERROR, ["VTEP", "fabric"]),
+    ("18", evpn(annotated("vteps", "not-json")), ERROR, ["w1", "k8s.ovn.org/vteps"]),
+    (
+        "19 absent",
+        Cluster(node("w1", {}), source(), advertisements()),
+        ERROR,
+        ["w1", "k8s.ovn.org/node-subnets", "default"],
+    ),
+    (
+        "19 of another type",
+        Cluster(node("w1", '["10.0.0.0/8"]'), source(), advertisements()),
+        ERROR,
+        ["w1", "k8s.ovn.org/node-subnets"],
+    ),
+    (
+        "19 no subnet",
+        Cluster(node("w1", {"default": ["10.180.4.0/99"]}), source(), advertisements()),
+        ERROR,
+        ["w1", "10.180.4.0/99"],
+    ),
+    (
+        "20",
+        Cluster(
+            W1,
+            source(),
+            attachment("lab", "", config={"topology": "layer2"}),
+            advertisements(**OF_RED),
+        ),
+        ERROR,
+        ["lab", "no subnets"],
+    ),
+    (
+        "21",
+        Cluster(W1, router(), advertisements()),
+        ERROR,
+        ["spine", "neither address nor interface"],
+    ),
+    (
+        "22",
+        Cluster(W1, router(address="10.88.0.1", dualStackAddressFamily=True), advertisements()),
+        ERROR,
+        ["spine", "dualStackAddressFamily"],
+    ),
+    ("23", Cluster(W1, OF_VRF, advertisements()), ERROR, ["spine", "w1", "has no VRF matching"]),
+    (
+        "23 the node itself",
+        Cluster(W1, router(address="10.88.0.11"), advertisements()),
+        ERROR,
+        ["has no VRF matching"],
+    ),
+    (
+        "24",
+        Cluster(
+            W1,
+            source(),
+            RED,
+            advertisements(targetVRF="auto", networkSelectors=[DEFAULT_NETWORK, CLUSTER_NETWORKS]),
+        ),
+        ERROR,
+        ["red", "w1"],
+    ),
+    (
+        "25 no chassis",
+        dpu("l3-gateway-config", "{}"),
+        PENDING,
+        ["w1", "node-chassis-id"],
+    ),
+    (
+        "25 no gateway",
+        dpu("node-chassis-id", "c"),
+        PENDING,
+        ["w1", "l3-gateway-config"],
+    ),
+    (
+        "a name that is no label",
+        Cluster(W1, source(), advertisements("n" * 64)),
+        ERROR,
+        ["64 characters"],
+    ),
+    (
+        "wrong subnets of a network",
+        Cluster(W1, source(), attachment("red", "10.61.0.1/16/24"), advertisements(**OF_RED)),
+        ERROR,
+        ["red", "host bits"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "reason", "texts"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+def test_an_error_names_what_is_wrong(cluster: Cluster, reason: str, texts: list[str]) -> None:
+    intent = cluster.operate()
+    (found,) = (one for one in intent.conditions if one.type == "Accepted")
+    assert (found.status, found.reason) == (False, reason)
+    assert [text for text in texts if text not in found.message] == []
+    assert [one for one in intent.generated if one.object.kind == "FRRConfiguration"] == []
+
+
+def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_node(what: Any, *arguments: Any) -> Any:  # noqa: ANN401
+        if what.name == "broken":
+            raise RuntimeError("a defect")
+        return whole(what, *arguments)
+
+    whole = generate.of_node
+    monkeypatch.setattr(generate, "of_node", of_node)
+    cluster = Cluster(W1, source(), advertisements("broken"), advertisements("north"))
+    assert cluster.condition("broken").reason == "InternalError"
+    assert cluster.condition("north").reason == "Accepted"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"plugins": 1}', '"' + "x" * 1_000_000, "null", "\x00"],
+    ids=["empty", "cut", "list", "of-another-type", "long", "null", "nul"],
+)
+def test_a_broken_attachment_is_a_problem_and_no_network(text: str) -> None:
+    broken = attachment("blue", "10.62.0.0/16/24", text=text)
+    cluster = Cluster(W1, source(), RED, broken, advertisements(**OF_RED))
+    intent = cluster.operate()
+    assert all(one.field.startswith("spec.config") for one in intent.problems)
+    assert all(len(one.message) < 2000 for one in intent.problems)
+    assert cluster.condition().reason == "Accepted"
+    assert {o.object.name for o in intent.annotations} == {"red"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", '{"default": 7}', '{"default": [7]}', "x" * 2**20]
+)
+def test_a_wrong_annotation_stops_no_other_route_advertisements(text: str) -> None:
+    broken = node("w9", text, "10.88.0.19/24")
+    row = advertisements(
+        "egress", **EIP, nodeSelector={"matchLabels": {"kubernetes.io/hostname": "w1"}}
+    )
+    cluster = Cluster(W1, broken, source(), row, advertisements("north"))
+    found = cluster.condition("north")
+    assert found.reason == "ConfigurationError"
+    assert "w9" in found.message
+    assert len(found.message) < 2000
+    assert cluster.condition("egress").reason == "Accepted"
+
+
+def test_400_subnets_and_1000_networks() -> None:
+    many = ",".join(f"10.{i // 200}.{i % 200}.0/24/28" for i in range(400))
+    networks = [attachment(f"n{i}", f"100.{64 + i // 250}.{i % 250}.0/24/28") for i in range(1000)]
+    subnets = {f"cluster_udn_n{i}": f"100.{64 + i // 250}.{i % 250}.0/28" for i in range(1000)}
+    w1 = node("w1", {**subnets, "cluster_udn_wide": ["10.0.0.0/28"]})
+    cluster = Cluster(w1, source(), attachment("wide", many), *networks, advertisements(**OF_RED))
+    assert cluster.condition().reason == "Accepted"
+    cluster.put(attachment("again", "10.1.199.0/24/28"))
+    found = cluster.condition()
+    assert "overlapping" in found.message
+    assert "wide" in found.message
+    assert "again" in found.message
