@@ -18,6 +18,8 @@ Slices: TypeAlias = Generator[None, None, T]
 
 SLICE_PIECES: Final = 1000
 """Pieces of a slice; a piece takes 5 to 20 microseconds."""
+BATCH_PIECES: Final = 250
+"""Pieces that are counted at a time: counting each costs as much as some pieces."""
 QUICK_PER_PIECE: Final = 5
 """Steps of one or two microseconds in one piece."""
 MERGED_PER_PIECE: Final = 50

@@ -6,7 +6,7 @@ what ``waggle render`` prints, follow from the declaration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from reconcilers.model import (
     UnsentRoutes,
 )
 from resources.row_updates import replace_all
-from statedb import Database, Index, Key, Snapshot, Table, WriteTxn
+from statedb import Database, Index, Key, ReadTxn, Snapshot, Table, WriteTxn
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -49,8 +49,8 @@ def object_id(ref: ObjectRef) -> str:
 
 
 def _route_objects(route: Route) -> tuple[Key, ...]:
-    objects = dict.fromkeys(c.origin.object for c in route.contributions)
-    return tuple((route.route_set, object_id(ref)) for ref in objects)
+    objects = dict.fromkeys([c.origin.object for c in route.contributions])
+    return tuple([(route.route_set, object_id(ref)) for ref in objects])
 
 
 def _peer_route_sets(peer: Peer) -> tuple[Key, ...]:
@@ -163,13 +163,6 @@ class RowKind(Generic[T]):
         """Add the table to a database."""
         return db.table(self._table, self._primary, self._indexes)
 
-    def marked(self, rows: Iterable[T], dialect: str, *, by_operator: bool = False) -> Iterator[T]:
-        """Yield rows of a dialect with its name."""
-        marks = {"by_operator": by_operator} if self.of_cluster else {}
-        for row in rows:
-            marked: T = replace(row, dialect=dialect, **marks)  # type: ignore[type-var]
-            yield marked
-
     def rendered(self, rows: Iterable[T]) -> list[Any]:
         """Return rows in the form of ``waggle render``."""
         return (
@@ -256,6 +249,8 @@ class IntentTables:
     def __init__(self, db: Database) -> None:
         for kind in KINDS:
             setattr(self, kind.name, kind.create(db))
+        self._replaced: dict[tuple[str, bool], tuple[object, list[Any]]] = {}
+        """By kind and writer: the state of the table that `replace` has left, and the rows."""
         self.compiled = tuple(
             self.of(kind) for kind in KINDS if kind.writer in ("compiler", "dialects")
         )
@@ -270,11 +265,24 @@ class IntentTables:
         self, txn: WriteTxn, kind: RowKind[T], rows: Iterable[T], *, by_operator: bool = False
     ) -> None:
         """Replace the rows of a node or of the operator's part; the rows of the other are kept."""
-        table = self.of(kind)
+        table, given = self.of(kind), list(rows)
         kept: Iterable[Any] = table.all(txn) if kind.of_cluster else ()
         replace_all(
-            txn, table, [*(row for row in kept if row.by_operator is not by_operator), *rows]
+            txn, table, [*(row for row in kept if row.by_operator is not by_operator), *given]
         )
+        # Of a transaction that is aborted no later one has the state.
+        self._replaced[kind.name, by_operator] = (txn.state(table), given)
+
+    def outdated(
+        self, txn: ReadTxn, rows: Mapping[RowKind[Any], list[Any]], *, by_operator: bool = False
+    ) -> list[RowKind[Any]]:
+        """Return the kinds with other rows, or whose table others have written since `replace`."""
+        kinds = []
+        for kind, of_kind in rows.items():
+            state, before = self._replaced.get((kind.name, by_operator), (None, []))
+            if before != of_kind or state is not txn.state(getattr(self, kind.name)):
+                kinds.append(kind)
+        return kinds
 
     def clear(self, db: Database) -> None:
         """Delete the rows that a compiler compares with what it remembers: a new compiler begins."""
@@ -299,3 +307,21 @@ OF_DIALECTS: Final = tuple(kind for kind in KINDS if kind.writer == "dialects")
 """The kinds of which a dialect's `NodeIntent` has the rows, as they are."""
 OF_CLUSTER: Final = tuple(kind for kind in KINDS if kind.of_cluster)
 """The kinds of which the operator's part has rows, too."""
+
+
+def marked(
+    intent: Any,  # noqa: ANN401  one with the rows of these kinds
+    kinds: Iterable[RowKind[Any]],
+    dialect: str,
+    *,
+    by_operator: bool = False,
+) -> dict[RowKind[Any], list[Any]]:
+    """Return the rows of a dialect's intent by kind, with the name of the dialect."""
+    rows: dict[RowKind[Any], list[Any]] = {}
+    for kind in kinds:
+        given = getattr(intent, kind.name)
+        marks = {"dialect": dialect, "by_operator": by_operator}
+        if not kind.of_cluster:
+            del marks["by_operator"]
+        rows[kind] = [replace(row, **marks) for row in given] if given else []
+    return rows

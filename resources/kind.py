@@ -34,6 +34,8 @@ T = TypeVar("T", bound=Resource)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _FIELD_TERM = re.compile(r"(?P<field>[^=!,]+)(?:==?|!=)(?P<value>[^=!,]*)")
 DEFAULT_NAMESPACE = "default"
+_COMMON_FIELDS = frozenset(("apiVersion", "kind", "metadata", "status"))
+"""Fields that every object may have, and that `Kind.unknown_fields` checks by other rules or not."""
 
 NodeSelectors: TypeAlias = Callable[[Any], Iterable[LabelSelector]]
 """The node selectors of a row; the row concerns a node that one of them selects, or any without one."""
@@ -283,16 +285,11 @@ class Kind(Generic[T]):
         """List fields that the kind does not have; empty unless the kind is ``strict``."""
         if not self.strict:
             return []
-        ignored = ("metadata", "status")
-        errors = unknown_fields(value, self._shape_of(value))
-        unknown = [
-            error
-            for error in errors
-            if error.path not in ("apiVersion", "kind", *ignored)
-            and not error.path.startswith(tuple(f"{name}." for name in ignored))
-        ]
-        metadata = value.get("metadata") if isinstance(value, dict) else None
-        return [*unknown_names(metadata, METADATA_FIELDS, "metadata"), *unknown]
+        if not isinstance(value, dict):
+            return []
+        own = {name: item for name, item in value.items() if name not in _COMMON_FIELDS}
+        unknown = unknown_fields(own, self._shape_of(value))
+        return [*unknown_names(value.get("metadata"), METADATA_FIELDS, "metadata"), *unknown]
 
     def name_of(self, value: Any) -> ObjectName:  # noqa: ANN401  JSON
         """Return the name of an object, with empty parts where the metadata has none."""

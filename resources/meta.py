@@ -31,22 +31,24 @@ class OwnerReference(Struct, frozen=True):
     controller: bool = False
 
 
-METADATA_FIELDS: Final = (
-    "annotations",
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generateName",
-    "generation",
-    "labels",
-    "managedFields",
-    "name",
-    "namespace",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
+METADATA_FIELDS: Final = frozenset(
+    (
+        "annotations",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    )
 )
 """All fields of metav1.ObjectMeta; `ObjectMeta` has those that are used."""
 

@@ -12,15 +12,16 @@ T = TypeVar("T")
 
 def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
     """Make a table hold exactly these rows; returns the number of rows written or deleted."""
-    wanted: dict[Key, T] = {next(iter(table.primary.keys(row))): row for row in rows}
+    key_of = table.primary.key or (lambda row: next(iter(table.primary.keys(row))))
+    wanted: dict[Key, T] = {key_of(row): row for row in rows}
+    present: dict[Key, T] = {key_of(row): row for row in table.all(txn)}
     changes = 0
-    for row in list(table.all(txn)):
-        key = next(iter(table.primary.keys(row)))
+    for key in present:
         if key not in wanted:
             table.delete(txn, key)
             changes += 1
     for key, row in wanted.items():
-        if table.get(txn, key) != row:
+        if present.get(key) != row:
             table.upsert(txn, row)
             changes += 1
     return changes

@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import inspect as shapes
 
@@ -34,7 +35,7 @@ def structural_errors(value: Any, row: type) -> list[FieldError]:  # noqa: ANN40
 
 def unknown_fields(value: Any, row: type) -> list[FieldError]:  # noqa: ANN401
     """Return the fields that a row type does not have, each with the most similar name it has."""
-    return list(_unknown(value, shape_of(row), ""))
+    return _unknown(value, _nested(shape_of(row)), "")
 
 
 def without_nulls(value: Any) -> Any:  # noqa: ANN401
@@ -198,42 +199,74 @@ _CHECKS: Final[dict[type[shapes.Type], Callable[[Any, Any, str], Errors]]] = {
 }
 
 
-def _unknown(value: Any, shape: shapes.Type, path: str) -> Errors:  # noqa: ANN401
-    match shape:
-        case shapes.Metadata():
-            yield from _unknown(value, shape.type, path)
-        case shapes.UnionType():
-            for option in shape.types:
-                yield from _unknown(value, option, path)
-        case shapes.VarTupleType() | shapes.ListType() if isinstance(value, list):
-            of_items = shape.item_type
-            if _has_fields(of_items):
-                yield from _each(value, lambda item, where: _unknown(item, of_items, where), path)
-        case shapes.StructType() if isinstance(value, dict):
-            yield from _unknown_of_struct(value, shape, path)
-        case _:
-            return
+class _Nested(NamedTuple):
+    """What values with fields may be: objects of some structs, and lists of such values."""
+
+    rows: tuple[type, ...] = ()
+    items: tuple[_Nested, ...] = ()
 
 
-def _has_fields(shape: shapes.Type) -> bool:
-    """True if values of a shape are objects with declared fields, or have some within them."""
-    match shape:
-        case shapes.Metadata():
-            return _has_fields(shape.type)
-        case shapes.UnionType():
-            return any(_has_fields(option) for option in shape.types)
-        case shapes.VarTupleType() | shapes.ListType():
-            return _has_fields(shape.item_type)
-        case _:
-            return isinstance(shape, shapes.StructType)
+class _Fields(NamedTuple):
+    """The fields of a struct."""
+
+    known: Mapping[str, shapes.Type]
+    nested: Mapping[str, _Nested]
+    """Those whose values have fields themselves."""
 
 
-def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: str) -> Errors:
+@functools.cache
+def _fields_of(row: type) -> _Fields:
+    shape = shape_of(row)
+    assert isinstance(shape, shapes.StructType)  # noqa: S101  the class of one
     known = {field.encode_name: field.type for field in shape.fields}
-    for name, item in value.items():
-        if name in known:
-            yield from _unknown(item, known[name], _join(path, str(name)))
-    yield from unknown_names(value, known, path)
+    nested = {name: _nested(inner) for name, inner in known.items()}
+    return _Fields(known, {name: inner for name, inner in nested.items() if any(inner)})
+
+
+def _nested(shape: shapes.Type) -> _Nested:
+    match shape:
+        case shapes.Metadata():
+            return _nested(shape.type)
+        case shapes.UnionType():
+            options = [_nested(option) for option in shape.types]
+            return _Nested(
+                tuple(row for one in options for row in one.rows),
+                tuple(items for one in options for items in one.items),
+            )
+        case shapes.VarTupleType() | shapes.ListType():
+            items = _nested(shape.item_type)
+            return _Nested(items=(items,)) if any(items) else _Nested()
+        case shapes.StructType():
+            return _Nested(rows=(shape.cls,))
+        case _:
+            return _Nested()
+
+
+def _unknown(value: Any, shape: _Nested, path: str) -> list[FieldError]:  # noqa: ANN401
+    errors: list[FieldError] = []
+    if isinstance(value, dict):
+        for row in shape.rows:
+            known, nested = _fields_of(row)
+            for name, item in value.items():
+                if name in nested:
+                    where = f"{path}.{name}" if path else str(name)
+                    errors += _unknown(item, nested[name], where)
+            if not value.keys() <= known.keys():
+                errors += unknown_names(value, known.keys(), path)
+    elif isinstance(value, list):
+        for items in shape.items:
+            errors += _unknown_of_items(value, items, path)
+    return errors
+
+
+def _unknown_of_items(values: list[Any], shape: _Nested, path: str) -> list[FieldError]:
+    """Return the unknown fields of the items of a list, until there are many."""
+    errors: list[FieldError] = []
+    for i, item in enumerate(values):
+        if len(errors) >= MAX_LISTED_ERRORS:
+            return [*errors, unchecked_items(path, len(values) - i)]
+        errors += _unknown(item, shape, f"{path}[{i}]")
+    return errors
 
 
 def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
@@ -253,9 +286,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {names[similar[0]]}?" if similar else ""
 
 
-def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldError]:  # noqa: ANN401
+def unknown_names(value: Any, known: AbstractSet[str], path: str) -> list[FieldError]:  # noqa: ANN401
     """List the fields of an object that are not among these names; nothing if it is no object."""
     if not isinstance(value, dict):
+        return []
+    if value.keys() <= known:
         return []
     names = [str(name) for name in value if name not in known]
     errors = [_unknown_field(path, name, known) for name in names[:MAX_LISTED_ERRORS]]

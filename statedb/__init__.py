@@ -8,7 +8,7 @@ Knows nothing of Kubernetes or BGP, and does no I/O.
 """
 
 from statedb.changes import Change, ChangeIterator
-from statedb.database import Database, ReadTxn, Snapshot, WriteTxn
+from statedb.database import Database, ReadTxn, Revisions, Snapshot, WriteTxn
 from statedb.errors import (
     DuplicateTable,
     KeyShape,
@@ -31,6 +31,7 @@ __all__ = [
     "Key",
     "KeyShape",
     "ReadTxn",
+    "Revisions",
     "Snapshot",
     "StateDBError",
     "Table",

@@ -47,8 +47,7 @@ class LogEntry(NamedTuple):
     """What the change replaces. Snapshots release very many rows at once, the log does so in slices."""
 
 
-def _revision(entry: LogEntry) -> int:
-    return entry.change.revision
+_revision: Final = operator.attrgetter("change.revision")
 
 
 class ChangeLog:
@@ -102,7 +101,7 @@ class ChangeLog:
     def trim(self, at_most: int | None = None) -> bool:
         """Remove the entries that every iterator has seen, or some; returns whether all are removed."""
         with self._lock:
-            seen = min((follower.seen for follower in self._followers), default=None)
+            seen = min([follower.seen for follower in self._followers], default=None)
             if seen is None:
                 end = len(self._entries)
             else:
@@ -136,7 +135,20 @@ class ChangeIterator(Generic[T]):
 
     def next(self, txn: ReadTxn) -> Iterator[Change[T]]:
         """Iterate over the changes up to a snapshot, in order of revision."""
-        return iter([change for some in self.slices(txn) for change in some])
+        if self._closed:
+            return iter(())
+        if self._base is not None:
+            return chain.from_iterable(list(self.slices(txn)))
+        revision = txn.state(self._table).revision
+        if revision <= self.seen:
+            return iter(())
+        entries = self._log.between(self.seen, revision)
+        last = {entry.path: entry.change for entry in entries} if len(entries) > 1 else {}
+        if len(last) < len(entries) > 1:
+            entries = [entry for entry in entries if last[entry.path] is entry.change]
+        self.seen = revision
+        self._log.trim()
+        return iter([entry.change for entry in entries])
 
     def skip(self, txn: ReadTxn) -> None:
         """Treat the changes up to a snapshot as returned, its rows at the first call included."""
@@ -206,7 +218,7 @@ def _last_changes(entries: list[LogEntry], size: int) -> Sliced[list[Change[Any]
     for start in range(0, len(entries), size):
         if start:
             yield []
-        last.update((entry.path, entry.change) for entry in entries[start : start + size])
+        last.update([(entry.path, entry.change) for entry in entries[start : start + size]])
     if len(last) == len(entries):
         return [entry.change for entry in entries]
     changes: list[Change[Any]] = []

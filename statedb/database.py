@@ -13,6 +13,8 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from statedb.changes import ChangeIterator, LogEntry
@@ -23,21 +25,36 @@ from statedb.table import Table
 
 T = TypeVar("T")
 
+Revisions: TypeAlias = tuple[int, ...]
+"""The revisions of the tables of a snapshot, in the order of the tables' addition."""
+
+_slot = attrgetter("slot")
+_revision = attrgetter("revision")
+_name = attrgetter("name")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 
 class Snapshot:
     """All tables at one point in time."""
 
-    __slots__ = ("__weakref__", "_root")
+    __slots__ = ("__weakref__", "root")
 
     def __init__(self, root: tuple[TableState, ...]) -> None:
-        self._root = root
+        self.root = root
+        """The states of the tables, by slot; internal to this package."""
+
+    @property
+    def revisions(self) -> Revisions:
+        """The revisions of all tables. Unlike the snapshot they keep no row."""
+        return tuple(map(_revision, self.root))
 
     def state(self, table: Table[Any]) -> TableState:
-        """Return a table's state; internal to this package."""
+        """Return a table's state: the same object as long as the table has not changed.
+
+        What is in it is internal to this package.
+        """
         try:
-            return self._root[table.slot]
+            return self.root[table.slot]
         except IndexError:
             return table.empty()  # the table was added after the snapshot
 
@@ -54,13 +71,13 @@ class WriteTxn:
     def __init__(self, root: tuple[TableState, ...], tables: Iterable[Table[Any]]) -> None:
         self.base = root
         self._root = list(root)
-        self._tables = frozenset(table.slot for table in tables)
+        self._tables = frozenset(map(_slot, tables))
         self._touched: set[int] = set()
         self._written: dict[Table[Any], list[LogEntry]] = {}
         self._closed = False
 
     def state(self, table: Table[Any]) -> TableState:
-        """Return a table's state with the writes of this transaction; internal to this package."""
+        """Return a table's state with the writes of this transaction (`Snapshot.state`)."""
         if self._closed:
             raise TransactionClosed
         return self._root[table.slot] if table.slot < len(self._root) else table.empty()
@@ -144,10 +161,18 @@ class Database:
         """Return a snapshot of all tables."""
         return Snapshot(self._root)
 
+    def changed(self, since: Revisions | None, until: Snapshot) -> frozenset[Table[Any]]:
+        """Return the tables with other revisions in a snapshot than then; since None all tables."""
+        if since is None:
+            return frozenset(self._tables.values())
+        # A table that was added since then had no rows.
+        tables = zip(self._tables.values(), chain(since, repeat(0)), until.revisions, strict=False)
+        return frozenset([table for table, before, after in tables if before != after])
+
     @contextmanager
     def write(self, *tables: Table[Any]) -> Iterator[WriteTxn]:
         """Begin a transaction on tables; commit at the end of the block, abort if it raises."""
-        names = sorted({table.name for table in tables})
+        names = sorted(set(map(_name, tables)))
         for name in names:
             self._locks[name].acquire()
         try:

@@ -28,7 +28,7 @@ class Index(Generic[T]):
     the two is given. A ``unique`` index rejects a second row with a key.
     """
 
-    __slots__ = ("keys", "name", "unique")
+    __slots__ = ("key", "keys", "name", "unique")
 
     def __init__(
         self,
@@ -42,6 +42,8 @@ class Index(Generic[T]):
             raise TypeError(f"index {name!r} takes either key or keys")
         self.name = name
         self.unique = unique
+        self.key = key
+        """None for an index with several keys of a row."""
         self.keys: Callable[[T], Iterable[Key]]
         if keys is not None:
             self.keys = keys

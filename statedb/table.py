@@ -86,12 +86,20 @@ class Table(Generic[T]):
 
     def get(self, txn: ReadTxn, key: Key) -> T | None:
         """Return the row with a primary key, or None."""
-        entry = tree_get(txn.state(self).primary, as_path(key))
+        path = key if isinstance(key, tuple) else (key,)
+        entry = tree_get(txn.state(self).primary, path)
         return entry.row if isinstance(entry, Entry) else None
 
     def all(self, txn: ReadTxn) -> Iterator[T]:
         """Iterate over all rows, in no particular order."""
-        return map(_row, self._entries(txn))
+        state = txn.state(self)
+        if not state.size:
+            return iter(())
+        # Most tables have keys of one component.
+        flat = state.arities[0] == 1
+        return map(
+            _row, state.primary.values() if flat else leaves(state.primary, state.arities[0])
+        )
 
     def count(self, txn: ReadTxn) -> int:
         """Return the number of rows."""
@@ -108,7 +116,8 @@ class Table(Generic[T]):
 
     def revisions(self, txn: ReadTxn) -> Iterator[int]:
         """Iterate over the revisions of all rows, in no particular order."""
-        return map(_revision, self._entries(txn))
+        state = txn.state(self)
+        return map(_revision, leaves(state.primary, state.arities[0])) if state.size else iter(())
 
     def find(self, txn: ReadTxn, index: str, key: Key) -> Iterator[T]:
         """Iterate over the rows with a whole key in an index. Raises `UnknownIndex`."""
@@ -123,10 +132,6 @@ class Table(Generic[T]):
         Raises `UnknownIndex`.
         """
         return self._below(txn.state(self), index, as_path(prefix))
-
-    def _entries(self, txn: ReadTxn) -> Iterator[Entry]:
-        state = txn.state(self)
-        return leaves(state.primary, state.arities[0]) if state.size else iter(())
 
     def _position(self, index: str) -> int:
         position = self._order.get(index)
@@ -150,13 +155,21 @@ class Table(Generic[T]):
             for member in leaves(tree, depth):
                 yield tree_get(state.primary, member).row
             return
+        primary = state.primary
+        if depth == 0:
+            for member in tree:
+                leaf: Any = primary
+                for component in member:
+                    leaf = leaf[component]
+                yield leaf.row
+            return
         # A row of a multi-key index may have several keys with one prefix: it is returned once.
         paths: set[Path] = set()
         for group in leaves(tree, depth):
             for member in group:
-                if depth == 0 or member not in paths:
+                if member not in paths:
                     paths.add(member)
-                    yield tree_get(state.primary, member).row
+                    yield tree_get(primary, member).row
 
     # Writes
 
@@ -190,11 +203,18 @@ class Table(Generic[T]):
         return len(keys)
 
     def _path(self, row: T) -> Path:
-        (key,) = self.primary.keys(row)
-        return as_path(key)
+        if self.primary.key is None:
+            (key,) = self.primary.keys(row)
+        else:
+            key = self.primary.key(row)
+        return key if isinstance(key, tuple) else (key,)
 
     def _keys_of(self, row: T) -> IndexKeys:
-        return tuple(tuple({as_path(k): None for k in ix.keys(row)}) for ix in self._indexes)
+        found = []
+        for index in self._indexes:
+            keys = {key if isinstance(key, tuple) else (key,): None for key in index.keys(row)}
+            found.append(tuple(keys))
+        return tuple(found)
 
     def _write(
         self, txn: WriteTxn, state: TableState, path: Path, old: Entry | None, row: T

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Container
 
 import structlog
 from reactivex import operators
@@ -21,6 +22,7 @@ from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop, IntentTraceLinks
 from cells.observability.metrics import Metrics
 from cells.speaker.sessions import Sessions
+from reconcilers.apply.peers import Peers
 from reconcilers.target import Outcome, Runner
 from resources.enumeration import first_of
 from resources.tables import Tables
@@ -87,9 +89,12 @@ class ApplyLoop:
         self._trace_links = trace_links
         self._runner = runner
         compiled = frozenset(table.name for table in tables.resources)
-        outdated = intent.done.pipe(operators.filter(lambda _: runner.is_outdated()))
+        outdated = intent.done.pipe(operators.filter(lambda _: self._is_outdated()))
         self._signal = Signal(*runner.wakes(compiled), outdated)
         jobs.add("rounds", self._run)
+
+    def _is_outdated(self) -> bool:
+        return not self._signal.is_raised and self._runner.is_outdated()
 
     async def _run(self) -> None:
         await run_rounds(self._signal, self._apply)
@@ -105,13 +110,16 @@ class ApplyLoop:
         summary = await in_slices(self._runner.slices(loop.time, parent))
         if summary.changed:
             self._duration.observe(time.perf_counter() - began)
-            self._sessions.poke()
+            if Peers.description.name in summary.due:
+                self._sessions.poke()
             # The speaker writes its UPDATEs in the next turn of the loop.
             await asyncio.sleep(0)
             if since is not None:
                 self._metrics.propagation_duration.observe(time.monotonic() - since)
-        if summary.changed or not self._first_pass.is_set():
+        if not self._first_pass.is_set():
             self.report()
+        elif summary.changed:
+            self.report(summary.due)
         if summary.complete:
             self._open()
             self._first_pass.set()
@@ -121,20 +129,23 @@ class ApplyLoop:
         """Run a round soon: for what changes without a round of intent."""
         self._signal.raise_flag()
 
-    def report(self) -> None:
-        """Derive the cell's health from the statuses of all objects."""
+    def report(self, changed: Container[str] | None = None) -> None:
+        """Derive the cell's health from the statuses of all objects.
+
+        ``changed`` are the reconcilers that may have other ones, None is all.
+        """
         failures: list[tuple[str, str, str]] = []
         errors = 0
         for report in self._runner.reports():
-            scope = self._health.scope(report.description.name)
+            name = report.description.name
             text = f"{report.objects} objects, last run took {1000 * report.seconds:.1f} ms"
             if report.failure is not None:
-                scope.degraded(f"{report.errors} fail of {text}")
+                self._health.scope(name).degraded(f"{report.errors} fail of {text}")
                 key, error = report.failure
-                failures.append((report.description.name, "/".join(key), error))
+                failures.append((name, "/".join(key), error))
                 errors += report.errors
-            else:
-                scope.ok(text)
+            elif changed is None or name in changed:
+                self._health.scope(name).ok(text)
         if failures:
             reconciler, name, error = min(failures)
             self._health.degraded(first_of(f"{reconciler} {name}: {error}", errors))

@@ -7,6 +7,7 @@ from typing import Final
 
 import structlog
 from prometheus_client.core import GaugeMetricFamily
+from reactivex import operators
 
 from cells.hive import Health
 from cells.hive.jobs import Jobs
@@ -71,7 +72,8 @@ class LearnedLimitLoop:
             lifecycle=lifecycle,
             jobs=jobs,
         )
-        self._signal = Signal(intent_tables.peers.observable, intent.done)
+        # Of the intent only the first round: limits depend on the peers.
+        self._signal = Signal(intent_tables.peers.observable, intent.done.pipe(operators.take(1)))
         # At once: the peer may accept the next session soon after.
         events.observable.subscribe(self._note)
         jobs.add("learned-limits", self._run)

@@ -50,6 +50,11 @@ class Signal:
         """End all subscriptions."""
         self._subscription.dispose()
 
+    @property
+    def is_raised(self) -> bool:
+        """True if the consumer is woken already: the next `wait` returns at once."""
+        return self._wake.is_set()
+
     def raise_flag(self) -> None:
         """Wake the consumer without an emission (a retry timer, a command)."""
         self._wake.set()

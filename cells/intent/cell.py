@@ -27,6 +27,7 @@ from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import unrestricted
 from reconcilers.model import Problem
@@ -83,6 +84,7 @@ class IntentLoop:
         steps: Group[IntentStep],
         claims: ClaimStore,
         states: DialectStates,
+        host_demand: HostDemand | None,
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
@@ -100,12 +102,15 @@ class IntentLoop:
         self._steps = steps
         self._claims = claims
         self._states = states
+        self._host_demand = host_demand
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health
         self._synced = readiness.gate("sources", "the first reading of all sources")
         self._problems = intent.problems.changes(database)
         self._known: dict[tuple[object, ...], Problem] = {}
         self._drained: str | None = None
+        self._drain_of: object = None
+        """The state of the table of peers that `_drained` is of."""
         self._rounds = 0
         self._compiler: IntentCompiler | None = None
         self._trace_links = trace_links
@@ -174,6 +179,7 @@ class IntentLoop:
             options=self.options,
             owners=self._claims.owners,
             states=self._states.states,
+            host_demand=self._host_demand,
             operator_in_process=bool(self._steps),
             trace_links=self._event_links,
             on_error=_log_failed_dialect,
@@ -216,6 +222,10 @@ class IntentLoop:
             self._health.ok(f"{count[0]} routes, {count[1]} peers")
 
     def _report_drain(self, snapshot: Snapshot) -> None:
+        peers = snapshot.state(self._intent.peers)
+        if peers is self._drain_of:
+            return
+        self._drain_of = peers
         drained = drain.describe(self._intent.peers.all(snapshot))
         if drained == self._drained:
             return

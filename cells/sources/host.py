@@ -6,16 +6,27 @@ the job is retried.
 
 from __future__ import annotations
 
+from typing import Final
+
 from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
 from cells.node import ThisNode
 from cells.sources.gateways import GatewayWatch
 from reconcilers.dialect import Dialect
-from reconcilers.intent import host_needs
+from reconcilers.intent.host_needs import HostDemand
 from resources.host import Host
 from resources.tables import Tables
 from statedb import Database, Initializer
+
+UNUSED: Final = "nothing refers to an interface or a default route"
+
+
+def make_host_demand(
+    database: Database, tables: Tables, dialects: Group[Dialect], node: ThisNode
+) -> HostDemand:
+    """Return the answer of the enabled dialects, for the watch and for the intent."""
+    return HostDemand(database, tables, dialects, node.name)
 
 
 class HostNeed:
@@ -29,28 +40,26 @@ class HostWatch:
         self,
         database: Database,
         tables: Tables,
-        dialects: Group[Dialect],
+        demand: HostDemand,
         needs: Group[HostNeed],
-        node: ThisNode,
         health: Health,
         jobs: Jobs,
     ) -> None:
-        self._dialects = dialects
-        self._needs = needs
         self._database = database
         self._tables = tables
-        self._node = node.name
+        self._demand = demand
+        self._needs = needs
         self._health = health
         # The first round of intent waits for it where an object refers to the host.
         self._first: Initializer | None = tables.host.register_initializer("netlink")
         jobs.add("netlink", self._run)
 
     async def _run(self) -> None:
-        self._health.ok("nothing refers to an interface or a default route")
-        tables = host_needs.followed(self._tables, self._dialects)
-        with Signal(*(table.observable for table in tables)) as signal:
-            while not self._is_needed():
+        self._health.ok(UNUSED)
+        with Signal(self._demand.changes) as signal:
+            while not self._needs and not self._demand.needed:
                 await signal.wait()
+                self._report_failures()
         # Only now: the library takes as much memory as the rest of the agent.
         from resources.host import netlink
 
@@ -61,16 +70,15 @@ class HostWatch:
             self._store(None)
             raise
 
-    def _is_needed(self) -> bool:
-        if self._needs:
-            return True
-        snapshot = self._database.snapshot()
-        return host_needs.is_host_needed(
-            self._tables, self._dialects, snapshot, self._node, self._report_failure
-        )
-
-    def _report_failure(self, dialect: str, error: Exception) -> None:
-        self._health.degraded(f"{dialect} cannot be evaluated: {type(error).__name__}: {error}")
+    def _report_failures(self) -> None:
+        failures = [
+            f"{dialect} cannot be evaluated: {type(error).__name__}: {error}"
+            for dialect, error in self._demand.failures.items()
+        ]
+        if failures:
+            self._health.degraded(failures[0])
+        else:
+            self._health.ok(UNUSED)
 
     def _store(self, host: Host | None) -> None:
         with self._database.write(self._tables.host) as txn:
@@ -88,5 +96,6 @@ class HostWatch:
 
 
 WIRING = Wiring(
+    provides=(make_host_demand,),
     invokes=(HostWatch, GatewayWatch),
 )

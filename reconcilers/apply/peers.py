@@ -8,13 +8,14 @@ from msgspec.structs import replace
 
 from reconcilers.apply.passwords import Passwords
 from reconcilers.apply.to_speaker import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
+from reconcilers.model import Instance
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
 from reconcilers.target.single_value import SingleValue
 from resources.tables import Tables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
-from statedb import Database, Snapshot
+from statedb import Change, Database, Snapshot
 
 
 class Peers(SingleValue):
@@ -43,6 +44,8 @@ class Peers(SingleValue):
         self._speaker = speaker
         self._instance_changes = intent.instances.changes(db)
         self._peer_changes = intent.peers.changes(db)
+        self._asns: dict[str, int] = {}
+        """By instance: the AS number, all that peers depend on."""
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
         """Peers that changed, those of changed instances, and those whose password may have."""
@@ -54,11 +57,21 @@ class Peers(SingleValue):
                 tables = dict.fromkeys((*self.description.tables, *self._passwords.tables))
                 self.description = replace(self.description, tables=tuple(tables))
         for instance in self._instance_changes.next(snapshot):
-            for row in peers.prefix(snapshot, KEY, (instance.row.name,)):
-                changed[row.instance, row.name] = None
+            if self._concerns_peers(instance):
+                for row in peers.prefix(snapshot, KEY, (instance.row.name,)):
+                    changed[row.instance, row.name] = None
         for row in self._passwords.changed(snapshot):
             changed[row.instance, row.name] = None
         return at_once(changed)
+
+    def _concerns_peers(self, change: Change[Instance]) -> bool:
+        """True of an instance that comes or goes, or has another AS number."""
+        name, asn = change.row.name, change.row.local_asn
+        if change.deleted:
+            self._asns.pop(name, None)
+            return True
+        before, self._asns[name] = self._asns.get(name), asn
+        return before != asn
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """See `Reconciler`."""

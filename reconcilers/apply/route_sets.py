@@ -40,6 +40,8 @@ class RouteSets(Reconciler):
         self._intent = intent
         self._speaker = speaker
         self._instance_changes = intent.instances.changes(db)
+        self._instances: set[str] = set()
+        """The instances of the last changes."""
         self._peer_changes = intent.peers.changes(db)
         self._route_changes = intent.routes.changes(db)
         # From here on only changes: the first listing is of whole sets.
@@ -85,13 +87,19 @@ class RouteSets(Reconciler):
         return entries
 
     def _needed_sets(self, snapshot: Snapshot, touched: set[str]) -> Iterator[ObjectKey]:
-        """Yield the sets of changed peers and instances; adds these instances to ``touched``."""
+        """Yield the sets of changed peers, and of instances that come or go.
+
+        Adds these instances to ``touched``.
+        """
         for change in self._peer_changes.next(snapshot):
             touched.add(change.row.instance)
             if change.row.route_set is not None:
                 yield change.row.instance, change.row.route_set
         for changed in self._instance_changes.next(snapshot):
             instance = changed.row.name
+            if instance in self._instances and not changed.deleted:
+                continue
+            (self._instances.discard if changed.deleted else self._instances.add)(instance)
             touched.add(instance)
             for row in self._intent.peers.prefix(snapshot, KEY, (instance,)):
                 if row.route_set is not None:

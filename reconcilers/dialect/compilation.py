@@ -22,6 +22,7 @@ from reconcilers.model import (
 from reconcilers.sliced_work import Slices, at_once
 from resources.host.network import Host
 from resources.option_declarations import Options
+from speaker.nlri import Family
 from statedb import Key, Table
 
 
@@ -58,8 +59,9 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """What the next compilation is given as `NodeContext.state`."""
     followed: tuple[Table[Any], ...] = ()
     """Tables that this compilation depends on, beside `Dialect.compiled_tables`."""
-    recompiled: Mapping[str, frozenset[Key]] = {}
-    """By route source: objects whose contributions the compilation has changed."""
+    recompiled: Mapping[str, Mapping[Key, frozenset[tuple[Family, bytes]] | None]] = {}
+    """By route source: objects whose contributions the compilation has changed, with the prefixes if
+    they are known (the source is a `reconcilers.dialect.PrefixSource` then)."""
     addresses: tuple[str, ...] = ()
     """Addresses that an object of the dialect has for the node, beside those of the Node."""
 

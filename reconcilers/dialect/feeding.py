@@ -35,10 +35,14 @@ class Feeding:
         """Raises ValueError where dialects feed each other in a circle."""
         self.dialects: Mapping[str, Dialect] = _feeders_first(dialects)
         """By name: one that feeds another comes before it, otherwise in the order of their names."""
+        self._feeders = {
+            name: tuple(one for one in self.dialects.values() if one.feeds == name)
+            for name in self.dialects
+        }
 
     def feeders(self, dialect: Dialect) -> tuple[Dialect, ...]:
         """Return the dialects that feed one."""
-        return tuple(one for one in self.dialects.values() if one.feeds == dialect.name)
+        return self._feeders[dialect.name]
 
     def fed(self, dialect: Dialect) -> Dialect | None:
         """Return the dialect that one feeds."""
@@ -61,14 +65,13 @@ class Feeding:
         ``compiled`` is what other dialects were compiled to, by name; one that is not there feeds
         nothing.
         """
-        feeders = (one.name for one in self.feeders(dialect))
-        intents = {name: compiled[name] for name in feeders if name in compiled}
+        feeds = {}
+        for feeder in self.feeders(dialect):
+            intent = compiled.get(feeder.name)
+            if intent is not None and intent.feed is not None:
+                feeds[feeder.name] = intent.feed
         fed = self.fed(dialect)
-        return replace(
-            context,
-            feeds={name: one.feed for name, one in intents.items() if one.feed is not None},
-            fed_options=None if fed is None else fed.options,
-        )
+        return replace(context, feeds=feeds, fed_options=None if fed is None else fed.options)
 
     def cluster_context(
         self,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from reconcilers.dialect.candidate import Candidate
 from reconcilers.dialect.compilation import NodeContext
@@ -104,6 +105,22 @@ class RouteSource(Protocol):
 
         An exception becomes a problem of the object, which then contributes nothing.
         """
+        ...
+
+
+@runtime_checkable
+class PrefixSource(RouteSource, Protocol):
+    """A route source that can be asked for single prefixes of an object, which may have 100,000."""
+
+    def contributions_to(
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,
+        key: Key,
+        rules: Sequence[Any],
+        prefixes: AbstractSet[tuple[Family, bytes]],
+    ) -> Iterator[Contributed | Rejected]:
+        """As `contributions`, of these prefixes alone."""
         ...
 
 

@@ -7,6 +7,7 @@ unit claims the same value again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from reconcilers.frrk8s.claims import Claim, Subject, conflicts, differ
@@ -29,8 +30,7 @@ class UnitClaims:
 
     def __iter__(self) -> Iterator[tuple[Subject, Claim]]:
         """Iterate over all claims."""
-        yield from self.compiled.claims
-        yield from self.passwords
+        return chain(self.compiled.claims, self.passwords)
 
     def is_same(self, other: UnitClaims | None) -> bool:
         """True for claims of the same compilation, with the same passwords."""
@@ -90,6 +90,8 @@ class ClaimTable:
         for subject, own in given.items():
             of_slots = self._claims.setdefault(subject, {})
             of_slots[slot] = own
+            if len(own) == len(of_slots) == 1 and subject not in self._disputed:
+                continue  # No other claim.
             if subject in self._disputed or not _agree(own, slot, of_slots):
                 self._disputed.add(subject)
                 self._conflicts = None

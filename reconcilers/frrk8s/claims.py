@@ -8,6 +8,7 @@ the objects that set it. Source: FRR-k8s internal/controller/merge.go.
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,10 @@ MAX_LISTED: Final = 8
 """Values that a message has, and objects of each that it names; of the others it has the number."""
 MAX_CONFLICTS: Final = 100
 """Conflicts of the same objects that are reported: two may differ in each of thousands of prefixes."""
+CLAIMS: Final = 250
+"""Claims that `claims_of` yields at a time, at most."""
+SESSIONS: Final = 4096
+"""Different sessions whose values are remembered."""
 Subject: TypeAlias = tuple[Hashable, ...]
 """The subject and the field."""
 Resolved: TypeAlias = SecretValue | str
@@ -91,18 +96,21 @@ _INDEXED: Final = tuple(
 )
 
 
-def claims_of(unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]:
-    """Yield the claims of a unit, each with its field; none for a password that is set."""
+def claims_of(unit: Unit, compiled: Compiled) -> Iterator[Sequence[tuple[Subject, Claim]]]:
+    """Yield the claims of a unit, each with its field, some at a time.
+
+    There is none for a password that is set.
+    """
     for router in compiled.routers:
-        yield from _of_router(unit, router)
+        yield tuple(_of_router(unit, router))
         for neighbor in router.neighbors:
-            yield from _of_neighbor(unit, neighbor)
-            yield from _of_preferences(unit, neighbor)
-            if neighbor.session.password is None:
-                path = f"{neighbor.path}.password"
-                yield (neighbor.key, "password"), Claim(unit, path, None, "none", "password")
+            yield _of_neighbor(unit, neighbor)
+            if neighbor.preferences:
+                preferences = _of_preferences(unit, neighbor)
+                while some := tuple(itertools.islice(preferences, CLAIMS)):
+                    yield some
     for profile in compiled.profiles:
-        yield from _of_profile(unit, profile)
+        yield tuple(_of_profile(unit, profile))
 
 
 def password_claims(
@@ -138,15 +146,27 @@ def _of_router(unit: Unit, router: RouterPart) -> Iterator[tuple[Subject, Claim]
         )
 
 
-def _of_neighbor(unit: Unit, part: NeighborPart) -> Iterator[tuple[Subject, Claim]]:
+def _of_neighbor(unit: Unit, part: NeighborPart) -> list[tuple[Subject, Claim]]:
+    key, path = part.key, part.path
+    return [
+        ((key, name), Claim(unit, f"{path}.{json}", value, shown, title))
+        for name, json, value, shown, title in _of_session(part.session)
+    ]
+
+
+@functools.lru_cache(maxsize=SESSIONS)
+def _of_session(session: Session) -> list[tuple[str, str, Any, str, str]]:
+    """Return name, JSON name, value, text and title of what a session sets."""
+    values: list[tuple[str, str, Any, str, str]] = []
     for name, index, field in _INDEXED:
-        value = part.session[index]
+        value = session[index]
         if value is None and field.optional:
             continue
-        path = f"{part.path}.{field.json}"
-        if name == "asn" and isinstance(value, str):
-            path = f"{part.path}.dynamicASN"
-        yield (part.key, name), Claim(unit, path, value, _shown(value, field), field.title)
+        json = "dynamicASN" if name == "asn" and isinstance(value, str) else field.json
+        values.append((name, json, value, _shown(value, field), field.title))
+    if session.password is None:
+        values.append(("password", "password", None, "none", "password"))
+    return values
 
 
 def _shown(value: object, field: _Field) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import ClusterAddresses, ReservedAddresses
 from reconcilers.frrk8s.values import is_interface
-from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.frrk8s.frrconfiguration import FRRConfiguration
 from statedb import Snapshot
 
 if TYPE_CHECKING:
@@ -20,8 +21,12 @@ def cluster_addresses(
 
     Those of the namespace; a source address that is the name of an interface is left out.
     """
-    rows = dialect.tables.of(FRR_CONFIGURATION).all(snapshot)
-    own = (row.spec.bgp for row in rows if row.metadata.namespace == dialect.options.namespace)
+    return dialect.addresses.of(snapshot, dialect.options.namespace)
+
+
+def addresses_of_rows(rows: Iterable[FRRConfiguration], namespace: str) -> ClusterAddresses:
+    """Return the addresses of the objects of a namespace."""
+    own = [row.spec.bgp for row in rows if row.metadata.namespace == namespace]
     neighbors = [neighbor for bgp in own for router in bgp.routers for neighbor in router.neighbors]
     return ClusterAddresses(
         nodes=frozenset(
@@ -29,7 +34,7 @@ def cluster_addresses(
             for neighbor in neighbors
             if neighbor.sourceaddress and not is_interface(neighbor.sourceaddress)
         ),
-        peers=frozenset(neighbor.address for neighbor in neighbors if neighbor.address),
+        peers=frozenset([neighbor.address for neighbor in neighbors if neighbor.address]),
     )
 
 

@@ -85,8 +85,9 @@ class _OfRouter:
         new = [parts[key] for key in (has - had).elements()]
         # A changed object mostly gives what it gave before: only differences are counted.
         for old, present in zip_longest(gone, new, fillvalue=frozenset[Prefix]()):
-            yield from self._count(old - present, -1, pieces)
-            yield from self._count(present - old, 1, pieces)
+            for changed, objects in ((old - present, -1), (present - old, 1)):
+                if changed:
+                    yield from self._count(changed, objects, pieces)
         texts: list[str] = []
         for family in self._families.values():
             texts += yield from family.texts(pieces)

@@ -20,7 +20,7 @@ from reconcilers.dialect.join import united
 from reconcilers.frrk8s.admission import ADMISSION
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
-from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES
+from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES, addresses_of_rows
 from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, located, rows
 from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.explain import EXPLANATION
@@ -43,11 +43,13 @@ from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
 from reconcilers.model import (
     Attributes,
     Contribution,
+    ObjectRef,
     PasswordRef,
     Problem,
     SecretRef,
     ref_to,
 )
+from reconcilers.of_tables import OfTables
 from reconcilers.sliced_work import Pieces, Slices
 from resources.core import Node
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
@@ -121,7 +123,11 @@ class Frrk8sDialect(Dialect):
 
     def __init__(self, tables: Tables, options: Frrk8sOptions | Frrk8sClusterOptions) -> None:
         super().__init__(tables, options)
-        self._selections = Selections(tables)
+        self.selections = Selections(tables)
+        table = tables.of(FRR_CONFIGURATION)
+        self.addresses = OfTables(
+            [table], lambda snapshot, namespace: addresses_of_rows(table.all(snapshot), namespace)
+        )
         self.merger = Merger(self._has_effect)
         self._prepared: dict[ObjectKey, FRRConfiguration] = {}
         """The objects of the last `prepare`."""
@@ -210,7 +216,7 @@ class Frrk8sDialect(Dialect):
     def selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
         """Return the objects that select a node."""
         labels = node.metadata.labels if node is not None else {}
-        return self._selections.of(snapshot, self.options.namespace).of(labels)
+        return self.selections.of(snapshot, self.options.namespace).of(labels)
 
     def given(
         self,
@@ -221,26 +227,29 @@ class Frrk8sDialect(Dialect):
     ) -> NodeObjects:
         """Return the objects of a node; ``held`` are the last good ones of feeds in this process."""
         table, feeds = self.tables.of(FRR_CONFIGURATION), context.feeds
-        replaced = {
-            name: [
-                Problem((ref,), "", text, category="unsupported")
+        replaced: dict[str, list[Problem]] = {}
+        refs: set[ObjectRef] = set()
+        earlier: dict[str, Objects] = {}
+        for name, feed in feeds.items():
+            present = [
+                (ref, text)
                 for ref, text in feed.replaced.items()
                 if text and table.get(snapshot, (ref.namespace, ref.name)) is not None
             ]
-            for name, feed in feeds.items()
-        }
-        refs = {ref for feed in feeds.values() for ref in feed.replaced}
-        own = ((ref_to(FRR_CONFIGURATION, row), row) for row in selected)
-        earlier = {
-            name: feed.last_good for name, feed in feeds.items() if feed.last_good is not None
-        }
+            replaced[name] = [
+                Problem((ref,), "", text, category="unsupported") for ref, text in present
+            ]
+            refs.update(feed.replaced)
+            if feed.last_good is not None:
+                earlier[name] = feed.last_good
+        own = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in selected]
         return NodeObjects(
             context.node,
             snapshot,
             self.options.on_conflict,
             self.merger,
             self._resolver(snapshot),
-            [Unit(ref, row) for ref, row in own if ref not in refs],
+            [unit for unit in own if unit.ref not in refs] if refs else own,
             feeds,
             replaced,
             {**earlier, **held},
@@ -277,6 +286,8 @@ class Frrk8sDialect(Dialect):
 
         A configured one stays where another dialect's differs: the merge reports that conflict.
         """
+        if len(contributions) == 1:
+            return contributions[0].attributes
         configured = [
             one
             for one in contributions

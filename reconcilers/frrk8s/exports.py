@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.unit import NeighborKey
-from reconcilers.frrk8s.values import MED, Prefix, prefix
+from reconcilers.frrk8s.values import MED, Prefix, prefix, prefixes_of
 from reconcilers.model import Attributes
 from reconcilers.sliced_work import Pieces, Slices, quick
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
-from speaker.nlri import IPV6_UNICAST
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 NO_COMMUNITIES: Final[frozenset[Community]] = frozenset()
 
@@ -79,16 +79,18 @@ class _Exports:
         yield from self._take_communities(allowed)
         shared: dict[tuple[frozenset[Community], int | None], Attributes] = {}
         routes: dict[Prefix, Attributes] = {}
-        for one in allowed:
-            preference = self._preferences.get(one)
-            communities = self._communities.get(one, NO_COMMUNITIES)
-            value = None if preference is None else preference[0]
-            attributes = shared.get((communities, value))
-            if attributes is None:
-                attributes = shared[communities, value] = _attributes(communities, value)
-            routes[one] = attributes
-            if self._pieces.fill_slice():
+        for some in quick(allowed, self._pieces):
+            if some is None:
                 yield
+                continue
+            for one in some:
+                preference = self._preferences.get(one)
+                communities = self._communities.get(one, NO_COMMUNITIES)
+                value = None if preference is None else preference[0]
+                attributes = shared.get((communities, value))
+                if attributes is None:
+                    attributes = shared[communities, value] = _attributes(communities, value)
+                routes[one] = attributes
         paths = {one: path for one, (_, path) in self._preferences.items()}
         return Exported(routes, paths, self._errors)
 
@@ -98,6 +100,11 @@ class _Exports:
     def _carried(self, one: Prefix) -> bool:
         """True if the session has the family of a prefix."""
         return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)
+
+    def _all_carried(self, prefixes: Iterable[Prefix]) -> bool:
+        return self._both or {family for family, _ in prefixes} <= {
+            IPV6_UNICAST if ":" in self._key.end else IPV4_UNICAST
+        }
 
     def _allowed(self) -> Slices[frozenset[Prefix]]:
         given = self._spec.allowed
@@ -109,6 +116,12 @@ class _Exports:
         return found
 
     def _listed(self, texts: tuple[str, ...], path: str) -> Slices[frozenset[Prefix]]:
+        networks = yield from prefixes_of(texts, self._pieces)
+        if networks is not None and self._all_carried(networks):
+            listed = frozenset(networks)
+            if listed <= self._available or not self._complete:
+                return listed
+        # Some are wrong.
         found: set[Prefix] = set()
         for i, text in checked_items(texts, path, self._errors):
             if self._pieces.fill_slice():
@@ -131,6 +144,14 @@ class _Exports:
         self, texts: tuple[str, ...], allowed: frozenset[Prefix], path: str
     ) -> Slices[dict[Prefix, str]]:
         """Return the prefixes that an entry gives an attribute, as they are written."""
+        networks = yield from prefixes_of(texts, self._pieces)
+        if networks is not None and self._all_carried(networks):
+            written = dict(zip(networks, texts, strict=True))
+            if len(written) == len(texts) and (
+                written.keys() <= allowed or not self._allowed_known
+            ):
+                return written
+        # Some are wrong.
         found: dict[Prefix, str] = {}
         for i, text in checked_items(texts, path, self._errors):
             if self._pieces.fill_slice():
@@ -202,8 +223,8 @@ class _Exports:
 
 def _attributes(communities: frozenset[Community], preference: int | None) -> Attributes:
     return Attributes(
-        communities=tuple(sorted(c for c in communities if isinstance(c, int))),
-        large_communities=tuple(sorted(c for c in communities if not isinstance(c, int))),
+        communities=tuple(sorted([c for c in communities if isinstance(c, int)])),
+        large_communities=tuple(sorted([c for c in communities if not isinstance(c, int)])),
         local_preference=preference,
         med=MED,
     )

@@ -12,16 +12,14 @@ from statedb import Snapshot
 
 def is_host_needed(dialect: Dialect, snapshot: Snapshot, _node: str) -> bool:
     """True if there is a VRF, or a source address is the name of an interface."""
-    return any(
-        router.vrf not in ("", "default")
-        or any(
-            is_interface(neighbor.sourceaddress)
-            for neighbor in router.neighbors
-            if neighbor.sourceaddress
-        )
-        for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot)
-        for router in row.spec.bgp.routers
-    )
+    for row in dialect.tables.of(FRR_CONFIGURATION).all(snapshot):
+        for router in row.spec.bgp.routers:
+            if router.vrf not in ("", "default"):
+                return True
+            sources = [one.sourceaddress for one in router.neighbors if one.sourceaddress]
+            if any(map(is_interface, sources)):
+                return True
+    return False
 
 
 HOST_NEEDS: Final = HostNeeds(is_host_needed)

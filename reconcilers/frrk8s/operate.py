@@ -16,6 +16,7 @@ from reconcilers.model import Condition, ObjectRef, ref_to
 from reconcilers.sliced_work import Pieces, Slices
 from resources.core import Node
 from resources.frrk8s import condition_types
+from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot
 
@@ -44,16 +45,18 @@ def operate(
         else:
             reported.append(other_namespace(ref, generation, namespace))
     groups: dict[Hashable, list[Node]] = {}
+    selections = dialect.selections.of(snapshot, namespace)
     for node in dialect.tables.nodes.all(snapshot):
-        name = node.metadata.name
-        group = (dialect.selected(snapshot, node).group, context.feeding_group(name))
+        selected = selections.of(node.metadata.labels).group
+        group = (selected, context.feeding_group(node.metadata.name))
         groups.setdefault(group, []).append(node)
     nodes: list[NodesOutcome] = []
     for of_group in groups.values():
-        of_nodes = yield from _of_nodes(dialect, snapshot, context, of_group, pieces)
+        rows = selections.of(of_group[0].metadata.labels).rows
+        of_nodes = yield from _of_nodes(dialect, snapshot, context, of_group, rows, pieces)
         nodes.append(of_nodes)
     dialect.merger.forget_unused()
-    problems = dialect.selected(snapshot, None).problems
+    problems = selections.of({}).problems
     outcome = ClusterOutcome(tuple(nodes), dialect.options.on_conflict == "isolate")
     reported += conditions(objects, outcome, problems)
     refs = tuple({condition.object: None for condition in reported})
@@ -65,11 +68,11 @@ def _of_nodes(
     snapshot: Snapshot,
     context: ClusterContext,
     nodes: Sequence[Node],
+    selected: Sequence[FRRConfiguration],
     pieces: Pieces,
 ) -> Slices[NodesOutcome]:
     """Return the outcome of the objects of nodes that have the same ones."""
     of_node = yield from context.of_node(nodes[0].metadata.name)
-    selected = dialect.selected(snapshot, nodes[0]).rows
     given = dialect.given(snapshot, selected, of_node, {})
     effect = yield from given.in_effect(pieces)
     if pieces.fill_slice(len(given.own) + sum(len(one.objects) for one in given.feeds.values())):

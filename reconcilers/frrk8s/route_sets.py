@@ -130,17 +130,36 @@ def _name(key: NeighborKey, rules: Sequence[str]) -> str:
 
 def changed_objects(
     before: Mapping[str, RouteSet], after: Mapping[str, RouteSet]
-) -> frozenset[Key]:
-    """Return the objects that contribute something else to a set that stays."""
-    found: set[Key] = set()
+) -> dict[Key, frozenset[Prefix] | None]:
+    """Return the objects that contribute something else to a set that stays, with the prefixes.
+
+    None is every prefix.
+    """
+    found: dict[Key, frozenset[Prefix] | None] = {}
     for name, now in after.items():
         then = before.get(name)
         if then is None:
             continue
         for ref in then.exports.keys() | now.exports.keys():
-            if not _same(then.exports.get(ref, ()), now.exports.get(ref, ())):
-                found.add(object_key(ref))
-    return frozenset(found)
+            was, is_now = then.exports.get(ref, ()), now.exports.get(ref, ())
+            if _same(was, is_now):
+                continue
+            key = object_key(ref)
+            known = found.get(key, frozenset())
+            changed = _changed_prefixes(was, is_now)
+            found[key] = None if known is None or changed is None else known | changed
+    return found
+
+
+def _changed_prefixes(
+    before: Sequence[Routes], after: Sequence[Routes]
+) -> frozenset[Prefix] | None:
+    """Return the prefixes that have other attributes; None of an object with several entries."""
+    if len(before) != 1 or len(after) != 1:
+        return None
+    (then,), (now,) = before, after
+    changed = [prefix for prefix, attributes in now.items() if then.get(prefix) != attributes]
+    return frozenset(then.keys() - now.keys()).union(changed)
 
 
 def object_key(ref: ObjectRef) -> Key:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from reconcilers.dialect import Address, Contributed, NodeContext, Selection
@@ -46,6 +47,24 @@ class ConfiguredPrefixes:
                 for (family, nlri), attributes in routes.items():
                     contribution = Contribution(origin, attributes)
                     yield Contributed(route_set.name, family, nlri, contribution)
+
+    def contributions_to(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        context: NodeContext,  # noqa: ARG002
+        key: Key,
+        rules: Sequence[RouteSet],
+        prefixes: AbstractSet[Prefix],
+    ) -> Iterator[Contributed]:
+        """Yield what one object advertises of some prefixes."""
+        ref = _ref(key)
+        origin = Origin(ref, ref, ADDRESS_TYPE)
+        for route_set in rules:
+            for routes in route_set.exports.get(ref, ()):
+                for prefix in prefixes:
+                    if prefix in routes:
+                        contribution = Contribution(origin, routes[prefix])
+                        yield Contributed(route_set.name, *prefix, contribution)
 
 
 def _ref(key: Key) -> ObjectRef:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from reconcilers.last_snapshot import OfLastSnapshot
 from reconcilers.model import Problem, ref_to
+from reconcilers.of_tables import OfTables
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, SELECTOR
@@ -61,14 +61,13 @@ class Selection:
         return found
 
 
-class Selections(OfLastSnapshot[Selection]):
-    """The selection of the last snapshot."""
+class Selections(OfTables[Selection]):
+    """The selection of the present FRRConfigurations."""
 
     def __init__(self, tables: Tables) -> None:
+        table = tables.of(FRR_CONFIGURATION)
         super().__init__(
-            lambda snapshot, namespace: Selection(
-                tables.of(FRR_CONFIGURATION).all(snapshot), namespace
-            )
+            [table], lambda snapshot, namespace: Selection(table.all(snapshot), namespace)
         )
 
 

@@ -53,7 +53,7 @@ def is_same(one: Unit, other: Unit) -> bool:
     """True if units have equal rows; of large objects, the same row."""
     if one.row is other.row:
         return True
-    count = sum(len(router.prefixes) for router in one.row.spec.bgp.routers)
+    count = sum([len(router.prefixes) for router in one.row.spec.bgp.routers])
     return count <= COMPARED_PREFIXES and one.row == other.row
 
 

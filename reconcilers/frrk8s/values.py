@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import ipaddress
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from reconcilers.model import BfdProfile
+from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices
 from resources.addresses import canonical_address
 from resources.errors import shortened
 from resources.frrk8s.frrconfiguration import BfdProfile as ProfileSpec
@@ -49,6 +51,20 @@ def prefix(text: str) -> Prefix:
             found = canonical_address(base)
             return prefix_to_wire(str(ipaddress.ip_network(f"{found}/{length}", strict=False)))
     raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24")
+
+
+def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | None]:
+    """Return the networks of prefixes, in slices; None if one is invalid."""
+    networks: list[Prefix] = []
+    for start in range(0, len(texts), BATCH_PIECES):
+        some = texts[start : start + BATCH_PIECES]
+        try:
+            networks += map(prefix, some)
+        except ValueError:
+            return None
+        if pieces.fill_slice(len(some)):
+            yield
+    return networks
 
 
 def address(text: str) -> str:

@@ -211,7 +211,10 @@ def _winners(
     claims: Mapping[Claim, list[Claimant]], owners: Owners, created: Created
 ) -> dict[Claim, Claimant]:
     return {
-        claim: _winner(claimants, owners.get(claim), created) for claim, claimants in claims.items()
+        claim: (
+            claimants[0] if len(claimants) == 1 else _winner(claimants, owners.get(claim), created)
+        )
+        for claim, claimants in claims.items()
     }
 
 

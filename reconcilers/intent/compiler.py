@@ -8,6 +8,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any
 
@@ -23,7 +24,7 @@ from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.created import created
 from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.explain import Explainer
-from reconcilers.intent.host_needs import is_host_needed
+from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
@@ -36,12 +37,12 @@ from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices, finish
-from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind
+from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind, marked
 from resources.core import Node
 from resources.host.network import Host
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
-from statedb import Database, Snapshot, Table, WriteTxn
+from statedb import Database, Revisions, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
 
@@ -79,6 +80,7 @@ class IntentCompiler:
         owners: Owners | None = None,
         states: Mapping[str, Any] = MappingProxyType({}),
         operator_in_process: bool = False,
+        host_demand: HostDemand | None = None,
         trace_links: TraceLinks | None = None,
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
     ) -> None:
@@ -107,16 +109,19 @@ class IntentCompiler:
         self._addresses = AddressRulesTracker(
             db, resources, intent, tuple(self._dialects.values()), node, options, on_error
         )
-        self._unsent_routes = -1
-        """The revision of that table, as of the last run."""
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
         self._pieces = Pieces()
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)
         self._peer_limits = PeerLimits(intent, options, node, self._pieces)
-        self._learned_limits = -1
-        """The revision of that table, as of the last run."""
+        self._last: Revisions | None = None
+        """Of the tables at the last run: those that have changed since decide what is due."""
+        self._unread: tuple[Table[Any], ...] = (*resources.resources, resources.gateways)
+        """The tables that some source has not filled yet; one that is filled stays so."""
+        self._host_demand = host_demand or HostDemand(
+            db, resources, tuple(self._dialects.values()), node
+        )
         sources = self._feeding.route_sources
         self._route_sets = {
             name: RouteSets(
@@ -175,7 +180,9 @@ class IntentCompiler:
         contexts, _ = self._trace_links.take()
         links = [trace.Link(context) for context in contexts]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
-            summary = yield from self._run(snapshot)
+            changed = self._db.changed(self._last, snapshot)
+            summary = yield from self._run(snapshot, changed)
+            self._last = snapshot.revisions
             if span.is_recording():
                 span.set_attribute("waggle.configuration", bool(summary.dialects))
                 span.set_attribute("waggle.dialects", list(summary.dialects))
@@ -185,22 +192,20 @@ class IntentCompiler:
 
     def _waiting_for(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the tables that some source has not filled yet."""
-        resources = self._resources
-        waiting = [table for table in resources.resources if table.pending_initializers(snapshot)]
-        if resources.gateways.pending_initializers(snapshot):
-            waiting.append(resources.gateways)
-        if resources.host.pending_initializers(snapshot) and self._needs_host(snapshot):
-            waiting.append(resources.host)
-        return tuple(table.name for table in waiting)
+        if self._unread:
+            unread = [table for table in self._unread if not table.initialized(snapshot)]
+            self._unread = tuple(unread)
+        waiting = self._unread
+        host = self._resources.host
+        if not host.initialized(snapshot) and self._host_demand.ask(snapshot, self._on_error):
+            waiting = (*waiting, host)
+        return tuple([table.name for table in waiting])
 
-    def _needs_host(self, snapshot: Snapshot) -> bool:
-        return is_host_needed(
-            self._resources,
-            self._dialects.values(),
-            snapshot,
-            self._context.node,
-            self._on_error,
-        )
+    def _present_context(self, snapshot: Snapshot, changed: AbstractSet[Table[Any]]) -> NodeContext:
+        tables = self._resources
+        if changed.isdisjoint((tables.host, tables.node_networks)):
+            return self._context
+        return replace(self._context, host=self._host(snapshot))
 
     def _host(self, snapshot: Snapshot) -> Host:
         tables = self._resources
@@ -209,11 +214,11 @@ class IntentCompiler:
             return described.host
         return next(tables.host.all(snapshot), None) or Host()
 
-    def _run(self, snapshot: Snapshot) -> Slices[Summary]:
-        context = replace(self._context, host=self._host(snapshot))
+    def _run(self, snapshot: Snapshot, changed: frozenset[Table[Any]]) -> Slices[Summary]:
+        context = self._context = self._present_context(snapshot, changed)
         self._pieces.begin()
         full = self._pieces.slices
-        compiled = yield from self._intents.compile(snapshot, context)
+        compiled = yield from self._intents.compile(snapshot, context, changed)
         for name in compiled:
             self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
         intent = self._intent
@@ -222,21 +227,20 @@ class IntentCompiler:
             route_sets.collect(snapshot)
             route_sets.judge_again(judged_again)
         node = self._resources.nodes.get(snapshot, ("", context.node))
-        learned = intent.learned_limits.revision(snapshot)
-        configuration = bool(compiled) or node != self._node or learned != self._learned_limits
-        self._node, self._learned_limits = node, learned
-        judged = yield from self._addresses.read(snapshot, compiled=bool(compiled))
+        configuration = bool(compiled) or node != self._node or intent.learned_limits in changed
+        self._node = node
+        judged = yield from self._addresses.read(snapshot, changed, compiled)
         if judged and not configuration:
             self._set_address_rules(snapshot, intent.peers.all(snapshot))
-        unsent, self._unsent_routes = self._unsent_routes, intent.unsent_routes.revision(snapshot)
-        problems = configuration or unsent != self._unsent_routes
+        problems = intent.unsent_routes in changed
         problems |= self._addresses.take_problems()
-        if not problems and not any(sets.pending for sets in self._route_sets.values()):
+        pending = [sets for sets in self._route_sets.values() if sets.pending]
+        if not (configuration or problems or pending):
             return Summary(ready=True)
         objects = written = 0
         with self._db.write(*intent.compiled) as txn:
             if configuration:
-                self._write_configuration(txn, snapshot)
+                problems |= self._write_configuration(txn, snapshot)
                 yield from self._peer_limits.replace_sets(txn)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
@@ -248,35 +252,44 @@ class IntentCompiler:
                 written += counted.routes
             if self._pieces.slices > full:
                 yield
-            changed = [sets.take_problems() for sets in self._route_sets.values()]
+            of_parts = [sets.take_problems() for sets in self._route_sets.values()]
             written += yield from self._peer_limits.write(txn)
-            changed.append(self._peer_limits.take_problems())
-            if problems or any(changed):
+            of_parts.append(self._peer_limits.take_problems())
+            if problems or any(of_parts):
                 self._write_problems(txn)
         if configuration:
-            forget_session_addresses(self._db, intent)
+            written_tables = self._db.changed(snapshot.revisions, self._db.snapshot())
+            of_sessions = (intent.session_addresses, intent.next_hops)
+            if intent.peers in written_tables or not changed.isdisjoint(of_sessions):
+                forget_session_addresses(self._db, intent)
         return Summary(ready=True, dialects=compiled, objects=objects, routes=written)
 
     # Configuration
 
-    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
-        """Arbitrate between the dialects and write instances, peers, conditions and objects."""
+    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> bool:
+        """Arbitrate between the dialects and write instances, peers, conditions and objects.
+
+        Returns True if there are other problems, or peers that have some.
+        """
         intent = self._intent
         compiled = self._intents.compiled.items()
         problems = [problem for name, one in compiled for problem in one.problems_of(name)]
         problems += self._intents.failures.values()
-        rows = {kind.name: self._rows_of(kind) for kind in OF_DIALECTS}
-        instances, of_dialects = rows["instances"], len(problems)
+        rows: dict[RowKind[Any], list[Any]] = {kind: [] for kind in OF_DIALECTS}
+        for name, one in compiled:
+            for kind, found in marked(one, OF_DIALECTS, name).items():
+                rows[kind] += found
+        instances, of_dialects = rows[IntentTables.instances], len(problems)
         peers = supported(
             (
                 peer
                 if peer.route_set is None
                 else replace(peer, route_set=f"{peer.dialect}-{peer.route_set}")
-                for peer in rows["peers"]
+                for peer in rows[IntentTables.peers]
             ),
             problems,
         )
-        problems += missing_vrfs(instances, self._host(snapshot), self._context.node)
+        problems += missing_vrfs(instances, self._context.host, self._context.node)
         arbitrated = arbitrate(
             instances,
             peers,
@@ -290,20 +303,15 @@ class IntentCompiler:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
         sessions = self._peer_limits.apply(sessions, intent.learned_limits.all(snapshot))
         self._set_address_rules(snapshot, arbitrated.peers)
-        rows["instances"], rows["peers"] = arbitrated.instances, sessions
+        rows[IntentTables.instances], rows[IntentTables.peers] = arbitrated.instances, sessions
         about_peers = (*problems[of_dialects:], *arbitrated.problems)
-        rows["conditions"] = with_unconfigured(rows["conditions"], about_peers)
-        for kind in OF_DIALECTS:
-            intent.replace(txn, kind, rows[kind.name])
-        self._problems = [*problems, *arbitrated.problems]
-
-    def _rows_of(self, kind: RowKind[Any]) -> Iterable[Any]:
-        """Return the rows of a kind of all dialects."""
-        return [
-            row
-            for name, compiled in self._intents.compiled.items()
-            for row in kind.marked(getattr(compiled, kind.name), name)
-        ]
+        conditions = with_unconfigured(rows[IntentTables.conditions], about_peers)
+        rows[IntentTables.conditions] = list(conditions)
+        for kind in intent.outdated(txn, rows):
+            intent.replace(txn, kind, rows[kind])
+        before, self._problems = self._problems, [*problems, *arbitrated.problems]
+        # The problems of unsent routes have the objects of peers.
+        return before != self._problems or intent.unsent_routes.count(snapshot) > 0
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [text for one in self._intents.compiled.values() for text in one.addresses]

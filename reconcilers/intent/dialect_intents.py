@@ -8,6 +8,7 @@ dialect: its last intent stays in effect.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
 
@@ -52,11 +53,17 @@ class DialectIntents:
         self._intent = intent
         self._feeding = feeding
         self._on_error = on_error
+        self.shared: frozenset[Table[Any]] = frozenset((resources.node_networks, resources.host))
+        """The tables on which every dialect depends, besides the row of the node."""
+        self._own_tables = {
+            name: self.shared.union(dialect.compiled_tables)
+            for name, dialect in feeding.dialects.items()
+        }
+        self._tables = dict(self._own_tables)
+        """By dialect, with those that its last intent depends on (`NodeIntent.followed`)."""
         self._by_operator: dict[str, OfOperator] = {}
-        self._operator_revisions = (-1, -1)
-        """Of the tables that `_by_operator` is from."""
-        self._inputs: dict[str, tuple[tuple[int, ...], Node | None, OfOperator]] = {}
-        """By dialect: the revisions of its tables, the node, and what its operator's part has."""
+        self._inputs: dict[str, tuple[Node | None, OfOperator]] = {}
+        """By dialect, as of the last compilation: the node, and what its operator's part has."""
         self.states = dict(states)
         """What each dialect remembers (`NodeContext.state`)."""
         self.compiled: dict[str, NodeIntent] = {}
@@ -64,23 +71,26 @@ class DialectIntents:
         self.failures: dict[str, Problem] = {}
         """Dialects that cannot be compiled at present."""
 
-    @property
-    def shared(self) -> tuple[Table[Any], ...]:
-        """The tables on which every dialect depends, besides the row of the node."""
-        return (self._resources.node_networks, self._resources.host)
+    def compile(
+        self, snapshot: Snapshot, context: NodeContext, changed: AbstractSet[Table[Any]]
+    ) -> Slices[tuple[str, ...]]:
+        """Compile the dialects that are due; return their names. Feeding dialects come first.
 
-    def compile(self, snapshot: Snapshot, context: NodeContext) -> Slices[tuple[str, ...]]:
-        """Compile the dialects that are due; return their names. Feeding dialects come first."""
+        ``changed`` are the tables that have changed since the last call, at the first one all.
+        """
         due: set[str] = set()
-        intent = self._intent
-        revisions = (intent.generated.revision(snapshot), intent.deletions.revision(snapshot))
         node = self._resources.nodes.get(snapshot, ("", context.node))
+        of_operators = (self._intent.generated, self._intent.deletions)
         for name, dialect in self._feeding.dialects.items():
-            if revisions != self._operator_revisions:
+            if not changed.isdisjoint(of_operators):
                 self._by_operator[name] = self._of_operator(snapshot, dialect, context)
             of_operator = self._by_operator[name]
-            inputs = (self._revisions(snapshot, dialect), node, of_operator)
-            if inputs != self._inputs.get(name) or name in due:
+            inputs = (node, of_operator)
+            if (
+                name in due
+                or inputs != self._inputs.get(name)
+                or not changed.isdisjoint(self._tables[name])
+            ):
                 of_dialect = self._feeding.node_context(dialect, context, self.compiled)
                 state = self.states.get(name)
                 of_dialect = replace(
@@ -90,19 +100,11 @@ class DialectIntents:
                     state=state,
                 )
                 yield from self._compile_one(snapshot, dialect, of_dialect)
-                self._inputs[name] = (self._revisions(snapshot, dialect), node, of_operator)
+                self._inputs[name] = inputs
                 due.add(name)
                 if dialect.feeds is not None:
                     due.add(dialect.feeds)
-        self._operator_revisions = revisions
         return tuple(name for name in self._feeding.dialects if name in due)
-
-    def _revisions(self, snapshot: Snapshot, dialect: Dialect) -> tuple[int, ...]:
-        """Return the revisions of the tables that the last compilation of a dialect depends on."""
-        last = self.compiled.get(dialect.name)
-        followed = () if last is None else last.followed
-        tables = (*dialect.compiled_tables, *followed, *self.shared)
-        return tuple(table.revision(snapshot) for table in tables)
 
     def _of_operator(
         self, snapshot: Snapshot, dialect: Dialect, context: NodeContext
@@ -134,6 +136,8 @@ class DialectIntents:
         else:
             self.failures.pop(dialect.name, None)
             self.compiled[dialect.name] = compiled
+            own = self._own_tables[dialect.name]
+            self._tables[dialect.name] = own.union(compiled.followed)
             if dialect.feeds is None:
                 self.states[dialect.name] = compiled.state
             self.states.update(compiled.outcomes)

@@ -1,39 +1,78 @@
-"""Whether some dialect needs what only the node's kernel has: interfaces and default routes. Pure."""
+"""Whether some dialect needs what only the node's kernel has: interfaces and default routes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from reactivex import Observable
+from reactivex.subject import Subject
 
 from reconcilers.dialect import Dialect, HostNeeds, extended
 from resources.tables import Tables
-from statedb import Snapshot, Table
+from statedb import Database, Revisions, Snapshot, Table
 
 
-def followed(tables: Tables, dialects: Iterable[Dialect]) -> tuple[Table[Any], ...]:
-    """Return the tables on which the answer depends."""
-    found = {table.name: table for dialect in dialects for table in dialect.compiled_tables}
-    found |= {table.name: table for table in (tables.nodes, tables.node_networks)}
-    return tuple(found.values())
+class HostDemand:
+    """The answer of the dialects of one node, kept until a table changes on which it depends.
 
-
-def is_host_needed(
-    tables: Tables,
-    dialects: Iterable[Dialect],
-    snapshot: Snapshot,
-    node: str,
-    on_error: Callable[[str, Exception], None],
-) -> bool:
-    """True if the kernel has to be read; a NodeNetwork of the node stands in for it.
-
-    ``on_error`` takes the name of a dialect that fails to answer, which is taken as not needing it.
+    The compiler asks, as a round of intent waits for what is needed; the reader of the kernel follows
+    the answer.
     """
-    if tables.node_networks.get(snapshot, ("", node)) is not None:
+
+    def __init__(
+        self, db: Database, tables: Tables, dialects: Sequence[Dialect], node: str
+    ) -> None:
+        self._db = db
+        self._tables = tables
+        self._dialects = extended(dialects, HostNeeds)
+        self._node = node
+        self._followed: frozenset[Table[Any]] = frozenset(
+            (
+                *(table for dialect in dialects for table in dialect.compiled_tables),
+                tables.nodes,
+                tables.node_networks,
+            )
+        )
+        self._last: Revisions | None = None
+        self._changes: Subject[None] = Subject()
+        self.needed = False
+        """The last answer."""
+        self.failures: dict[str, Exception] = {}
+        """Of the last answer: dialects that failed, taken as not needing it, by name."""
+
+    @property
+    def changes(self) -> Observable[None]:
+        """Emits when the answer has changed, or the dialects that fail."""
+        return self._changes
+
+    def ask(
+        self,
+        snapshot: Snapshot,
+        on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
+    ) -> bool:
+        """True if the kernel has to be read; a NodeNetwork of the node stands in for it.
+
+        ``on_error`` takes each dialect that fails, where the dialects answer again.
+        """
+        if not self._db.changed(self._last, snapshot).isdisjoint(self._followed):
+            before = (self.needed, self.failures.keys())
+            self.failures = {}
+            self.needed = self._compute(snapshot)
+            if before != (self.needed, self.failures.keys()):
+                self._changes.on_next(None)
+            for name, error in self.failures.items():
+                on_error(name, error)
+        self._last = snapshot.revisions
+        return self.needed
+
+    def _compute(self, snapshot: Snapshot) -> bool:
+        if self._tables.node_networks.get(snapshot, ("", self._node)) is not None:
+            return False
+        for dialect, needs in self._dialects:
+            try:
+                if needs.needed(dialect, snapshot, self._node):
+                    return True
+            except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+                self.failures[dialect.name] = error
         return False
-    for dialect, needs in extended(dialects, HostNeeds):
-        try:
-            if needs.needed(dialect, snapshot, node):
-                return True
-        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            on_error(dialect.name, error)
-    return False

@@ -130,6 +130,8 @@ class LimitedSets:
 
     def replace(self, txn: WriteTxn, wanted: Mapping[str, SetToLimit]) -> Slices[None]:
         """Take the limited sets that peers get; the routes of others are deleted."""
+        if not wanted and not self._sets:
+            return
         for name in self._sets.keys() - wanted.keys():
             limited = self._sets.pop(name)
             self._of_unlimited[limited.unlimited].remove(limited)

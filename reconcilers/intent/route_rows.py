@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Final
 
 from reconcilers.apply.to_speaker import route_attributes
@@ -18,13 +18,17 @@ from speaker.nlri import (
 )
 from statedb import Table, WriteTxn
 
-Contributions = dict[tuple[Family, bytes], list[Contribution]]
+RouteKey = tuple[Family, bytes]
+"""A prefix within a route set."""
+Contributions = dict[RouteKey, list[Contribution]]
 """Of one object, by prefix."""
 From = tuple[ObjectRef, str]
 """An object, and the source by which it contributes."""
 
 ROW_PIECES: Final = 4
 """Pieces of work that a written row counts as."""
+BATCH_ROWS: Final = 50
+"""Rows that are counted at a time."""
 
 
 class RouteRows:
@@ -43,8 +47,6 @@ class RouteRows:
         self._dialect = dialect
         self._pieces = pieces
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
-        self._lengths: set[int] = set()
-        """All lengths that prefixes have had."""
         self.changed = False
         """True if the conflicts have changed since the problems were last written."""
 
@@ -63,50 +65,76 @@ class RouteRows:
         new: bool,
     ) -> Slices[int]:
         """Make an object contribute exactly this to a set, by one source."""
-        i = self._intent
         written = 0
-        if not new:
-            at = (route_set, object_id(origin[0]))
-            # Both as they are before the first write.
-            rows = i.routes.find(txn, BY_OBJECT, at)
-            conflicting = i.conflicting_routes.find(txn, BY_OBJECT, at) if self._conflicts else ()
-            for row in chain(rows, conflicting):
-                if (row.family, row.nlri) not in contributions:
-                    written += self._exchange(txn, route_set, row.family, row.nlri, origin, [])
-                if self._pieces.fill_slice(ROW_PIECES):
-                    yield
-        for (family, nlri), parts in contributions.items():
-            self._lengths.add(nlri[0])
-            written += self._exchange(txn, route_set, family, nlri, origin, parts)
-            if self._pieces.fill_slice(ROW_PIECES):
+        same: set[RouteKey] = set()
+        for some in self._present(txn, route_set, origin[0]) if not new else ():
+            removed = 0
+            for row in some:
+                key = (row.family, row.nlri)
+                parts = contributions.get(key)
+                if parts is None:
+                    written += self._exchange(txn, route_set, key, origin, [])
+                    removed += 1
+                elif row.contributions == tuple(parts) and (route_set, *key) not in self._conflicts:
+                    same.add(key)  # Most prefixes of an object that changed are as they were.
+            if self._pieces.fill_slice(len(some) + ROW_PIECES * removed):
+                yield
+        changed = [key for key in contributions if key not in same]
+        return written + (yield from self.change(txn, route_set, origin, contributions, changed))
+
+    def change(
+        self,
+        txn: WriteTxn,
+        route_set: str,
+        origin: From,
+        contributions: Contributions,
+        prefixes: Iterable[RouteKey],
+    ) -> Slices[int]:
+        """Make an object contribute this to some prefixes of a set, by one source."""
+        written = 0
+        rest = iter(prefixes)
+        while some := list(islice(rest, BATCH_ROWS)):
+            for key in some:
+                parts = contributions.get(key, [])
+                written += self._exchange(txn, route_set, key, origin, parts)
+            if self._pieces.fill_slice(ROW_PIECES * len(some)):
                 yield
         return written
+
+    def _present(self, txn: WriteTxn, route_set: str, ref: ObjectRef) -> Iterator[list[Route]]:
+        """Yield the rows of an object, some at a time, as they are before the first write."""
+        i = self._intent
+        at = (route_set, object_id(ref))
+        rows = i.routes.find(txn, BY_OBJECT, at)
+        conflicting = i.conflicting_routes.find(txn, BY_OBJECT, at) if self._conflicts else ()
+        every = chain(rows, conflicting)
+        while some := list(islice(every, BATCH_ROWS)):
+            yield some
 
     def _exchange(
         self,
         txn: WriteTxn,
         route_set: str,
-        family: Family,
-        nlri: bytes,
+        prefix: RouteKey,
         origin: From,
         parts: list[Contribution],
     ) -> int:
         """Write one prefix with the contributions of one origin exchanged; 0 if nothing differs."""
         i = self._intent
-        key = (route_set, family, nlri)
+        key = (route_set, *prefix)
         present = i.routes.get(txn, key)
         conflicting = i.conflicting_routes.get(txn, key) if key in self._conflicts else None
         before = present or conflicting
         contributions = () if before is None else before.contributions
         if conflicting is None and contributions == tuple(parts):
-            return 0  # Most prefixes of an object that changed are as they were.
+            return 0
         others = [c for c in contributions if (c.origin.object, c.source) != origin]
         joined = tuple(sorted((*others, *parts), key=lambda c: (c.origin, c.source)))
         self.forget(key)
         row = conflict = None
         if joined:
             attributes, conflict = self._joined(joined)
-            row = Route(route_set, family, nlri, attributes, joined)
+            row = Route(route_set, *prefix, attributes, joined)
         if conflict is not None:
             self._note(key, joined, conflict)
         written = _write(txn, i.routes, key, present, row if conflict is None else None)

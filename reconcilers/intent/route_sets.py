@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from reconcilers.dialect import (
     Dialect,
     Everything,
     NodeContext,
+    PrefixSource,
     Rejected,
     RouteSource,
 )
@@ -25,14 +27,14 @@ from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
 from reconcilers.intent.findings import Findings
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.rejections import Rejections
-from reconcilers.intent.route_rows import Contributions, RouteRows
+from reconcilers.intent.route_rows import Contributions, RouteKey, RouteRows
 from reconcilers.intent.service_addresses import (
     AddressChanges,
     AddressRules,
     JudgedAddresses,
 )
 from reconcilers.model import Contribution, ObjectRef, Problem
-from reconcilers.sliced_work import Pieces, Slices
+from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices
 from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import Family
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
@@ -96,8 +98,10 @@ class RouteSets:
         """The rules of each set, by the name of the set among those of all dialects."""
         self._fresh: list[str] = []
         """Sets to which no object has contributed yet."""
-        self._pending: dict[str, dict[Key, None]] = {}
-        """Objects by source that contribute again."""
+        self._pending: dict[str, dict[Key, AbstractSet[RouteKey] | None]] = {}
+        """Objects by source that contribute again, with these prefixes or, None, with all."""
+        self._failed: set[tuple[str, Key]] = set()
+        """Objects, by source and key, that contribute nothing as their source has failed."""
         self._contributing: dict[str, dict[Key, frozenset[str]]] = {
             name: {} for name in self._sources
         }
@@ -171,11 +175,18 @@ class RouteSets:
             if self._limits.table in source.tables:
                 self._pending.setdefault(source.name, {}).update(keys)
 
-    def recompiled(self, objects: Mapping[str, Iterable[Key]]) -> None:
+    def recompiled(self, objects: Mapping[str, Mapping[Key, AbstractSet[RouteKey] | None]]) -> None:
         """Let objects contribute again, by source: a compilation has changed what they contribute."""
-        for source, keys in objects.items():
-            if source in self._sources and keys:
-                self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
+        for source, prefixes_of in objects.items():
+            if source not in self._sources or not prefixes_of:
+                continue
+            pending = self._pending.setdefault(source, {})
+            for key, prefixes in prefixes_of.items():
+                before = pending.get(key, frozenset())
+                if before is None or prefixes is None:
+                    pending[key] = None
+                else:
+                    pending[key] = before | prefixes
 
     def _fail(self, source: RouteSource, error: Exception) -> None:
         text = f"{source.name} routes are not up to date: {type(error).__name__}: {error}"
@@ -217,8 +228,10 @@ class RouteSets:
         objects = routes = 0
         for name, source in self._sources.items():
             pending = self._pending.pop(name, {}) if old.names else {}
-            for key in pending:
-                routes += yield from self._object(txn, snapshot, context, source, key, old)
+            for key, prefixes in pending.items():
+                routes += yield from self._object(
+                    txn, snapshot, context, source, key, old, prefixes
+                )
             objects += len(pending)
             for key in self._keys(source, snapshot, fresh.rules) if fresh.names else ():
                 routes += yield from self._object(txn, snapshot, context, source, key, fresh)
@@ -246,8 +259,9 @@ class RouteSets:
         source: RouteSource,
         key: Key,
         sets: _Sets,
+        prefixes: AbstractSet[RouteKey] | None = None,
     ) -> Slices[int]:
-        """Make one object contribute to these sets.
+        """Make one object contribute to these sets, with these prefixes or with all.
 
         The work is that of the sets to which it contributes, or contributed.
         """
@@ -255,45 +269,90 @@ class RouteSets:
         rejected: dict[str, Rejections] = {}
         judged: dict[bytes, None] = {}
         ref: ObjectRef | None = None
-        addresses: AddressesOfService | None = None
         at = (source.name, key)
         try:
             ref = source.object(context, key)
-            for contribution in source.contributions(snapshot, context, key, sets.rules):
-                if self._pieces.fill_slice():
-                    yield
-                name = f"{self._dialect.name}-{contribution.route_set}"
-                if isinstance(contribution, Rejected):
-                    own = replace(contribution.problem, dialect=self._dialect.name)
-                    rejected.setdefault(name, Rejections(ref)).problems[own] = None
-                    continue
-                if contribution.address is not None and addresses is None:
-                    addresses = self._limits.of_object(snapshot, ref)
-                if not self._rejects(ref, name, contribution, addresses, rejected, judged):
-                    self._collect(of_set, name, source.name, contribution, addresses)
+            if prefixes is None or at in self._failed or not isinstance(source, PrefixSource):
+                prefixes = None
+                found = source.contributions(snapshot, context, key, sets.rules)
+            else:
+                found = source.contributions_to(snapshot, context, key, sets.rules, prefixes)
+            name = source.name
+            yield from self._collect(snapshot, ref, name, found, of_set, rejected, judged)
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
+            prefixes = None
+            self._failed.add(at)
             text = f"it cannot be used: {type(error).__name__}: {error}"
             failure = Problem((ref or self._node,), "", text, dialect=self._dialect.name)
             self._findings.failed(at, failure, sets.names)
         else:
             self._findings.contributed(at, sets.names, rejected)
+            if not sets.new:
+                self._failed.discard(at)
         if ref is None:
             return 0
-        self._judged.note((source.name, key), ref.namespace, judged, added=sets.new)
+        if prefixes is None:
+            self._judged.note(at, ref.namespace, judged, added=sets.new)
         contributing = self._contributing[source.name]
         before_sets = contributing.get(key, frozenset())
         written = 0
         for name in sets.names & before_sets.union(of_set):
-            contributions = of_set.get(name, {})
+            by_prefix = of_set.get(name, {})
             origin = (ref, source.name)
-            written += yield from self._rows.write(txn, name, origin, contributions, new=sets.new)
-        after_sets = (before_sets - sets.names).union(sets.names.intersection(of_set))
+            if prefixes is None:
+                written += yield from self._rows.write(txn, name, origin, by_prefix, new=sets.new)
+            else:
+                written += yield from self._rows.change(txn, name, origin, by_prefix, prefixes)
+        after_sets = sets.names.intersection(of_set)
+        if prefixes is None:
+            after_sets |= before_sets - sets.names
+        else:
+            # It may have other prefixes there.
+            after_sets |= before_sets
         if after_sets:
             contributing[key] = after_sets
         else:
             contributing.pop(key, None)
         return written
+
+    def _collect(
+        self,
+        snapshot: Snapshot,
+        ref: ObjectRef,
+        source: str,
+        contributions: Iterable[Contributed | Rejected],
+        of_set: dict[str, Contributions],
+        rejected: dict[str, Rejections],
+        judged: dict[bytes, None],
+    ) -> Slices[None]:
+        """Sort the contributions of one object by set, without the addresses that are rejected."""
+        addresses: AddressesOfService | None = None
+        rest = iter(contributions)
+        while some := list(islice(rest, BATCH_PIECES)):
+            for found in some:
+                name = f"{self._dialect.name}-{found.route_set}"
+                if isinstance(found, Rejected):
+                    problem = replace(found.problem, dialect=self._dialect.name)
+                    rejected.setdefault(name, Rejections(ref)).problems[problem] = None
+                    continue
+                rank = None
+                if found.address is not None:
+                    if addresses is None:
+                        addresses = self._limits.of_object(snapshot, ref)
+                    if self._rejects(ref, name, found, addresses, rejected, judged):
+                        continue
+                    if addresses is not None:
+                        rank = addresses.rank(found.address.nlri)
+                given = found.contribution
+                own = Contribution(given.origin, given.attributes, source, rank)
+                parts = of_set.setdefault(name, {}).setdefault((found.family, found.nlri), [])
+                if parts:
+                    _add(parts, own)
+                else:
+                    parts.append(own)
+            if self._pieces.fill_slice(len(some)):
+                yield
 
     def _rejects(
         self,
@@ -328,28 +387,14 @@ class RouteSets:
         of_set.others.update(dict.fromkeys(rejection.objects))
         return True
 
-    def _collect(
-        self,
-        of_set: dict[str, Contributions],
-        name: str,
-        source: str,
-        contributed: Contributed,
-        addresses: AddressesOfService | None,
-    ) -> None:
-        rank = None
-        if contributed.address is not None and addresses is not None:
-            rank = addresses.rank(contributed.address.nlri)
-        contribution = Contribution(
-            contributed.contribution.origin, contributed.contribution.attributes, source, rank
-        )
-        contributions = of_set.get(name)
-        if contributions is None:
-            contributions = of_set[name] = {}
-        parts = contributions.setdefault((contributed.family, contributed.nlri), [])
-        for place, part in enumerate(parts):
-            if (part.origin, part.attributes) == (contribution.origin, contribution.attributes):
-                # Several addresses of one aggregate: it has the rank of the first one.
-                if rank is not None and part.rank is not None and rank < part.rank:
-                    parts[place] = contribution
-                return
-        parts.append(contribution)
+
+def _add(parts: list[Contribution], contribution: Contribution) -> None:
+    """Add a contribution of an object to those that it makes to one prefix."""
+    for place, part in enumerate(parts):
+        if (part.origin, part.attributes) == (contribution.origin, contribution.attributes):
+            # Several addresses of one aggregate: it has the rank of the first one.
+            rank = contribution.rank
+            if rank is not None and part.rank is not None and rank < part.rank:
+                parts[place] = contribution
+            return
+    parts.append(contribution)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from reconcilers.last_snapshot import OfLastSnapshot
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef
+from reconcilers.of_tables import OfTables
 from resources.kind import Kind
 from resources.labels import LabelSelector, SelectorIndex
 from resources.metallb import kinds
@@ -77,8 +77,11 @@ class ObjectSelection:
         return found
 
 
-class ObjectSelections(OfLastSnapshot[ObjectSelection]):
-    """The selection of the last snapshot."""
+class ObjectSelections(OfTables[ObjectSelection]):
+    """The selection of the present objects."""
 
     def __init__(self, tables: Tables) -> None:
-        super().__init__(lambda snapshot, namespace: ObjectSelection(tables, snapshot, namespace))
+        super().__init__(
+            [tables.of(kind) for kind in kinds.CONFIGURATION],
+            lambda snapshot, namespace: ObjectSelection(tables, snapshot, namespace),
+        )

@@ -7,7 +7,7 @@ from typing import Any
 from reconcilers.operator.planner import Planner
 from reconcilers.sliced_work import Slices, finish
 from reconcilers.tables import OF_CLUSTER, IntentTables
-from statedb import Database, Table
+from statedb import Database, Revisions, Table
 
 
 class LocalOperator:
@@ -18,12 +18,14 @@ class LocalOperator:
         self._db = db
         self._intent = intent
         self._planner = planner
-        self._revisions: tuple[int, ...] | None = None
+        self._followed = planner.followed
+        self._last: Revisions | None = None
+        """Of the tables at the last run."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make a run due."""
-        return self._planner.followed
+        return self._followed
 
     def run(self) -> None:
         """Write what changed, at one go."""
@@ -32,13 +34,19 @@ class LocalOperator:
     def slices(self) -> Slices[None]:
         """Write the generated objects, conditions and problems, if a followed table has changed."""
         snapshot = self._db.snapshot()
-        revisions = tuple(table.revision(snapshot) for table in self.followed)
-        if revisions == self._revisions or not self._planner.is_ready(snapshot):
+        if self._db.changed(self._last, snapshot).isdisjoint(self._followed):
             return
-        intents = tuple((yield from self._planner.operate(snapshot)).values())
+        if not self._planner.is_ready(snapshot):
+            return
+        intents = (yield from self._planner.operate(snapshot)).values()
         tables = self._intent
-        with self._db.write(*map(tables.of, OF_CLUSTER)) as txn:
-            for kind in OF_CLUSTER:
-                rows = (row for intent in intents for row in getattr(intent, kind.name))
-                tables.replace(txn, kind, rows, by_operator=True)
-        self._revisions = revisions
+        rows = {
+            kind: [row for intent in intents for row in getattr(intent, kind.name)]
+            for kind in OF_CLUSTER
+        }
+        outdated = tables.outdated(snapshot, rows, by_operator=True)
+        if outdated:
+            with self._db.write(*map(tables.of, outdated)) as txn:
+                for kind in outdated:
+                    tables.replace(txn, kind, rows[kind], by_operator=True)
+        self._last = snapshot.revisions

@@ -21,7 +21,7 @@ from reconcilers.dialect import (
 from reconcilers.model import Condition, Delete, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from reconcilers.sliced_work import Slices
-from reconcilers.tables import OF_CLUSTER
+from reconcilers.tables import OF_CLUSTER, marked
 from statedb import Database, Snapshot, Table
 
 
@@ -169,13 +169,9 @@ class Planner:
                     intent = replace(intent, outcome=now.outcome)
             else:
                 intent = yield from self._operate_one(dialect, snapshot, context, intents)
-            rows: dict[str, Any] = {
-                kind.name: tuple(
-                    kind.marked(getattr(intent, kind.name), dialect.name, by_operator=True)
-                )
-                for kind in OF_CLUSTER
-            }
-            intents[dialect.name] = replace(intent, **rows)
+            rows = marked(intent, OF_CLUSTER, dialect.name, by_operator=True)
+            of_kinds: dict[str, Any] = {kind.name: tuple(own) for kind, own in rows.items()}
+            intents[dialect.name] = replace(intent, **of_kinds)
         return {dialect.name: intents[dialect.name] for dialect in self._dialects}
 
     def _operate_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Generic, TypeVar
 
 from reconcilers.sliced_work import Slices, at_once
@@ -36,6 +37,11 @@ class GivenObjects(Reconciler, Generic[T]):
         changed = (key for key, value in values.items() if before.get(key) != value)
         self._changed |= dict.fromkeys([*changed, *gone])
         return gone
+
+    def concerns(self, tables: AbstractSet[str]) -> bool:
+        """See `Reconciler`. What is given is in no table."""
+        del tables
+        return True
 
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
         """See `Reconciler`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Final
 
@@ -81,6 +82,17 @@ class Queue:
         self._compared: dict[ObjectKey, float] = {}
         """Objects that are compared again without a change -> when."""
 
+    def is_up_to_date(self, changed: AbstractSet[str], now: Callable[[], float]) -> bool:
+        """True if nothing has to be taken where these tables have changed since the last round."""
+        self.changed_parts = 0
+        return (
+            self.current
+            and not self.unproven
+            and LISTING not in self.failing
+            and not self.reconciler.concerns(changed)
+            and now() < self._listing_due
+        )
+
     def take(self, snapshot: Snapshot, now: Callable[[], float]) -> Slices[bool]:
         """Add what has changed up to a snapshot; everything the first time and after an error.
 
@@ -102,7 +114,7 @@ class Queue:
             self.listing_failed(error, now())
             return True
         self.add(changes, at, settle=self._pace.settle if known else 0.0)
-        self.changed_parts = sum(len(parts) for parts in changes.values() if parts is not None)
+        self.changed_parts = sum([len(parts) for parts in changes.values() if parts is not None])
         self.listed = self.current = True
         if not known:
             self._listing_due = at + self._pace.list_again()
@@ -170,13 +182,15 @@ class Queue:
         """Return the objects to reconcile at this time, in a steady order."""
         if self._paused_until is not None and now < self._paused_until:
             return []
-        for key in [key for key, due in self._compared.items() if due <= now]:
-            del self._compared[key]
-            self.owed.setdefault(key)
+        if self._compared:
+            for key in [key for key, due in self._compared.items() if due <= now]:
+                del self._compared[key]
+                self.owed.setdefault(key)
         if not self.owed:
             return []
-        since = now - self._pace.interval
-        self._attempted = {key: at for key, at in self._attempted.items() if at > since}
+        if self._attempted:
+            since = now - self._pace.interval
+            self._attempted = {key: at for key, at in self._attempted.items() if at > since}
         due = self._due
         if not due:
             return list(self.owed) if self._ordered else sorted(self.owed)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -137,6 +138,14 @@ class Reconciler(ABC):
         The first call returns all objects. No parts, ``()``, is an object that has to exist, or may
         have to go, and whose parts have not changed. The cost is that of the changes.
         """
+
+    def concerns(self, tables: AbstractSet[str]) -> bool:
+        """True if `changes` may have some, where these tables have changed since its last call.
+
+        A reconciler whose desired state is not in its tables alone overrides it.
+        """
+        description = self.description
+        return description.stream is not None or not tables.isdisjoint(description.tables)
 
     @abstractmethod
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:

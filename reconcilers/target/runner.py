@@ -58,6 +58,8 @@ class RoundSummary(msgspec.Struct, frozen=True):
     """Objects that fail at present, and listings."""
     retry_at: float | None
     """When an object is due that failed or that waits, on the clock of the round."""
+    due: frozenset[str] = frozenset()
+    """The reconcilers with objects that were due."""
 
 
 class ReconcilerReport(msgspec.Struct, frozen=True):
@@ -160,8 +162,11 @@ class Runner:
 
     def is_outdated(self) -> bool:
         """True if a declared table has changed since the last round."""
-        now, then = self._db.snapshot(), self.applied
-        return then is None or any(t.revision(now) != t.revision(then) for t in self._declared())
+        then = self.applied
+        if then is None:
+            return True
+        changed = self._db.changed(then.revisions, self._db.snapshot())
+        return not changed.isdisjoint(self._declared())
 
     def _declared(self) -> list[Table[Any]]:
         queues = self.queues
@@ -177,17 +182,23 @@ class Runner:
     ) -> Slices[RoundSummary]:
         """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
-        whole, self.applied = self.applied is None, None
+        before, self.applied = self.applied, None
+        whole = before is None
+        revisions = None if before is None else before.revisions
+        tables = frozenset([table.name for table in self._db.changed(revisions, snapshot)])
         changed = False
         for queue in self.queues:
+            if not whole and queue.is_up_to_date(tables, now):
+                continue
             changed |= yield from queue.take(snapshot, now)
         self._pieces.begin()
-        long = self._pieces.fill_slice(sum(queue.changed_parts for queue in self.queues)) or whole
+        long = self._pieces.fill_slice(sum([q.changed_parts for q in self.queues])) or whole
         if long:
             yield
         began = now()
-        due = [(queue, queue.due(began)) for queue in self._ready_queues()]
-        if any(keys for _, keys in due):
+        ready = self._ready_queues()
+        due = [(queue, keys) for queue in ready if (keys := queue.due(began))]
+        if due:
             with _span(f"{self._name}.round", parent):
                 changed |= yield from self._reconcile(snapshot, due, now, long=long)
         for queue in self.queues:
@@ -195,8 +206,9 @@ class Runner:
                 queue.end_round()
         self.applied = snapshot
         self.write_statuses()
-        complete = all(queue.listed for queue in self.queues)
-        return RoundSummary(changed, complete, self._error_count(), self._next_due())
+        complete = len(ready) == len(self.queues)
+        names = frozenset([queue.name for queue, _ in due])
+        return RoundSummary(changed, complete, self._error_count(), self._next_due(), names)
 
     def _ready_queues(self) -> list[Queue]:
         """Return the queues up to the first one of each target that was never listed."""
@@ -231,17 +243,16 @@ class Runner:
 
     def write_statuses(self) -> None:
         """Write the statuses that changed, in one transaction."""
-        if not any(queue.written for queue in self.queues):
-            return
-        if self._table is not None:
+        changed = [queue for queue in self.queues if queue.written]
+        if changed and self._table is not None:
             with self._db.write(self._table) as txn:
-                for queue in self.queues:
+                for queue in changed:
                     for key, status in queue.written.items():
                         if status is None:
                             self._table.delete(txn, (queue.name, "/".join(key)))
                         else:
                             self._table.upsert(txn, status)
-        for queue in self.queues:
+        for queue in changed:
             queue.written = {}
 
     # The steps of a round
@@ -255,9 +266,7 @@ class Runner:
         long: bool,
     ) -> Slices[bool]:
         work = [
-            _Work(queue, snapshot, keys, now, f"{self._name}.{queue.name}")
-            for queue, keys in due
-            if keys
+            _Work(queue, snapshot, keys, now, f"{self._name}.{queue.name}") for queue, keys in due
         ]
         for task in reversed(work):
             if task.unwanted:
@@ -280,8 +289,8 @@ class Runner:
                 task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
             run = self._runs[task.queue.name]
             run.at, run.seconds = self._wall_clock(), task.seconds
-        left = sum(len(task.wanted) + len(task.unwanted) for task in work)
-        return left < sum(len(keys) for _, keys in due)
+        left = sum([len(task.wanted) + len(task.unwanted) for task in work])
+        return left < sum([len(keys) for _, keys in due])
 
     def _delete(
         self, queue: Queue, keys: list[ObjectKey], now: Callable[[], float], *, long: bool
@@ -351,10 +360,10 @@ class Runner:
 
     def _next_due(self) -> float | None:
         times = [queue.next_due() for queue in self.queues]
-        return min((time for time in times if time is not None), default=None)
+        return min([time for time in times if time is not None], default=None)
 
     def _error_count(self) -> int:
-        return sum(len(queue.failing) for queue in self.queues)
+        return sum([len(queue.failing) for queue in self.queues])
 
 
 def difference(desired: State, actual: State) -> dict[Part, Any]:

@@ -5,6 +5,7 @@ Neither has well-known names, communities as one number, or extended ones.
 
 from __future__ import annotations
 
+import functools
 from typing import TypeAlias
 
 from resources.errors import shortened
@@ -17,6 +18,7 @@ class UnknownNotationError(ValueError):
     """A text that is in neither notation: in MetalLB's objects it may be a name."""
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_community(text: str) -> Community:
     """Return the value of a community. Source: MetalLB internal/bgp/community.
 

@@ -140,24 +140,24 @@ class Notifications:
         self._arrived.clear()
         changes: list[Change] = []
         scan, self._scan_requested = self._scan_requested, False
-        while (event := self._next()) is not None:
+        for event in self._events():
             name = os.fspath(event.name) if event.name is not None else ""
             if event.mask & _OF_THE_TREE or name.startswith(".."):
                 scan = True
             elif is_manifest_name(name) and event.watch is not None:
                 whole = bool(event.mask & Mask.MOVED_TO)
-                directories = self._paths.get(event.watch.wd, ())
-                changes += [Change(directory, name, whole) for directory in directories]
+                for directory in self._paths.get(event.watch.wd, ()):
+                    changes.append(Change(directory, name, whole))  # noqa: PERF401  mostly one
         return changes, scan
 
-    def _next(self) -> Event | None:
-        """Return the next event; None without one, and after an error, which costs events."""
-        if self._inotify is None:
-            return None
+    def _events(self) -> list[Event]:
+        """Return the events that have arrived; after an error, which costs events, those before."""
+        events: list[Event] = []
         try:
-            return self._inotify.sync_get()
+            while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
+                events.append(event)
         except OSError as error:
             self.errors = dict.fromkeys(chain.from_iterable(self._paths.values()), reason_of(error))
             self._close()
             self.request_scan()
-            return None
+        return events

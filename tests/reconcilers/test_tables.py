@@ -6,7 +6,7 @@ import pytest
 
 from reconcilers.dialect import ClusterIntent, NodeIntent
 from reconcilers.model import Condition, Instance, ObjectRef, Problem
-from reconcilers.tables import KINDS, OF_CLUSTER, OF_DIALECTS, IntentTables, RowKind
+from reconcilers.tables import KINDS, OF_CLUSTER, OF_DIALECTS, IntentTables, RowKind, marked
 from statedb import Database
 
 NODE = ObjectRef("Node", "", "n1")
@@ -32,9 +32,10 @@ def test_the_rows_of_a_node_and_those_of_the_operators_part_are_replaced_apart()
 
     def put(type_: str, *, by_operator: bool) -> None:
         rows = [Condition(NODE, type_, True, "Test")] if type_ else []
-        marked = list(kind.marked(rows, "beacon", by_operator=by_operator))
+        intent = ClusterIntent(conditions=tuple(rows))
+        own = marked(intent, [kind], "beacon", by_operator=by_operator)
         with db.write(tables.conditions) as txn:
-            tables.replace(txn, kind, marked, by_operator=by_operator)
+            tables.replace(txn, kind, own[kind], by_operator=by_operator)
 
     def stored() -> list[tuple[str, str, bool]]:
         rows = tables.conditions.all(db.snapshot())

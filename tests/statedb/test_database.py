@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from statedb import Database, DuplicateTable, TableNotLocked, TransactionClosed
+from statedb import Database, DuplicateTable, Index, TableNotLocked, TransactionClosed
 from tests.statedb.rows import Row, put, rows_table
 
 A, B = Row("s", "a"), Row("s", "b")
@@ -164,3 +164,39 @@ def test_concurrent_writers_of_several_tables_lose_nothing() -> None:
         assert {change.row for change in changes} == set(table.all(snapshot))
         revisions = [change.revision for change in changes]
         assert revisions == sorted(revisions)
+
+
+def test_the_tables_that_changed_between_two_snapshots() -> None:
+    db = Database()
+    pods = db.table("pods", Index[str]("name", lambda row: row))
+    services = db.table("services", Index[str]("name", lambda row: row))
+    before = db.snapshot()
+    done = services.register_initializer("source")
+    with db.write(pods, services) as txn:
+        pods.upsert(txn, "web")
+        done(txn)
+    nodes = db.table("nodes", Index[str]("name", lambda row: row))
+    after = db.snapshot()
+    assert db.changed(None, before) == {pods, services, nodes}, "of no snapshot every table"
+    assert db.changed(before.revisions, after) == {pods}, (
+        "an initializer that completes changes no row"
+    )
+    assert not db.changed(after.revisions, db.snapshot())
+    with db.write(nodes) as txn:
+        nodes.upsert(txn, "n1")
+    assert db.changed(before.revisions, db.snapshot()) == {pods, nodes}
+
+
+def test_the_state_of_a_table_stays_until_it_changes_and_no_other_transaction_has_it() -> None:
+    db = Database()
+    pods = db.table("pods", Index[str]("name", lambda row: row))
+    before = db.snapshot().state(pods)
+    assert db.snapshot().state(pods) is before
+    trial = db.trial(pods)
+    pods.upsert(trial, "web")
+    assert db.snapshot().state(pods) is before
+    with db.write(pods) as txn:
+        pods.upsert(txn, "db")
+    now = db.snapshot().state(pods)
+    assert now is not before
+    assert now is not trial.state(pods), "of the same revision, with other rows"

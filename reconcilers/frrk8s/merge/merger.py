@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
 from reconcilers.frrk8s.claims import (
+    Claim,
     Resolve,
+    Subject,
     claims_of,
     own_problems,
     password_claims,
@@ -54,6 +56,23 @@ class LastMerge:
         self.compiled: list[Compiled] = []
         self.rules: list[Any] = []
         self.routers: tuple[MergedRouter, ...] = ()
+        self.given: list[Unit] | None = None
+        """The units of the last merge, whose result depends on them alone; None where it does not."""
+        self.named: bool | None = None
+        """Whether problems of that result name the node; None without any."""
+        self.result: Merge | None = None
+
+    def same(self, units: Sequence[Unit], *, named: bool) -> Merge | None:
+        """Return the last result, if it was of the same rows."""
+        if self.given is None or self.named not in (None, named):
+            return None
+        if not identical([unit.row for unit in units], [unit.row for unit in self.given]):
+            return None
+        # Equal, or not: the operator's part and the compiler of a process make units of their own.
+        same_origins = [(unit.ref, unit.rules, unit.is_quiet) for unit in units] == [
+            (unit.ref, unit.rules, unit.is_quiet) for unit in self.given
+        ]
+        return self.result if same_origins else None
 
     def with_other_prefixes(
         self,
@@ -74,7 +93,10 @@ class LastMerge:
         routers = {router.vrf: router for router in self.routers}
         for i in changed:
             unit, before = units[i], self.units[i]
-            if unit.ref not in alone or unit.ref != before.ref or unit.age != before.age:
+            if unit.ref not in alone or unit.ref != before.ref:
+                return None
+            created = unit.row.metadata.creation_timestamp
+            if created != before.row.metadata.creation_timestamp:
                 return None
             if not _same_settings(self.compiled[i], compiled[i]):
                 return None
@@ -85,25 +107,26 @@ class LastMerge:
 
 def _same_settings(one: Compiled, other: Compiled) -> bool:
     """True if two compilations of a unit differ in prefixes and routes alone."""
-
-    def settings(compiled: Compiled) -> tuple[Any, ...]:
-        routers = [
-            (
-                *(router.vrf, router.path, router.asn, router.router_id, router.imports),
-                [(one.key, one.path, id(one.settings), not one.routes) for one in router.neighbors],
-            )
-            for router in compiled.routers
-        ]
-        return compiled.profiles, compiled.allowas_in_origin, routers
-
-    if settings(one) != settings(other):
+    if one.profiles != other.profiles or len(one.routers) != len(other.routers):
         return False
-    vrfs = {router.vrf for router in other.routers}
-    keys = {part.key for router in other.routers for part in router.neighbors}
+    if one.allowas_in_origin != other.allowas_in_origin:
+        return False
+    vrfs, keys, number = set[str](), set[NeighborKey](), 0
+    for old, new in zip(one.routers, other.routers, strict=True):
+        if old._replace(prefixes=new.prefixes, neighbors=new.neighbors) != new:
+            return False
+        if len(old.neighbors) != len(new.neighbors):
+            return False
+        vrfs.add(new.vrf)
+        number += len(new.neighbors)
+        for was, now in zip(old.neighbors, new.neighbors, strict=True):
+            if (was.key, was.path, not was.routes) != (now.key, now.path, not now.routes):
+                return False
+            if was.settings is not now.settings:
+                return False
+            keys.add(now.key)
     # No router or neighbour has two entries.
-    return len(vrfs) == len(other.routers) and len(keys) == sum(
-        len(router.neighbors) for router in other.routers
-    )
+    return len(vrfs) == len(other.routers) and len(keys) == number
 
 
 def _with_part(merged: MergedRouter, ref: ObjectRef, part: RouterPart) -> MergedRouter:
@@ -128,6 +151,9 @@ def _exchanged(
 def identical(values: Sequence[Any], others: Sequence[Any]) -> bool:
     """Return whether both have the same objects in the same order."""
     return len(values) == len(others) and all(map(operator.is_, values, others))
+
+
+_ref: Final = operator.attrgetter("ref")
 
 
 class _Known(NamedTuple):
@@ -163,30 +189,41 @@ class Merger:
         self._last[node] = last
         if len(self._last) > NODES:
             del self._last[next(iter(self._last))]
-        ordered = sorted(units, key=lambda unit: (unit.ref, unit.age))
+        if (result := last.same(units, named=named)) is not None:
+            self._used.update([unit.ref for unit in units])
+            return result
+        last.given = None
+        # Units of one object are of one age.
+        ordered = sorted(units, key=_ref)
         compiled = self._compile_all(ordered)
         problems: list[Problem] = []
         claims: dict[Slot, UnitClaims] = {}
         for unit, found in zip(ordered, compiled, strict=True):
-            problems += own_problems(unit, found, resolve, node if named else "")
             number = 0
             while (unit.ref, number) in claims:
                 number += 1
-            passwords = tuple(password_claims(unit, found, resolve))
+            if found.errors or found.missing or found.passwords:
+                problems += own_problems(unit, found, resolve, node if named else "")
+            passwords = tuple(password_claims(unit, found, resolve)) if found.passwords else ()
             claims[unit.ref, number] = UnitClaims(found, passwords)
         problems += last.claims.replace(claims)
         reported = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(self._unsupported(ordered, compiled))
         partial = self._partial(ordered, compiled)
+        # Passwords follow Secrets, all else depends on the units alone.
+        given = None if [found for found in compiled if found.passwords] else list(units)
+        last.named = named if [found for found in compiled if found.missing] else None
         if reported:
-            return Merge(None, (*reported, *notes), (), partial)
+            last.given, last.result = given, Merge(None, (*reported, *notes), (), partial)
+            return last.result
         rules = [unit.rules for unit in ordered]
         if not (identical(compiled, last.compiled) and identical(rules, last.rules)):
             alone = (unit.ref for unit in ordered if (unit.ref, 1) not in claims)
             routers = last.with_other_prefixes(ordered, compiled, rules, frozenset(alone))
             last.routers = united(ordered, compiled) if routers is None else routers
             last.units, last.compiled, last.rules = ordered, compiled, rules
-        return Merge(last.routers, notes, tuple(ordered), partial)
+        last.given, last.result = given, Merge(last.routers, notes, tuple(ordered), partial)
+        return last.result
 
     def united(self, units: Sequence[Unit], problems: Iterable[Problem]) -> Merge:
         """Unite the units that isolation accepts; ``problems`` are those of the others."""
@@ -271,10 +308,10 @@ class Merger:
         self, unit: Unit, needed: dict[str, frozenset[Prefix]], pieces: Pieces
     ) -> Slices[Compiled]:
         found = self._shared((yield from compile_unit(unit, needed, pieces)))
-        claims = []
-        for claim in claims_of(unit, found):
-            claims.append(claim)
-            if pieces.fill_slice():
+        claims: list[tuple[Subject, Claim]] = []
+        for some in claims_of(unit, found):
+            claims += some
+            if pieces.fill_slice(len(some)):
                 yield
         found = found._replace(claims=tuple(claims))
         known = self._compiled.setdefault(unit.ref, [])
@@ -287,29 +324,31 @@ class Merger:
         if len(self._settings) > SHARED_SETTINGS:
             self._settings.clear()
         known = self._settings
-        routers = tuple(
-            router._replace(
-                neighbors=tuple(
-                    part._replace(settings=known.setdefault(part.settings, part.settings))
-                    for part in router.neighbors
-                )
-            )
-            for router in compiled.routers
-        )
-        return compiled._replace(routers=routers)
+        routers = []
+        for router in compiled.routers:
+            neighbors = [
+                part._replace(settings=known.setdefault(part.settings, part.settings))
+                for part in router.neighbors
+            ]
+            routers.append(router._replace(neighbors=tuple(neighbors)))
+        return compiled._replace(routers=tuple(routers))
 
 
 def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> Compiled | None:
     """Return a compilation of the unit with these prefixes of other VRFs."""
-    found = (one.compiled for one in known if one.unit.row is unit.row and one.needed == needed)
-    equal = (one.compiled for one in known if is_same(one.unit, unit) and one.needed == needed)
-    return next(found, None) or next(equal, None)
+    for one in known:
+        if one.unit.row is unit.row and one.needed == needed:
+            return one.compiled
+    for one in known:
+        if is_same(one.unit, unit) and one.needed == needed:
+            return one.compiled
+    return None
 
 
 def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
     """Return the prefixes of each VRF that a unit imports and has no router of."""
     given = list(units)
-    imported = frozenset[str]().union(*(imported_elsewhere(unit) for unit in given))
+    imported = frozenset[str]().union(*[imported_elsewhere(unit) for unit in given])
     found: dict[str, frozenset[Prefix]] = {}
     for unit in given if imported else ():
         for vrf, prefixes in routed_vrfs(unit).items():

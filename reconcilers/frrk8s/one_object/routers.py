@@ -20,7 +20,15 @@ from reconcilers.frrk8s.unit import (
     Unit,
     VrfPrefixes,
 )
-from reconcilers.frrk8s.values import Prefix, address, bfd_profile, prefix, shown_vrf, vrf_name
+from reconcilers.frrk8s.values import (
+    Prefix,
+    address,
+    bfd_profile,
+    prefix,
+    prefixes_of,
+    shown_vrf,
+    vrf_name,
+)
 from reconcilers.sliced_work import Pieces, Slices
 from resources.addresses import interface_errors, router_id_errors
 from resources.errors import MAX_LISTED_ERRORS, checked_items, shortened
@@ -151,6 +159,10 @@ class _Compiler:
         )
 
     def _prefixes(self, texts: Sequence[str], path: str) -> Slices[frozenset[Prefix]]:
+        networks = yield from prefixes_of(texts, self._pieces)
+        if networks is not None:
+            return frozenset(networks)
+        # Some are wrong.
         found = set()
         for i, text in checked_items(texts, path, self._findings.errors):
             try:
@@ -206,7 +218,7 @@ class Vrfs:
         self._elsewhere = elsewhere
         self._own: dict[str, frozenset[Prefix]] | None = None
         """The prefixes of its VRFs, once one of them is imported."""
-        self._routed = frozenset(vrf_name(router.vrf) for router in unit.row.spec.bgp.routers)
+        self._routed = frozenset([vrf_name(router.vrf) for router in unit.row.spec.bgp.routers])
 
     def __contains__(self, vrf: str) -> bool:
         """Return whether an object of the node has a router of a VRF."""

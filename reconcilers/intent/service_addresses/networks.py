@@ -7,7 +7,7 @@ everything is computed from the objects themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -56,29 +56,48 @@ def cluster_addresses(
 
     ``on_error`` takes the name of a dialect whose addresses cannot be computed, and the error.
     """
+    of_dialects = [
+        of_dialect(dialect, reserved, snapshot, on_error, node)
+        for dialect, reserved in extended(dialects, ReservedAddresses)
+    ]
+    return united([of_tables(tables, snapshot, node), *of_dialects])
+
+
+def of_tables(tables: Tables, snapshot: Snapshot, node: str | None = None) -> ClusterAddresses:
+    """Return the addresses and Pod networks of all Nodes or of one, and the ranges of cluster IPs."""
     rows = [row for row in tables.nodes.all(snapshot) if node in (None, row.metadata.name)]
-    parts = []
-    for dialect, reserved in extended(dialects, ReservedAddresses):
-        try:
-            parts.append(reserved.addresses(dialect, snapshot, node))
-        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
-            on_error(dialect.name, error)
-    ranges = (text for row in tables.of(SERVICE_CIDR).all(snapshot) for text in row.spec.cidrs)
     return ClusterAddresses(
-        nodes=frozenset(
-            (
-                *(address.address for row in rows for address in row.status.addresses),
-                *(text for part in parts for text in part.nodes),
-            )
+        nodes=frozenset(address.address for row in rows for address in row.status.addresses),
+        pods=frozenset(text for row in rows for text in row.pod_networks),
+        services=frozenset(
+            text for row in tables.of(SERVICE_CIDR).all(snapshot) for text in row.spec.cidrs
         ),
-        pods=frozenset(
-            (
-                *(text for row in rows for text in row.pod_networks),
-                *(text for part in parts for text in part.pods),
-            )
-        ),
-        peers=frozenset(text for part in parts for text in part.peers),
-        services=frozenset(ranges),
+    )
+
+
+def of_dialect(
+    dialect: Dialect,
+    reserved: ReservedAddresses,
+    snapshot: Snapshot,
+    on_error: Callable[[str, Exception], None],
+    node: str | None = None,
+) -> ClusterAddresses:
+    """Return what objects of a dialect have for all nodes or for one; none where it fails."""
+    try:
+        return reserved.addresses(dialect, snapshot, node)
+    except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+        on_error(dialect.name, error)
+        return ClusterAddresses()
+
+
+def united(parts: Sequence[ClusterAddresses]) -> ClusterAddresses:
+    """Return the addresses of all parts."""
+    none = frozenset[str]()
+    return ClusterAddresses(
+        nodes=none.union(*[part.nodes for part in parts]),
+        pods=none.union(*[part.pods for part in parts]),
+        peers=none.union(*[part.peers for part in parts]),
+        services=none.union(*[part.services for part in parts]),
     )
 
 

@@ -6,13 +6,14 @@ the last valid value of each Namespace's annotation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec.structs import replace
 
 from reconcilers.address_set import AddressSet
-from reconcilers.dialect import ClusterAddresses, Dialect
+from reconcilers.dialect import ClusterAddresses, Dialect, ReservedAddresses, extended
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.cluster_ips import ClusterIPs
@@ -20,7 +21,9 @@ from reconcilers.intent.service_addresses.grants import Grants
 from reconcilers.intent.service_addresses.networks import (
     ClusterNetworks,
     api_addresses,
-    cluster_addresses,
+    of_dialect,
+    of_tables,
+    united,
 )
 from reconcilers.intent.service_addresses.rules import (
     AddressChanges,
@@ -54,7 +57,7 @@ class AddressRulesTracker:
         """``on_error`` takes the name of a dialect whose addresses are not known, and the error."""
         self._resources = resources
         self._intent = intent
-        self._dialects = dialects
+        self._dialects = extended(dialects, ReservedAddresses)
         self._node = node
         self._options = options
         self._on_error = on_error
@@ -65,13 +68,31 @@ class AddressRulesTracker:
         """Cluster IPs that have other owners than at the last `update`."""
         self._grants = Grants(annotated_only=options.advertise_namespaces == "annotated")
         self._networks = ClusterNetworks()
+        self._of_cluster: frozenset[Table[Any]] = frozenset(
+            (resources.nodes, resources.of(SERVICE_CIDR), resources.of(CONFIG_MAP))
+        )
+        self._of_api: frozenset[Table[Any]] = frozenset(
+            (resources.services, resources.endpoint_slices)
+        )
+        self._of_node: frozenset[Table[Any]] = frozenset(
+            (
+                resources.node_networks,
+                resources.gateways,
+                intent.session_addresses,
+                intent.next_hops,
+            )
+        )
+        self._parts: dict[str, tuple[ClusterAddresses, ClusterAddresses]] = {}
+        """By dialect, and of Nodes and ServiceCIDRs: the addresses of all nodes and of this one."""
         self._addresses: tuple[ClusterAddresses, ClusterAddresses] | None = None
         """Of all nodes and of this one, as objects have them: what `_networks` is made of."""
+        self._due = True
+        """True if `update` has to make other rules, whatever its arguments are."""
+        self._arguments: tuple[Node | None, tuple[Peer, ...], tuple[str, ...]] | None = None
+        """Of the last `update`."""
         self._published_rows: tuple[ConfigMap, ...] = ()
         self._published: list[dict[str, AddressSet]] = []
         """What these rows have, by part."""
-        self._revisions: dict[str, tuple[int, ...]] = {}
-        """By part, as of the last `read`."""
         self._problems_changed = False
         self.rules = AddressRules()
         """As of the last `update`."""
@@ -88,46 +109,44 @@ class AddressRulesTracker:
             self._resources.namespaces,
         )
 
-    @property
-    def _of_cluster(self) -> tuple[Table[Any], ...]:
-        t = self._resources
-        return (t.nodes, t.of(SERVICE_CIDR), t.of(CONFIG_MAP))
-
-    @property
-    def _of_api(self) -> tuple[Table[Any], ...]:
-        return (self._resources.services, self._resources.endpoint_slices)
-
-    @property
-    def _of_node(self) -> tuple[Table[Any], ...]:
-        t, intent = self._resources, self._intent
-        return (t.node_networks, t.gateways, intent.session_addresses, intent.next_hops)
-
-    def read(self, snapshot: Snapshot, *, compiled: bool) -> Slices[bool]:
+    def read(
+        self, snapshot: Snapshot, changed: AbstractSet[Table[Any]], compiled: Collection[str]
+    ) -> Slices[bool]:
         """Take what has changed, in slices; True if rules have to be made of it.
 
-        ``compiled``: a dialect was compiled, so that its objects may have changed.
+        ``changed`` are the tables that have changed since the last call, at the first one all;
+        ``compiled`` the dialects that were compiled, so that their objects may have changed.
         """
-        due = self._changed("node", self._of_node, snapshot)
-        if self._changed("cluster", self._of_cluster, snapshot) or compiled:
-            changed = yield from self._read_networks(snapshot)
-            due = due or changed
-        if self._changed("api", self._of_api, snapshot):
+        due = not changed.isdisjoint(self._of_node)
+        of_cluster = not changed.isdisjoint(self._of_cluster)
+        if of_cluster or compiled:
+            due |= yield from self._read_networks(snapshot, None if of_cluster else compiled)
+        if not changed.isdisjoint(self._of_api):
             moved = self._cluster_ips.update(self._services.next(snapshot))
             self._moved |= moved
             api = AddressSet.of(api_addresses(self._resources, snapshot))
             due = due or bool(moved) or api != self._networks.api
             self._networks = replace(self._networks, api=api)
-        return self._read_grants(snapshot) or due
+        if self._resources.namespaces in changed:
+            due |= self._read_grants(snapshot)
+        self._due |= due
+        return due
 
-    def _changed(self, part: str, tables: Iterable[Table[Any]], snapshot: Snapshot) -> bool:
-        revisions = tuple(table.revision(snapshot) for table in tables)
-        before, self._revisions[part] = self._revisions.get(part), revisions
-        return revisions != before
-
-    def _read_networks(self, snapshot: Snapshot) -> Slices[bool]:
-        t, dialects = self._resources, self._dialects
-        found = cluster_addresses(t, dialects, snapshot, self._on_error)
-        own = cluster_addresses(t, dialects, snapshot, lambda *_: None, self._node)
+    def _read_networks(self, snapshot: Snapshot, compiled: Collection[str] | None) -> Slices[bool]:
+        """Read the addresses of dialects that were compiled; None is all, and those of Nodes."""
+        t, before_parts = self._resources, dict(self._parts)
+        if compiled is None:
+            self._parts[""] = (of_tables(t, snapshot), of_tables(t, snapshot, self._node))
+        for dialect, reserved in self._dialects:
+            if compiled is None or dialect.name in compiled:
+                self._parts[dialect.name] = (
+                    of_dialect(dialect, reserved, snapshot, self._on_error),
+                    of_dialect(dialect, reserved, snapshot, lambda *_: None, self._node),
+                )
+        if compiled is not None and self._parts == before_parts:
+            return False
+        found = united([of_all for of_all, _ in self._parts.values()])
+        own = united([of_node for _, of_node in self._parts.values()])
         rows = tuple(t.of(CONFIG_MAP).all(snapshot))
         if (found, own) == self._addresses and rows == self._published_rows:
             return False
@@ -175,9 +194,13 @@ class AddressRulesTracker:
 
         ``addresses`` are those that objects of dialects have for the node.
         """
+        arguments = (node, tuple(peers), tuple(addresses))
+        if not self._due and arguments == self._arguments:
+            return AddressChanges()
+        self._due, self._arguments = False, arguments
         sessions = self._intent.session_addresses.all(snapshot)
         rules = replace(
-            address_rules(node, peers, self._options, sessions, addresses),
+            address_rules(node, arguments[1], self._options, sessions, arguments[2]),
             next_hops=AddressSet.of(
                 text for row in self._intent.next_hops.all(snapshot) for text in row.addresses
             ),

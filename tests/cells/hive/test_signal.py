@@ -37,6 +37,20 @@ def test_many_emissions_are_one_wake_up() -> None:
     assert threading.active_count() == 1
 
 
+def test_a_flag_stays_raised_until_the_consumer_waits() -> None:
+    subject: Subject[int] = Subject()
+
+    async def scenario() -> None:
+        with Signal(subject) as signal:
+            assert signal.is_raised
+            await signal.wait()
+            assert not signal.is_raised
+            subject.on_next(1)
+            assert signal.is_raised
+
+    looptime.run(scenario())
+
+
 def test_a_wait_may_end_without_an_emission() -> None:
     subject: Subject[int] = Subject()
     wakes: list[tuple[float, bool]] = []

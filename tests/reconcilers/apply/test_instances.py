@@ -34,6 +34,23 @@ def test_what_an_instance_originates_is_in_its_table_and_changes_without_a_reset
     assert router.status().flaps == 0
 
 
+def test_peers_and_route_sets_follow_what_they_need_of_an_instance() -> None:
+    rows = Rows()
+    rows.apply([INSTANCE], [PEER])
+    rows.router()
+
+    def due(**fields: object) -> frozenset[str]:
+        with rows.db.write(rows.intent.instances) as txn:
+            rows.intent.instances.upsert(txn, replace(INSTANCE, **fields))
+        rows.now += 60
+        return rows.runner.run(rows.now).due
+
+    assert due(originates=("10.1.0.0/24",)) == {"instance"}
+    assert due(originates=("10.1.0.0/24",), local_asn=65002) == {"instance", "peer"}
+    rows.apply([], [PEER])
+    assert due() == {"instance", "route-set", "peer"}
+
+
 def test_routes_are_imported_by_name_and_the_import_changes_without_a_reset() -> None:
     rows = Rows()
     red = replace(RED, originates=("10.1.0.0/24", "10.2.0.0/24"))

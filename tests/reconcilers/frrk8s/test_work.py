@@ -5,19 +5,23 @@ The counts do not depend on the machine; times are measured by `bench/bench_frrk
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from reconcilers.admission import Request, Reviewer
+from reconcilers.dialect import Contributed
 from reconcilers.frrk8s import one_object
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.merge import merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
 from resources.core.kinds import NODE as NODE_KIND
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
 from resources.tables import Tables
+from speaker.nlri import prefix_to_text
 from statedb import Database
 from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration
@@ -91,6 +95,31 @@ def test_a_changed_prefix(agent: AgentInMemory, compiled: list[str]) -> None:
     assert set(work.updates) == {f"203.0.113.{peer}" for peer in range(1, PEERS + 1)}
     assert set(work.updates.values()) == {2}
     assert all(status.established for status in agent.speaker.peers())
+
+
+def test_one_prefix_more_contributes_alone(
+    agent: AgentInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contributed: list[str] = []
+    original = ConfiguredPrefixes.contributions_to
+
+    def counted(*given: Any) -> Iterator[Contributed]:  # noqa: ANN401
+        for one in original(*given):
+            contributed.append(prefix_to_text(one.family, one.nlri))
+            yield one
+
+    def every(*_: Any) -> Iterator[Contributed]:  # noqa: ANN401
+        raise AssertionError("every prefix of the object contributes again")
+
+    monkeypatch.setattr(ConfiguredPrefixes, "contributions_to", counted)
+    monkeypatch.setattr(ConfiguredPrefixes, "contributions", every)
+    given = [prefix(3 * PREFIXES + i) for i in range(PREFIXES)]
+    agent.work(part(3, [*given, "192.168.0.0/24"]))
+    assert contributed == ["192.168.0.0/24"]
+    agent.work(part(3, given))
+    assert contributed == ["192.168.0.0/24"]
+    routes = agent.intent.routes.all(agent.db.snapshot())
+    assert "192.168.0.0/24" not in {prefix_to_text(row.family, row.nlri) for row in routes}
 
 
 def test_a_changed_community_of_one_prefix(agent: AgentInMemory, compiled: list[str]) -> None:

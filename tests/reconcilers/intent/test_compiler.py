@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import HostNeeds
 from reconcilers.intent.session_addresses import SessionAddresses
+from resources.row_updates import replace_all
 from speaker.nlri import IPV6_UNICAST
-from statedb import Table
+from statedb import Snapshot, Table, WriteTxn
 from tests.reconcilers.build import (
+    NODE,
     Cluster,
     advertisement,
     cluster_config,
@@ -55,6 +60,48 @@ def test_a_changed_service_costs_that_service_only() -> None:
     assert (bool(summary.dialects), summary.objects, summary.routes) == (False, 1, 2)
     assert "203.0.113.7/32" in cluster.prefixes()
     assert "198.51.100.7/32" not in cluster.prefixes()
+
+
+def test_a_changed_service_asks_no_dialect_whether_the_host_is_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def is_host_needed(_dialect: object, _snapshot: Snapshot, node: str) -> bool:
+        asked.append(node)
+        return False
+
+    others = [one for one in CiliumDialect.extensions if not isinstance(one, HostNeeds)]
+    extensions = (HostNeeds(is_host_needed), *others)
+    monkeypatch.setattr(CiliumDialect, "extensions", extensions)
+    cluster = usual()
+    cluster.resources.host.register_initializer("netlink")
+    cluster.run()
+    assert asked == [NODE]
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    assert cluster.run().ready
+    assert asked == [NODE]
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="192.0.2.77")]))
+    assert cluster.run().ready
+    assert asked == [NODE, NODE]
+
+
+def test_rows_that_are_as_they_were_are_not_compared_with_the_table_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = usual()
+    cluster.run()
+    replaced: list[str] = []
+
+    def counted(txn: WriteTxn, table: Table[Any], rows: Iterable[Any]) -> int:
+        replaced.append(table.name)
+        return replace_all(txn, table, rows)
+
+    monkeypatch.setattr("reconcilers.tables.replace_all", counted)
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="192.0.2.77")]))
+    cluster.run()
+    assert "peers" in replaced
+    assert not {"instances", "annotations", "problems"} & set(replaced)
 
 
 def test_an_endpoint_slice_that_changes_its_service_concerns_both() -> None:
@@ -372,8 +419,8 @@ def test_ipv6_prefixes_have_the_nodes_ipv6_address_as_next_hop_over_an_ipv4_sess
 def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     cluster = usual()
     names = {table.name for table in cluster.compiler.followed}
-    tables: tuple[Table[Any], ...] = cluster.resources.resources
+    of_objects: tuple[Table[Any], ...] = cluster.resources.resources
     # And the kernel, what the operator generates in the same process, and sessions.
     of_sessions = {"session_addresses", "next_hops", "unsent-routes", "learned-limits"}
-    others = {"host", "gateways", "generated", *of_sessions}
-    assert names == {table.name for table in tables} | others
+    others = {"host", "gateways", "generated", "deletions", *of_sessions}
+    assert names == {table.name for table in of_objects} | others

@@ -7,7 +7,7 @@ from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from statedb import Database, Snapshot
+from statedb import Database, Revisions, Snapshot
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import beacon
@@ -40,8 +40,13 @@ def test_a_dialect_is_compiled_when_it_is_due_and_keeps_its_last_intent_after_an
             value = beacon(NODE, instance="main", peerAddress=address, peerASN=65010)
             tables.of(BEACON).upsert(txn, BEACON.decode(value))
 
+    last: Revisions | None = None
+
     def compiled() -> tuple[str, ...]:
-        return finish(intents.compile(db.snapshot(), NodeContext(NODE)))
+        nonlocal last
+        snapshot = db.snapshot()
+        before, last = last, snapshot.revisions
+        return finish(intents.compile(snapshot, NodeContext(NODE), db.changed(before, snapshot)))
 
     put("192.0.2.1")
     assert compiled() == ("beacon",)

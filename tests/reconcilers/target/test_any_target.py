@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from reconcilers.sliced_work import Slices
 from reconcilers.target import Runner, Verification
-from statedb import Database
+from reconcilers.target.reconciler import ObjectKey, Parts
+from statedb import Database, Index, Snapshot
 from tests.reconcilers.target.file_target import Files, Line
 
 
@@ -87,3 +89,31 @@ def test_verification_repairs_a_file_and_counts_the_drift(
     assert found == {("a", 1, 0), ("b", 0, 1)}
     assert content(tmp_path) == {"a": "1", "b": "2"}
     assert runner.reports()[0].drifted == 2
+
+
+def test_a_round_asks_no_reconciler_whose_tables_have_not_changed(
+    files: tuple[Database, Files, Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, target, runner = files
+    other = db.table("others", Index[str]("key", lambda row: row))
+    runner.run(0.0)
+    asked: list[Snapshot] = []
+    changes = target.changes
+
+    def counted(snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
+        asked.append(snapshot)
+        return changes(snapshot)
+
+    monkeypatch.setattr(target, "changes", counted)
+    with db.write(other) as txn:
+        other.upsert(txn, "x")
+    runner.run(1.0)
+    assert not asked
+    put(db, target, Line("a", "1"))
+    assert runner.run(2.0).due == {"file"}
+    assert len(asked) == 1
+    monkeypatch.setattr(target, "actual_objects", lambda: 1 / 0)
+    runner.queues[0].current = False
+    runner.run(3.0)
+    runner.run(60.0)
+    assert len(asked) == 3, "a listing that has failed is repeated without a change"
