@@ -52,6 +52,8 @@ VERIFY_SECONDS: Final = 60.0
 """From the reading of one table to that of the next one."""
 _AFTER_LINK: Final = 0.1
 """Before tables are read again whose routes may have gone with a link."""
+END_SECONDS: Final = 20.0
+"""For the agent to say goodbye, if it does not keep its routes."""
 _LAST_WORDS: Final = 0.5
 """Seconds for what the agent sent before its end."""
 _NET_ADMIN: Final = 1 << 12
@@ -91,30 +93,44 @@ class Service:
         """When tables are read again that a link's routes may have gone from."""
         self._verified: tuple[int, int] = (0, 0)
         self._ended = False
+        self._ending: float | None = None
+        """Until when the agent is waited for; None before `end`."""
         self._wake = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
         self._selector.register(self._monitor, selectors.EVENT_READ, self._notice)
-        self._selector.register(self._wake[0], selectors.EVENT_READ, lambda: None)
+        self._selector.register(
+            self._wake[0], selectors.EVENT_READ, lambda: self._wake[0].recv(64) and None
+        )
         if lifeline is not None:
             self._selector.register(lifeline, selectors.EVENT_READ, self._orphaned)
 
     def run(self) -> None:
         """Serve agents until `end`."""
         while not self._ended:
+            if self._ending is not None and self._may_end(self._ending):
+                return
             self.turn()
 
+    def _may_end(self, until: float) -> bool:
+        """Return whether nothing is to be done; an agent that ends, too, may have routes removed."""
+        keeps = self._settings.keep or self._writer is None
+        return keeps or self._agent is None or self._clock() >= until
+
     def end(self) -> None:
-        """Let `run` return, from a handler of signals as well; routes stay."""
-        self._ended = True
+        """Let `run` return, from a handler of signals as well; routes stay.
+
+        An agent that does not keep its routes is waited for: a Pod ends all of its containers at once.
+        """
+        self._ending = self._clock() + END_SECONDS
         self._wake[1].send(b"\0")
 
     def turn(self) -> None:
         """Wait for something, and do it."""
         due = self._next_verification
-        if self._next_reading is not None:
-            due = min(due, self._next_reading)
+        for other in (self._next_reading, self._ending):
+            due = due if other is None else min(due, other)
         for key, _ in self._selector.select(max(0.0, due - self._clock())):
             key.data()
         now = self._clock()

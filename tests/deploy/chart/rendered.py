@@ -27,9 +27,10 @@ def pod(objects: list[Object], part: str) -> Object:
     return found
 
 
-def container(objects: list[Object], part: str) -> Object:
-    """Give its only container."""
-    (found,) = pod(objects, part)["spec"]["containers"]
+def container(objects: list[Object], part: str, name: str = "") -> Object:
+    """Give a container of a part: that of its program, unless named otherwise."""
+    containers = pod(objects, part)["spec"]["containers"]
+    (found,) = [each for each in containers if each["name"] == (name or part)]
     return dict(found)
 
 

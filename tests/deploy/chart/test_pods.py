@@ -10,6 +10,7 @@ import yaml
 from cells.options import (
     HttpOptions,
 )
+from reconcilers.kernel.options import FibOptions
 from tests.deploy.chart.rendered import container, find, option, pod, settings
 from tests.support.helm import Helm
 
@@ -48,6 +49,35 @@ def test_privileges_are_minimal(helm: Helm) -> None:
     without = helm.template({"agent": {"capabilities": []}})
     assert pod(without, "agent")["spec"]["securityContext"]["runAsNonRoot"] is True
     assert "add" not in container(without, "agent")["securityContext"]["capabilities"]
+
+
+def test_routes_in_the_kernel_are_written_by_a_container_of_their_own(helm: Helm) -> None:
+    """It alone has NET_ADMIN, and nothing else; the agent reaches it by a socket in a volume."""
+    assert [c["name"] for c in pod(helm.template(), "agent")["spec"]["containers"]] == ["agent"]
+    for capabilities, group in ((["NET_BIND_SERVICE"], 0), ([], 65532)):
+        values = {"agent": {"kernelRoutes": {"enabled": True}, "capabilities": capabilities}}
+        objects = helm.template(values)
+        writer, agent = (container(objects, "agent", name) for name in ("kernel", "agent"))
+        assert writer["securityContext"] == {
+            "runAsNonRoot": False,
+            "runAsUser": 0,
+            "runAsGroup": group,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]},
+        }
+        assert "NET_ADMIN" not in agent["securityContext"]["capabilities"].get("add", [])
+        (volume,) = writer["volumeMounts"]
+        assert volume in agent["volumeMounts"]
+        assert {"name": volume["name"], "emptyDir": {}} in pod(objects, "agent")["spec"]["volumes"]
+        options = option(settings(objects, "agent"), "kernel", FibOptions)
+        assert options.fib == "auto"
+        assert writer["command"] == ["waggle-kernel"]
+        assert writer["args"] == ["--socket", options.socket]
+        assert str(options.socket).startswith(volume["mountPath"])
+    for fib in (True, False):
+        objects = helm.template({"agent": {"kernelRoutes": {"enabled": True, "fib": fib}}})
+        assert option(settings(objects, "agent"), "kernel", FibOptions).fib is fib
 
 
 def test_the_memory_of_an_agent_is_limited_to_one_gibibyte(helm: Helm) -> None:

@@ -119,6 +119,9 @@ true
 {{- end -}}
 {{- $_ := set $made "intent" $intent -}}
 {{- end -}}
+{{- if $own.kernelRoutes.enabled -}}
+{{- $_ := set $made "kernel" (dict "fib" $own.kernelRoutes.fib "socket" "/run/waggle-kernel/kernel.sock") -}}
+{{- end -}}
 {{- if $own.snapshot.hostPath -}}
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
 {{- $_ := set $made "claims" (dict "directory" "/var/lib/waggle") -}}

@@ -172,6 +172,18 @@ def test_the_end_of_an_agent_leaves_routes_or_cleans_up(
         assert ground.side.run("ip", "nexthop") == ""
 
 
+def test_a_pod_that_ends_cleans_up_whichever_of_its_containers_ends_first(
+    ground: Ground, writer: WriterProcess
+) -> None:
+    writer.connect(Settings(keep=False))
+    writer.install((ground.a,), "10.2.0.0/16")
+    writer.process.terminate()
+    assert writer.install((ground.b,), "10.3.0.0/16").failures == ()
+    writer.send(Goodbye())
+    assert writer.process.wait(5) == 0
+    assert routes(ground.side) == {}
+
+
 def test_objects_of_other_programs_stay(ground: Ground, object_writer: WriterProcess) -> None:
     ground.side.batch(
         f"nexthop add id 7 via 192.0.2.7 dev {DEVICE} proto 11",
