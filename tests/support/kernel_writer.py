@@ -88,9 +88,13 @@ def gateways(route: dict[str, Any]) -> set[tuple[str, str, int]]:
 class WriterProcess:
     """A writer, and the agent's end of a connection to it."""
 
-    def __init__(self, side: Namespace, path: Path, *flags: str, lacking: str = "") -> None:
-        """``lacking``: a capability that the program does not get."""
+    def __init__(
+        self, side: Namespace, path: Path, *flags: str, lacking: str = "", group: int | None = None
+    ) -> None:
+        """``lacking``: a capability that the program does not get; ``group``: of its process."""
         without = ["setpriv", "--bounding-set", f"-{lacking}"] if lacking else []
+        if group is not None:
+            without = ["setpriv", "--regid", str(group), "--clear-groups"]
         program = [sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags]
         self._command = [*side.command(), *without, *program]
         self._path = path
@@ -120,6 +124,12 @@ class WriterProcess:
 
     def connect(self, settings: Settings | None = None) -> list[SetRoutes]:
         """Connect as a new agent, and return the routes that the writer lists."""
+        self.connect_without_settings()
+        self.send(settings or Settings())
+        return self.listing()
+
+    def connect_without_settings(self) -> None:
+        """Connect and greet."""
         if self._socket is not None:
             self._socket.close()
         self._decoder, self._received = Decoder(), []
@@ -136,8 +146,6 @@ class WriterProcess:
                 time.sleep(0.01)
         self.send(Hello("test"))
         self.expect(Hello)
-        self.send(settings or Settings())
-        return self.listing()
 
     def listing(self) -> list[SetRoutes]:
         """Wait for the next listing."""
