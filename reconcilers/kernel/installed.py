@@ -7,6 +7,7 @@ last state is sent, not every step. Nothing here waits.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple, final
@@ -41,8 +42,16 @@ OLDEST: Final = MAX_ROUTES // 4
 not wait for a table that is being installed, and each is sent in time. The kernel deletes routes
 fastest in the opposite order of their installation."""
 
+ERRORS: Final = frozenset(
+    {Reason.NOT_PERMITTED, Reason.TABLE_FULL, Reason.UNUSABLE_NEXT_HOP, Reason.REFUSED}
+)
+"""Why the kernel does not take a route; it is sent again."""
 UNKNOWN: Final[NextHopSet] = (NextHop(weight=0),)
 """Next hops of a route that the kernel has against our will: no route shall have them."""
+
+
+FIRST_RETRY, LAST_RETRY = 1.0, 30.0
+"""Seconds until routes that the kernel did not take are sent again; they double with each failure."""
 
 
 class RouteFailure(NamedTuple):
@@ -85,8 +94,9 @@ class InstalledRoutes:
         on_change: Callable[[], None],
         on_resolved: Callable[[Resolved], None] = lambda _: None,
         on_connected: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``on_change`` is called when `take_changed` or `take_failed` has something.
+        """``on_change`` is called when `take_changed` has something. ``clock`` is in seconds.
 
         ``on_connected``: a writer is there that knows nothing of what was sent before.
         """
@@ -95,6 +105,7 @@ class InstalledRoutes:
         self._on_change = on_change
         self._on_resolved = on_resolved
         self._on_connected = on_connected
+        self._clock = clock
         self.listed = False
         """Whether it is known which routes are in the kernel."""
         self.health = ""
@@ -108,7 +119,8 @@ class InstalledRoutes:
         self._changed: dict[RouteTable, set[bytes] | None] = {}
         self._failed: dict[RouteTable, dict[bytes, RouteFailure]] = {}
         self._occupied: dict[RouteTable, set[bytes]] = {}
-        self._unreported: dict[RouteTable, str] = {}
+        self._retry: dict[RouteTable, tuple[float, float]] = {}
+        """Of tables with failures: when their routes are sent again, and the pause before."""
         self._listing: dict[RouteTable, dict[bytes, NextHopSet]] = {}
         writer.follow(self._connected, self._received)
 
@@ -202,9 +214,29 @@ class InstalledRoutes:
         changed, self._changed = self._changed, {}
         return changed
 
-    def take_failed(self, table: RouteTable) -> str:
-        """Return an error that was not reported yet, as text; empty without one."""
-        return self._unreported.pop(table, "")
+    def error(self, table: RouteTable) -> str:
+        """Return what the kernel does not take of a table, as text; empty without an error.
+
+        A place that another program has is no error.
+        """
+        counts: dict[RouteFailure, int] = {}
+        for failure in self._failed.get(table, {}).values():
+            if failure.reason in ERRORS:
+                counts[failure] = counts.get(failure, 0) + 1
+        return ", ".join(f"{n} routes: {f.reason}: {f.text}" for f, n in sorted(counts.items()))
+
+    def without_failed(
+        self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]
+    ) -> Mapping[bytes, NextHopSet | None]:
+        """Return the changes without routes that failed and are not to be sent again yet."""
+        failed = self._failed.get(table)
+        if not failed or self._clock() >= self._retry.get(table, (0.0, 0.0))[0]:
+            return changes
+        return {
+            nlri: hops
+            for nlri, hops in changes.items()
+            if (failure := failed.get(nlri)) is None or failure.reason not in ERRORS
+        }
 
     # ---------------------------------------------------------------- batches
 
@@ -291,6 +323,7 @@ class InstalledRoutes:
         self._changed = dict.fromkeys((*self._held, *self._listing))
         self._held, self._listing = self._listing, {}
         self._failed.clear()
+        self._retry.clear()
         self._occupied.clear()
         self.listed = True
         self._on_change()
@@ -310,6 +343,9 @@ class InstalledRoutes:
                     failed.pop(nlri, None)
         for failure in message.failures:
             self._fail(failure, batch)
+        for table in batch.changes:
+            if not self._failed.get(table):
+                self._retry.pop(table, None)
         self._send()
         if message.failures or not (self._in_flight or self._waiting):
             self._on_change()
@@ -325,7 +361,11 @@ class InstalledRoutes:
             if reason is Reason.OCCUPIED:
                 self._occupied.setdefault(table, set()).update(prefixes)
             else:
-                self._unreported[table] = f"{len(prefixes)} routes: {reason}: {failure.text}"
+                due, pause = self._retry.get(table, (0.0, FIRST_RETRY / 2))
+                now = self._clock()
+                if now >= due:
+                    pause = min(2 * pause, LAST_RETRY)
+                    self._retry[table] = (now + pause, pause)
 
     def _change(self, message: Changed) -> None:
         changed = self.counts.changed

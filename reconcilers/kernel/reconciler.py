@@ -11,6 +11,7 @@ route selection is complete, and the peers that routes are accepted from are Est
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, final
@@ -57,6 +58,7 @@ class KernelRoutes(Reconciler):
         writer: KernelWriter,
         options: FibOptions,
         installs: Callable[[Instance], bool],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``installs``: whether the received routes of an instance belong into the kernel."""
         self._changes: Subject[object] = Subject()
@@ -82,7 +84,7 @@ class KernelRoutes(Reconciler):
         """Whether all tables are to be compared."""
         settings = Settings(options.protocol, options.keep)
         self.installed = InstalledRoutes(
-            writer, settings, self._wake, self._resolved, self._connected
+            writer, settings, self._wake, self._resolved, self._connected, clock
         )
 
     # -------------------------------------------------------------- from outside
@@ -251,12 +253,16 @@ class KernelRoutes(Reconciler):
         )
 
     def update(self, key: ObjectKey, changes: State) -> None:
-        """See `Reconciler`. Raises `ReconcileError` for routes that the kernel did not take."""
+        """See `Reconciler`. Raises `ReconcileError` for routes that the kernel did not take.
+
+        All others are sent, whatever those are.
+        """
         table = _table(key)
-        failed = self.installed.take_failed(table)
-        if failed:
-            raise ReconcileError(failed)
-        self.installed.change(table, changes)
+        due = self.installed.without_failed(table, changes)
+        if due:
+            self.installed.change(table, due)
+        if len(due) < len(changes):
+            raise ReconcileError(self.installed.error(table))
 
     def delete(self, key: ObjectKey) -> None:
         """See `Reconciler`."""

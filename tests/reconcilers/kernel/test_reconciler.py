@@ -89,6 +89,7 @@ class Agent:
             self.writer,
             FibOptions(),
             lambda row: row.dialect == "frr",
+            lambda: self.now,
         )
         self.runner = Runner(self.db, self.intent.reconcile_statuses, [self.kernel])
         self.kernel.host_changed(NUMBERED)
@@ -446,6 +447,31 @@ class TestOthers:
         agent.now += 60
         assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
         assert not agent.errors
+
+    def test_routes_that_failed_wait_and_others_do_not_wait_for_them(self) -> None:
+        agent = Agent()
+        agent.writer.reject = Reason.TABLE_FULL
+        agent.start().table(ONE, *many(10))
+        agent.writer.reject = None
+        agent.writer.batches.clear()
+        agent.change(ONE, PREFIX)
+        assert set(agent.routes) == {PREFIX}
+        assert agent.errors == ["10 routes: TableFull: no"]
+        agent.settle()
+        assert len(agent.writer.batches) == 1
+        agent.now += 60
+        assert set(agent.settle().routes) == {*many(10), PREFIX}
+        assert not agent.errors
+
+    def test_a_kernel_that_goes_on_failing_is_asked_less_and_less_often(self) -> None:
+        agent = Agent()
+        agent.writer.reject = Reason.NOT_PERMITTED
+        agent.start().table(ONE, PREFIX)
+        for _ in range(100):
+            agent.now += 1
+            agent.settle()
+        assert len(agent.writer.batches) < 12
+        assert agent.errors == ["1 routes: NotPermitted: no"]
 
     def test_a_removal_that_failed_is_retried(self) -> None:
         agent = Agent().start().table(ONE, PREFIX)
