@@ -88,7 +88,7 @@ ALL_TYPES: Final = ("ClusterIP", "ExternalIP", "LoadBalancerIP")
 
 
 def antrea(peers: int, port: int) -> list[dict[str, Any]]:
-    """Return the policy that counts first."""
+    """Return the policy that is in effect first."""
     return [policy("first", "2026-01-01T00:00:00Z", ALL_TYPES, peers, port)]
 
 

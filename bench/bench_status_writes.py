@@ -32,7 +32,7 @@ SETTLE_SECONDS = 300
 
 
 class Server:
-    """An API server that counts."""
+    """An API server with counters of its requests."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -93,7 +93,7 @@ def agent_rules(cell: DialectCell) -> Iterator[str]:
 
 
 def counting_rules(cell: DialectCell) -> Iterator[str]:
-    """Yield the rules of an agent that counts the objects of a dialect that is off."""
+    """Yield the rules of an agent which counts the objects of a dialect that is off."""
     yield from _rules(cell.entry.kinds(), ("list",))
 
 

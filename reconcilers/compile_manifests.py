@@ -103,9 +103,9 @@ class OfflineIntent:
             for dialect in dialect_types
         ]
         self._dialects = instances
-        for one in instances:
-            one.routes_installed = settings.fib.fib is not None and settings.fib.installs(
-                for_that=one.installs_routes
+        for instance in instances:
+            instance.routes_installed = settings.fib.fib is not None and settings.fib.installs(
+                for_that=instance.installs_routes
             )
         planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
         self._operator = LocalOperator(self.db, self.intent, planner)
@@ -160,7 +160,11 @@ class OfflineIntent:
             list(self.intent.peers.all(snapshot)),
             None if described is None else described.host,
             options,
-            {one.name for one in self._dialects if options.installs(for_that=one.installs_routes)},
+            {
+                dialect.name
+                for dialect in self._dialects
+                if options.installs(for_that=dialect.installs_routes)
+            },
         )
 
     def without_effect(self) -> list[Json]:

@@ -300,9 +300,9 @@ class AdvertiseLimit(msgspec.Struct, frozen=True):
     learned: bool
     """True if the peer has made it known, False if it is configured."""
     prefixes: int
-    """Those that the peer would be sent without a limit."""
+    """Prefixes that the peer would be sent without a limit."""
     waiting: int
-    """Those of Services that it is not sent because of the limit."""
+    """Prefixes of Services that it is not sent because of the limit."""
 
     @property
     def reason(self) -> str:

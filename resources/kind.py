@@ -89,7 +89,7 @@ class KindFamily(msgspec.Struct, frozen=True):
     prefix: str = ""
     """How their names begin; empty: all kinds of the group."""
     others: frozenset[str] = frozenset()
-    """Those that no program reads."""
+    """Kinds that no program reads."""
 
 
 def _check_field_selector(kind: str, selector: str, *, namespaced: bool) -> None:

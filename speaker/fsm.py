@@ -405,7 +405,7 @@ DELAY_OPEN_TABLE: Final[dict[State, dict[Event, Transition]]] = {
     state: {
         _E.TCP_CR_ACKED: Transition(state, _DELAYED),
         _E.TCP_CONNECTION_CONFIRMED: Transition(state, _DELAYED),
-        # While the DelayOpenTimer runs, a version error does not count as a retry.
+        # While the DelayOpenTimer runs, a version error is no retry.
         _E.NOTIF_MSG_VER_ERR: _DELAYED_VERSION_END,
     }
     for state in (_S.CONNECT, _S.ACTIVE)

@@ -160,7 +160,7 @@ class ChangeIterator(Generic[T]):
     def slices(self, txn: ReadTxn, size: int = SLICE) -> Generator[list[Change[T]], None, None]:
         """As `next`, in slices of about equal work: the lists before the first changes are empty.
 
-        The changes count as seen at the end: those of an iteration that is given up come again.
+        The changes are seen at the end: the changes of an iteration that is given up come again.
         """
         if self._closed:
             return

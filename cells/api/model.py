@@ -72,7 +72,7 @@ class FamilyCount(Item, frozen=True, kw_only=True):
     not_kept: int | None = None
     """Received routes that are only counted (``--keep-received``); absent without any."""
     left_out: int | None = None
-    """Those beside them that are to be advertised and cannot be; absent without any."""
+    """Routes beside them that are to be advertised and cannot be; absent without any."""
     reason: str | None = None
     """Why some are not sent, or why stale routes are kept."""
 

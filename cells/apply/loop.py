@@ -132,7 +132,7 @@ class ApplyLoop:
     def report(self, changed: Container[str] | None = None) -> None:
         """Derive the cell's health from the statuses of all objects.
 
-        ``changed`` are the reconcilers that may have other ones, None is all.
+        ``changed`` are the reconcilers whose statuses may differ, None is all.
         """
         failures: list[tuple[str, str, str]] = []
         errors = 0

@@ -42,13 +42,13 @@ class DialectKinds(msgspec.Struct, frozen=True):
     """The kinds of an enabled dialect."""
 
     kinds: tuple[Kind[Any], ...]
-    """Those that an agent may read."""
+    """Kinds that an agent may read."""
     cluster_kinds: tuple[Kind[Any], ...]
-    """Those that an operator reads."""
+    """Kinds that an operator reads."""
     read: tuple[Kind[Any], ...] = ()
-    """Those that an agent reads of an API server, with its options."""
+    """Kinds that an agent reads of an API server, with its options."""
     of_all_nodes: tuple[Kind[Any], ...] = ()
-    """Those of which it has the objects of other nodes, too."""
+    """Kinds of which it has the objects of other nodes, too."""
 
 
 @functools.cache

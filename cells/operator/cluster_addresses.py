@@ -83,13 +83,15 @@ class ClusterAddressesJob:
         """
         kinds = {NODE.name, SERVICE_CIDR.name}
         kinds.update(
-            kind.name for one in self._dialects for kind in one.read(one.options, operator=True)
+            kind.name
+            for dialect in self._dialects
+            for kind in dialect.read(dialect.options, operator=True)
         )
         problems = self._tables.source_problems.all(snapshot)
         lost = {
-            str(one.object)
-            for one in problems
-            if one.lost and one.object is not None and one.object.kind in kinds
+            str(problem.object)
+            for problem in problems
+            if problem.lost and problem.object is not None and problem.object.kind in kinds
         }
         if not lost:
             return []

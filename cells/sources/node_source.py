@@ -54,7 +54,7 @@ def secret_readers(dialects: Group[Dialect]) -> SecretReaders:
 
 
 class UnusedObjectsCount:
-    """The job that counts, once the agent is ready: the kinds are imported for it."""
+    """The job of counting, once the agent is ready: the kinds are imported for it."""
 
     def __init__(
         self,

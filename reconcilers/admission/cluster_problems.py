@@ -85,7 +85,7 @@ def _node_problems(feeding: Feeding, snapshot: Snapshot, context: NodeContext) -
         except Exception as error:  # noqa: BLE001  as above
             problems.append(_failure(dialect, error))
             continue
-        # What a node does without is its own; the problem is the same one on every node.
+        # What is unconfigured is the node's own; the problem is the same one on every node.
         problems += (replace(p, unconfigured=()) for p in compiled[name].problems_of(name))
     return problems
 

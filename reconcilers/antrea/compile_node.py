@@ -51,7 +51,7 @@ class Inputs(NamedTuple):
     node: Node | None
     policies: tuple[BGPPolicy, ...]
     secret: Secret | None
-    """The one with the passwords."""
+    """The Secret with the passwords."""
     secret_key: ObjectKey
     """Its namespace and name."""
     secret_unread: bool = False

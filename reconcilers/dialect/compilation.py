@@ -150,7 +150,7 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     generated: tuple[Generated, ...] = ()
     """All objects that have to exist, in an order in which they may be written."""
     outdated: frozenset[ObjectRef] = frozenset()
-    """Those of ``generated`` that the API server lacks, or has differently."""
+    """Objects of ``generated`` that the API server lacks, or has differently."""
     deletions: tuple[Delete, ...] = ()
     annotations: tuple[ObjectAnnotations, ...] = ()
     """Annotations that the API server lacks, or has with other values."""

@@ -74,14 +74,14 @@ class Dialect:
     @final
     def each(cls, extension: type[E]) -> tuple[E, ...]:
         """Return the extensions of a type."""
-        return tuple(one for one in cls.extensions if isinstance(one, extension))
+        return tuple(member for member in cls.extensions if isinstance(member, extension))
 
     @classmethod
     @final
     def read(cls, options: Options, *, operator: bool) -> tuple[Kind[Any], ...]:
         """Return the kinds that an agent, or the operator, reads of an API server with its options."""
-        optional = [one for one in cls.each(OptionalKinds) if one.operator is operator]
-        unread = {kind for one in optional if not one.when(options) for kind in one.kinds}
+        optional = [kinds for kinds in cls.each(OptionalKinds) if kinds.operator is operator]
+        unread = {kind for kinds in optional if not kinds.when(options) for kind in kinds.kinds}
         kinds = cls.cluster_kinds if operator else cls.kinds
         return tuple(kind for kind in kinds if kind not in unread)
 

@@ -67,10 +67,10 @@ def withheld(
 
 def of_routers(routers: Iterable[MergedRouter]) -> Iterator[Address]:
     """Yield every prefix that an object gives a router, for explanations."""
-    for ref, one in dict.fromkeys(
-        (ref, one) for router in routers for ref, prefixes in router.given for one in prefixes
+    for ref, nlri in dict.fromkeys(
+        (ref, nlri) for router in routers for ref, prefixes in router.given for nlri in prefixes
     ):
-        yield address_of(ref, one)
+        yield address_of(ref, nlri)
 
 
 def candidates(

@@ -37,9 +37,9 @@ class NodesOutcome(msgspec.Struct, frozen=True):
 
     nodes: tuple[str, ...]
     objects: frozenset[ObjectRef]
-    """Those that concern the nodes."""
+    """Objects that concern the nodes."""
     accepted: frozenset[ObjectRef]
-    """With ``isolate``: those that are not left out."""
+    """With ``isolate``: the objects in effect."""
     problems: tuple[Problem, ...]
     partial: tuple[tuple[ObjectRef, str], ...] = ()
     """Objects of which a part has no effect, with the reason."""

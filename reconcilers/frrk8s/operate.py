@@ -75,11 +75,11 @@ def _of_nodes(
     of_node = yield from context.of_node(nodes[0].metadata.name)
     given = dialect.given(snapshot, selected, of_node, {})
     effect = yield from given.in_effect(pieces)
-    if pieces.fill_slice(len(given.own) + sum(len(one.objects) for one in given.feeds.values())):
+    if pieces.fill_slice(len(given.own) + sum(len(feed.objects) for feed in given.feeds.values())):
         yield
     own = {ref_to(FRR_CONFIGURATION, row) for row in selected}
     replaced = own - {unit.ref for unit in given.own}
-    of_feeds = (problem for one in effect.outcomes.values() for problem in one.problems)
+    of_feeds = (problem for outcome in effect.outcomes.values() for problem in outcome.problems)
     return NodesOutcome(
         tuple(sorted(node.metadata.name for node in nodes)),
         frozenset(own).union(*(feed.objects for feed in given.feeds.values())),

@@ -48,9 +48,9 @@ def raw_meaning(text: str) -> RawMeaning:
             elif line == "exit-address-family":
                 family = ""
             continue
-        found = _ROUTER.fullmatch(line)
-        if found is not None:
-            router, family, in_vrf = found["vrf"] or "", "", False
+        match = _ROUTER.fullmatch(line)
+        if match is not None:
+            router, family, in_vrf = match["vrf"] or "", "", False
         elif _VRF.fullmatch(line):
             router, family, in_vrf = None, "", True
         elif router is not None and (section := _FAMILY.fullmatch(line)) is not None:

@@ -71,14 +71,14 @@ def _ref(key: Key) -> ObjectRef:
     return ObjectRef(*cast("tuple[str, str, str]", key))
 
 
-def address_of(ref: ObjectRef, one: Prefix) -> Address:
+def address_of(ref: ObjectRef, prefix: Prefix) -> Address:
     """Return a prefix of an object, with what selects it, for explanations."""
 
     def select(rules: RouteSet) -> Selection | None:
         for rule, exports in rules.exports.items():
             for routes in exports:
-                if one in routes:
-                    return Selection(rule, routes[one])
+                if prefix in routes:
+                    return Selection(rule, routes[prefix])
         return None
 
-    return Address(ref, ADDRESS_TYPE, *one, select=select)
+    return Address(ref, ADDRESS_TYPE, *prefix, select=select)

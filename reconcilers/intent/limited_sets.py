@@ -40,9 +40,9 @@ class Use(NamedTuple):
     prefixes: int = 0
     """Of the unlimited set."""
     of_services: int = 0
-    """Those among them that are addresses of Services only."""
+    """Prefixes that are addresses of Services only."""
     waiting: int = 0
-    """Those among these that the limited set does not have."""
+    """Prefixes of Services that the limited set does not have."""
     services: tuple[tuple[bytes, ObjectRef], ...] = ()
     """The first Services of which prefixes wait, with the first one of each."""
 

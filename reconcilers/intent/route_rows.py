@@ -26,7 +26,7 @@ From = tuple[ObjectRef, str]
 """An object, and the source by which it contributes."""
 
 ROW_PIECES: Final = 4
-"""Pieces of work that a written row counts as."""
+"""Pieces of work of a written row."""
 BATCH_ROWS: Final = 50
 """Rows that are counted at a time."""
 

@@ -43,9 +43,11 @@ class Deferral:
         """
         if now - self._began >= DEFERRAL_SECONDS:
             return True
-        statuses = [one for one in peers if (one.instance, one.name) in importing]
-        received = tuple(family.received for one in statuses for family in one.families)
-        complete = len(statuses) == len(importing) and all(one.established for one in statuses)
+        statuses = [peer for peer in peers if (peer.instance, peer.name) in importing]
+        received = tuple(family.received for status in statuses for family in status.families)
+        complete = len(statuses) == len(importing) and all(
+            status.established for status in statuses
+        )
         if not selected or not complete or received != self._received:
             self._received = received
             self._since = now

@@ -142,11 +142,11 @@ class ForwardingRules:
         for path in paths.paths[: self._maximum]:
             if path.local:
                 continue
-            found = self._hops(path, family)
-            if isinstance(found, Unresolved):
-                unresolved.append((path, found))
+            resolution = self._hops(path, family)
+            if isinstance(resolution, Unresolved):
+                unresolved.append((path, resolution))
             else:
-                hops.update(found)
+                hops.update(resolution)
         why = tuple(unresolved)
         if not hops:
             return Forwarding(

@@ -191,7 +191,7 @@ class InstalledRoutes:
         self._send()
 
     def move(self, moves: Mapping[NextHopSet, NextHopSet | None]) -> None:
-        """Have all routes of some sets of next hops use other ones, by one message for each set."""
+        """Have all routes of some sets of next hops use new next hops, by one message for each set."""
         if not self.listed:
             return
         for table, held in self._held.items():

@@ -149,15 +149,15 @@ def _why_not(path: ReceivedPath, table: _Table) -> NotInstalled | None:
             reason = Reason.ALWAYS_BLOCK if blocked else Reason.IMPORT_POLICY
             return NotInstalled(reason, f"not accepted by the import policy: {verdict.filter}")
         return NotInstalled(_ineligible(view.reason), view.reason)
-    found = table.routes.route(path.route.family, path.route.nlri)
-    ours = None if found is None else _path_of(path, found.paths.paths)
-    if found is None or ours is None:
+    best = table.routes.route(path.route.family, path.route.nlri)
+    ours = None if best is None else _path_of(path, best.paths.paths)
+    if best is None or ours is None:
         reason = Reason.LOCAL if view.reason == DecisionReason.LOCAL.value else Reason.NOT_BEST
         return NotInstalled(reason, view.reason)
-    why = found.forwarding.why_not
+    why = best.forwarding.why_not
     if why is not None:
         return why
-    for unresolved, reason_text in found.forwarding.unresolved:
+    for unresolved, reason_text in best.forwarding.unresolved:
         if unresolved is ours:
             return NotInstalled(Reason.NEXT_HOP, reason_text.message)
     if table.number is None:
@@ -169,7 +169,7 @@ def _why_not(path: ReceivedPath, table: _Table) -> NotInstalled | None:
 
 def _path_of(path: ReceivedPath, paths: Iterable[BestPath]) -> BestPath | None:
     ends = (path.instance.name, path.peer.name)
-    return next((one for one in paths if (one.instance, one.peer) == ends), None)
+    return next((path for path in paths if (path.instance, path.peer) == ends), None)
 
 
 def _ineligible(text: str) -> Reason:

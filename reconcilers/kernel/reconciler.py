@@ -169,18 +169,18 @@ class KernelRoutes(Reconciler):
         self.configure(snapshot)
         if not self.installed.listed:
             return at_once({})
-        found: dict[RouteTable, set[bytes] | None] = {}
+        changed: dict[RouteTable, set[bytes] | None] = {}
         if self._whole:
             self._whole = False
-            found.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))
+            changed.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))
         for changes in (self.wanted_tables.take_changed(), self.installed.take_changed()):
             for table, parts in changes.items():
-                known = found.setdefault(table, set())
+                known = changed.setdefault(table, set())
                 if parts is None or known is None:
-                    found[table] = None
+                    changed[table] = None
                 else:
                     known |= parts
-        return at_once({_key(table): parts for table, parts in found.items()})
+        return at_once({_key(table): parts for table, parts in changed.items()})
 
     def configure(self, snapshot: Snapshot) -> None:
         """Follow the instances of the intent: from then on `best_paths` takes theirs."""
@@ -229,19 +229,19 @@ class KernelRoutes(Reconciler):
         del snapshot
         table = _table(key)
         prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
-        found = self.wanted_tables.next_hops(table, prefixes)
+        wanted = self.wanted_tables.next_hops(table, prefixes)
         occupied = self.installed.occupied(table)
         if occupied:
-            found = {nlri: hops for nlri, hops in found.items() if nlri not in occupied}
-        pending = [nlri for nlri, hops in found.items() if hops is PENDING]
+            wanted = {nlri: hops for nlri, hops in wanted.items() if nlri not in occupied}
+        pending = [nlri for nlri, hops in wanted.items() if hops is PENDING]
         if pending:
             for nlri in pending:
-                del found[nlri]
-            found.update(self.installed.held(table, pending))
+                del wanted[nlri]
+            wanted.update(self.installed.held(table, pending))
         if self._deferred:
             # What is not wanted yet may be again once all peers are there.
-            return self.installed.held(table, prefixes) | found
-        return found
+            return self.installed.held(table, prefixes) | wanted
+        return wanted
 
     def actual(self, key: ObjectKey, parts: Parts) -> State | None:
         """See `Reconciler`."""

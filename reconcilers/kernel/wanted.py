@@ -153,7 +153,7 @@ class InstanceRoutes:
         if paths is None:
             return {}
         get, of = paths.get, self._rules.of
-        found: dict[bytes, NextHopSet] = {}
+        next_hops_of: dict[bytes, NextHopSet] = {}
         last: PathSet | None = None
         hops: NextHopSet | None = None
         for nlri in prefixes:
@@ -165,8 +165,8 @@ class InstanceRoutes:
                 forwarding = of(known, family)
                 last, hops = known, PENDING if forwarding.pending else forwarding.next_hops
             if hops is not None:
-                found[nlri] = hops
-        return found
+                next_hops_of[nlri] = hops
+        return next_hops_of
 
     def count(self, family: Family) -> int:
         """The number of prefixes of a family that have best paths."""

@@ -69,7 +69,7 @@ class WantedTables:
         self._tables: dict[RouteTable, list[_Instance]] = {}
         self._changed: Changes = {}
         self.moves: Moves = {}
-        """Sets of next hops whose routes use other ones, all of them; taken by `take_moves`."""
+        """Sets of next hops whose routes all use new next hops; taken by `take_moves`."""
 
     # ------------------------------------------------------------ configuration
 
@@ -86,12 +86,12 @@ class WantedTables:
             self._vrfs = dict(vrfs)
             for name, known in self._instances.items():
                 self._instances[name] = self._with_rules(known, vrfs.get(name, DEFAULT_VRF))
-        wanted = {one.name: one for one in instances}
+        wanted = {instance.name: instance for instance in instances}
         for name in [name for name in self._instances if name not in wanted]:
             del self._instances[name]
-        for one in instances:
-            if one.name not in self._instances:
-                self._instances[one.name] = self._instance(one.vrf)
+        for instance in instances:
+            if instance.name not in self._instances:
+                self._instances[instance.name] = self._instance(instance.vrf)
         self.host_changed(networks=True)
 
     def _instance(self, vrf: str) -> _Instance:
@@ -209,23 +209,27 @@ class WantedTables:
                 routes.judge_prefixes()
                 for family, before in rejected.items():
                     self._note(instance, family, before.keys() ^ routes.rejected(family).keys())
-        self._refreshed((one, one.rules.refresh()) for one in self._instances.values())
+        self._refreshed(
+            (instance, instance.rules.refresh()) for instance in self._instances.values()
+        )
 
     def session_lost(self, name: str, peer: str) -> None:
         """Use no path of a peer any more: its routes are being withdrawn."""
-        self._refreshed((one, one.rules.session_lost(name, peer)) for one in self._all())
+        self._refreshed((routes, routes.rules.session_lost(name, peer)) for routes in self._all())
 
     def session_restored(self, name: str, peer: str) -> None:
         """Use the paths of a peer again."""
-        self._refreshed((one, one.rules.session_restored(name, peer)) for one in self._all())
+        self._refreshed(
+            (routes, routes.rules.session_restored(name, peer)) for routes in self._all()
+        )
 
     def _all(self) -> Iterator[_Instance]:
         yield from self._instances.values()
 
-    def _refreshed(self, found: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
+    def _refreshed(self, stale: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
         """Note the routes with other next hops, and the sets of next hops that were replaced whole."""
         replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
-        for instance, changes in found:
+        for instance, changes in stale:
             by_family: dict[Family, set[PathSet]] = {}
             for change in changes:
                 by_family.setdefault(change.family, set()).add(change.paths)
@@ -233,7 +237,9 @@ class WantedTables:
                     replaced.setdefault(change.before, set()).add(change.after)
             for family, path_sets in by_family.items():
                 self._note(instance, family, instance.routes.having(family, path_sets))
-        used = {hops for one in self._instances.values() for hops in one.rules.next_hop_sets()}
+        used = {
+            hops for instance in self._instances.values() for hops in instance.rules.next_hop_sets()
+        }
         for before, after in replaced.items():
             if len(after) == 1 and before not in used and before != BLACKHOLE:
                 (self.moves[before],) = after
@@ -244,7 +250,7 @@ class WantedTables:
         return changed
 
     def take_moves(self) -> Moves:
-        """Return the sets of next hops whose routes all use other ones since the last call."""
+        """Return the sets of next hops whose routes all use new next hops since the last call."""
         moves, self.moves = self.moves, {}
         return moves
 
@@ -252,16 +258,16 @@ class WantedTables:
 
     def next_hops(self, table: RouteTable, prefixes: Sequence[bytes]) -> dict[bytes, NextHopSet]:
         """Return the next hops of those prefixes that shall be in a table."""
-        found: dict[bytes, NextHopSet] = {}
+        next_hops_of: dict[bytes, NextHopSet] = {}
         # Of several instances with a prefix in one table the first one by name has it.
         for instance in reversed(self._tables.get(table, ())):
-            found.update(instance.routes.next_hops(FAMILIES[table.family], prefixes))
-        return found
+            next_hops_of.update(instance.routes.next_hops(FAMILIES[table.family], prefixes))
+        return next_hops_of
 
     def count(self, table: RouteTable) -> int:
         """The number of best paths of all instances that have a table."""
         family = FAMILIES[table.family]
-        return sum(one.routes.count(family) for one in self._tables.get(table, ()))
+        return sum(routes.routes.count(family) for routes in self._tables.get(table, ()))
 
     def prefixes(self, table: RouteTable) -> Iterator[bytes]:
         """Iterate over the prefixes that instances have best paths of, installed or not."""

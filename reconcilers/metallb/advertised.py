@@ -61,7 +61,7 @@ class NodeRules(msgspec.Struct, frozen=True):
     pools: Mapping[Family, Mapping[bytes, str]]
     """The prefixes of the pools, by family, with the name of the pool."""
     advertisements: tuple[Advertisement, ...]
-    """Those that are for this node."""
+    """Advertisements for this node."""
     selecting: Mapping[str, int] = {}
     """The advertisements that select a pool, a bit each (`reconcilers.bit_sets`), by its name."""
     lengths: Mapping[Family, tuple[int, ...]] = {}

@@ -152,8 +152,8 @@ class MetalLBDialect(Dialect):
         # A node that is assumed for a check has the label alone.
         label = self._labels(snapshot, context.node).get(HOSTNAME)
         namespace = fed_options(context).namespace
-        names = dict.fromkeys(configuration_name(one) for one in (context.node, label) if one)
-        return {ObjectRef(FRR_CONFIGURATION.name, namespace, one): REPLACED for one in names}
+        names = dict.fromkeys(configuration_name(text) for text in (context.node, label) if text)
+        return {ObjectRef(FRR_CONFIGURATION.name, namespace, name): REPLACED for name in names}
 
     def _rows(self, snapshot: Snapshot, kind: Kind[Any]) -> Iterator[Any]:
         yield from self.tables.of(kind).all(snapshot)

@@ -148,9 +148,9 @@ def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> Seque
 
 
 def _preferences_text(first: Advertisement, second: Advertisement) -> str:
-    one, other = first.row, second.row
+    own, other = first.row, second.row
     return (
-        f"{one.metadata.name} gives it local preference {one.spec.local_pref}, "
+        f"{own.metadata.name} gives it local preference {own.spec.local_pref}, "
         f"and {other.metadata.name} {other.spec.local_pref}"
     )
 
@@ -190,7 +190,7 @@ class Crowded(NamedTuple):
     family: Family
     nlri: bytes
     advertisements: tuple[ObjectRef, ...]
-    """Those that give it communities."""
+    """The advertisements that give it communities."""
     communities: int
 
 

@@ -168,7 +168,9 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
 
     def _summary(self, key: ObjectKey) -> dict[str, str]:
         """Return the text of the status beside the conditions; it changes with one of these."""
-        text = next((one.summary for one in self.given.get(key, ()) if one.summary), "")
+        text = next(
+            (condition.summary for condition in self.given.get(key, ()) if condition.summary), ""
+        )
         return {"status": text} if text else {}
 
     def _drop(self, key: ObjectKey) -> NotNow:

@@ -21,7 +21,7 @@ def network_of_namespaces(
 
     ``primary`` has those of namespaces with a network in place of the default one.
     """
-    found = {}
+    networks = {}
     for row in namespaces:
         name = row.metadata.name
         network = primary.get(name)
@@ -30,15 +30,17 @@ def network_of_namespaces(
                 # It waits for its network.
                 continue
             network = DEFAULT
-        found[name] = (row, network)
-    return found
+        networks[name] = (row, network)
+    return networks
 
 
 def egress_ips(rows: Iterable[EgressIP], namespaces: Mapping[str, tuple[Namespace, str]]) -> ByNode:
     """Return the egress IPs of nodes that serve a namespace of a network."""
-    found: dict[str, dict[str, set[str]]] = {}
+    by_node: dict[str, dict[str, set[str]]] = {}
     for row in rows:
-        items = [(one.node, _host_prefix(one.egress_ip)) for one in row.status.items if one.node]
+        items = [
+            (item.node, _host_prefix(item.egress_ip)) for item in row.status.items if item.node
+        ]
         if not items:
             continue
         selector = row.spec.namespace_selector
@@ -50,12 +52,12 @@ def egress_ips(rows: Iterable[EgressIP], namespaces: Mapping[str, tuple[Namespac
         for node, prefix in items:
             if prefix is None:
                 continue
-            of_node = found.setdefault(node, {})
+            of_node = by_node.setdefault(node, {})
             for network in networks:
                 of_node.setdefault(network, set()).add(prefix)
     return {
         node: {name: tuple(sorted(prefixes)) for name, prefixes in of_node.items()}
-        for node, of_node in found.items()
+        for node, of_node in by_node.items()
     }
 
 
@@ -71,10 +73,10 @@ def active_networks(
     pods: Iterable[Pod], namespaces: Mapping[str, tuple[Namespace, str]], egress: ByNode
 ) -> dict[str, frozenset[str]]:
     """Return the networks of each node that has Pods or egress IPs of them."""
-    found: dict[str, set[str]] = {node: set(networks) for node, networks in egress.items()}
+    active: dict[str, set[str]] = {node: set(networks) for node, networks in egress.items()}
     for pod in pods:
         if pod.uses_network:
             namespace = namespaces.get(pod.metadata.namespace)
             if namespace is not None:
-                found.setdefault(pod.spec.node_name, set()).add(namespace[1])
-    return {node: frozenset(networks) for node, networks in found.items()}
+                active.setdefault(pod.spec.node_name, set()).add(namespace[1])
+    return {node: frozenset(networks) for node, networks in active.items()}

@@ -45,29 +45,31 @@ class Evpn:
         self._vrfs = {router.vrf for router in copied}
         self._by_vrf = {router.vrf: router for router in reversed(sources)}
         self._ip_vrfs: list[EvpnRouter] = []
-        for network in sorted(filter(has_ip_vrf, networks), key=lambda one: one.vrf):
+        for network in sorted(filter(has_ip_vrf, networks), key=lambda ip_vrf: ip_vrf.vrf):
             source = self._by_vrf.get(network.vrf) or base
             if source is not None:
                 self._ip_vrfs.append(EvpnRouter(source.asn, network))
         self._mac_vrfs = [
-            one for one in networks if one.evpn is not None and one.evpn.mac_vrf is not None
+            network
+            for network in networks
+            if network.evpn is not None and network.evpn.mac_vrf is not None
         ]
-        self.matched = {one.network.name for one in self._ip_vrfs}
+        self.matched = {ip_vrf.network.name for ip_vrf in self._ip_vrfs}
         """The networks that have a router."""
         if base is not None:
-            self.matched |= {one.name for one in networks if not has_ip_vrf(one)}
+            self.matched |= {network.name for network in networks if not has_ip_vrf(network)}
 
     def ip_vrf_routers(self, prefixes: Mapping[str, tuple[str, ...]]) -> list[Router]:
         """Return routers of the VRFs of networks that no source has one of."""
         return [
-            Router(asn=one.asn, vrf=one.network.vrf, prefixes=prefixes[one.network.name])
-            for one in self._ip_vrfs
-            if one.network.vrf not in self._vrfs
+            Router(asn=ip_vrf.asn, vrf=ip_vrf.network.vrf, prefixes=prefixes[ip_vrf.network.name])
+            for ip_vrf in self._ip_vrfs
+            if ip_vrf.network.vrf not in self._vrfs
         ]
 
     def raw(self) -> RawConfig:
         """Return the text, with EVPN."""
-        sections = [one for one in self._sections if one.vrf or self._base is None]
+        sections = [section for section in self._sections if section.vrf or self._base is None]
         if self._base is not None:
             sections.append(Section("", self._base.asn, self._base.neighbors))
         return raw_config(sections, self._mac_vrfs, self._ip_vrfs)
@@ -78,18 +80,18 @@ class Evpn:
 
     def typed(self, routers: Sequence[Router]) -> list[Router]:
         """Return the routers with EVPN in typed fields."""
-        found = list(routers)
-        if self._base is not None and not any(is_default(one.vrf) for one in found):
-            found.append(replace(self._base, prefixes=(), imports=()))
-        by_vrf = {one.network.vrf: one.network for one in self._ip_vrfs}
-        return [self._typed(router, by_vrf.get(router.vrf)) for router in found]
+        with_evpn = list(routers)
+        if self._base is not None and not any(is_default(ip_vrf.vrf) for ip_vrf in with_evpn):
+            with_evpn.append(replace(self._base, prefixes=(), imports=()))
+        by_vrf = {ip_vrf.network.vrf: ip_vrf.network for ip_vrf in self._ip_vrfs}
+        return [self._typed(router, by_vrf.get(router.vrf)) for router in with_evpn]
 
     def _typed(self, router: Router, network: Network | None) -> Router:
         if is_default(router.vrf):
             l2vnis = tuple(
                 L2Vni(vni=vrf.vni, import_rts=_targets(vrf), export_rts=_targets(vrf))
-                for one in self._mac_vrfs
-                if one.evpn is not None and (vrf := one.evpn.mac_vrf) is not None
+                for mac_vrf in self._mac_vrfs
+                if mac_vrf.evpn is not None and (vrf := mac_vrf.evpn.mac_vrf) is not None
                 if vrf.route_target
             )
             neighbors = tuple(map(_with_evpn, router.neighbors))

@@ -66,7 +66,7 @@ class NodeValues(NamedTuple):
     prefixes: Mapping[str, tuple[str, ...]]
     """By name of the networks that are on the node."""
     networks: tuple[Network, ...]
-    """Those that are on the node."""
+    """Networks on the node."""
     union: tuple[str, ...]
     own: tuple[str, ...]
     next_hops: NextHops
@@ -93,7 +93,7 @@ def of_node(
         return ()
     name, labels = node.metadata.name, node.metadata.labels
     auto = advertised.target == AUTO
-    found: list[OfSource] = []
+    of_sources: list[OfSource] = []
     matched: set[str] = set()
     for source in advertised.sources:
         if not source.spec.node_selector.matches(labels):
@@ -111,15 +111,15 @@ def of_node(
         selector = LabelSelector(match_labels={HOSTNAME: hostname(node)})
         spec = replace(spec, node_selector=selector)
         metadata = source.metadata
-        found.append(OfSource(metadata.namespace, metadata.name, name, spec))
+        of_sources.append(OfSource(metadata.namespace, metadata.name, name, spec))
     if auto:
-        missing = [one.shown_name for one in values.networks if one.name not in matched]
+        missing = [network.shown_name for network in values.networks if network.name not in matched]
         if missing:
             text = (
                 f"no selected FRRConfiguration has a router on node {name} for the VRF of network"
             )
             raise ConfigurationError(f"{text} {', '.join(missing)}")
-    return tuple(found)
+    return tuple(of_sources)
 
 
 def _values(
@@ -127,16 +127,22 @@ def _values(
 ) -> NodeValues | None:
     """Return what is advertised from a node, or None for nothing."""
     vteps = vtep_addresses(advertised, node)
-    networks = tuple(one for one in advertised.networks if is_active(one, node, given, options))
-    prefixes = {one.name: network_prefixes(advertised, one, node, given) for one in networks}
-    union = tuple(sorted({prefix for found in prefixes.values() for prefix in found}))
+    networks = tuple(
+        network for network in advertised.networks if is_active(network, node, given, options)
+    )
+    prefixes = {
+        network.name: network_prefixes(advertised, network, node, given) for network in networks
+    }
+    union = tuple(sorted({prefix for of_network in prefixes.values() for prefix in of_network}))
     if not union:
         return None
-    own = tuple(one for one in own_addresses(node) if one is not None)
-    used = sorted({one.evpn.vtep for one in networks if one.is_evpn and one.evpn is not None})
+    own = tuple(own_address for own_address in own_addresses(node) if own_address is not None)
+    used = sorted(
+        {network.evpn.vtep for network in networks if network.is_evpn and network.evpn is not None}
+    )
     addresses = [address for name in used for address in vteps.get(name, ())]
-    hosts = sorted({f"{one}/{128 if ':' in one else 32}" for one in addresses})
-    received = [one for name in used for one in advertised.vteps[name]]
+    hosts = sorted({f"{address}/{128 if ':' in address else 32}" for address in addresses})
+    received = [vtep for name in used for vtep in advertised.vteps[name]]
     return NodeValues(
         prefixes,
         networks,
@@ -144,9 +150,9 @@ def _values(
         own,
         next_hops(node, options),
         {
-            one.vrf: uplink_next_hops(one, node, given)
-            for one in networks
-            if one.uplink and has_dpu(node, options)
+            network.vrf: uplink_next_hops(network, node, given)
+            for network in networks
+            if network.uplink and has_dpu(node, options)
         },
         tuple(hosts),
         tuple(dict.fromkeys(received)) if hosts else (),
@@ -155,7 +161,7 @@ def _values(
 
 def _has_inactive(source: FRRConfiguration, advertised: Advertised, values: NodeValues) -> bool:
     """True if a source has a router of a network that is not on the node."""
-    vrfs = {one.vrf for one in advertised.networks if one not in values.networks}
+    vrfs = {network.vrf for network in advertised.networks if network not in values.networks}
     return any(router.vrf in vrfs for router in source.spec.bgp.routers)
 
 
@@ -174,8 +180,8 @@ class _Source:
         self._values = values
         self._source = source
         self._typed = typed_evpn
-        self._networks = {one.vrf: one for one in values.networks}
-        self._evpn = tuple(one for one in values.networks if one.is_evpn)
+        self._networks = {network.vrf: network for network in values.networks}
+        self._evpn = tuple(network for network in values.networks if network.is_evpn)
         self.matched: set[str] = set()
         """The networks that have a router."""
 
@@ -219,13 +225,13 @@ class _Source:
         default = is_default(router.vrf)
         if target == AUTO:
             network = self._networks.get(DEFAULT if default else router.vrf)
-            found = None if network is None else values.prefixes[network.name]
+            allowed = None if network is None else values.prefixes[network.name]
         else:
             matches = default if not target else router.vrf == target
-            found = values.union if matches else None
-        if found is not None and default and self._evpn:
-            found = tuple(sorted({*found, *values.vtep_prefixes}))
-        return found
+            allowed = values.union if matches else None
+        if allowed is not None and default and self._evpn:
+            allowed = tuple(sorted({*allowed, *values.vtep_prefixes}))
+        return allowed
 
     def _match(self, router: Router) -> None:
         if self._advertised.target == AUTO:
@@ -245,26 +251,28 @@ class _Source:
         """Return the neighbours of a router that are advertised some prefix."""
         return tuple(
             copied
-            for one in self._checked(router)
-            if (copied := self._neighbor(one, prefixes, router.vrf)) is not None
+            for neighbor in self._checked(router)
+            if (copied := self._neighbor(neighbor, prefixes, router.vrf)) is not None
         )
 
     def _checked(self, router: Router) -> Iterable[Neighbor]:
         """Return the neighbours of a router without the node itself. Raises `ConfigurationError`."""
         where = f'FRRConfiguration "{self._source.metadata.name}"'
-        for one in router.neighbors:
-            if not one.address and not one.interface:
+        for neighbor in router.neighbors:
+            if not neighbor.address and not neighbor.interface:
                 text = "has a neighbor with neither address nor interface"
                 raise ConfigurationError(f"{where} {text}")
-            if one.dual_stack_address_family:
-                text = f"{where}: neighbor {one.address or one.interface}"
+            if neighbor.dual_stack_address_family:
+                text = f"{where}: neighbor {neighbor.address or neighbor.interface}"
                 raise ConfigurationError(f"{text}: dualStackAddressFamily is not supported")
-        return (one for one in router.neighbors if one.address not in self._values.own)
+        return (
+            neighbor for neighbor in router.neighbors if neighbor.address not in self._values.own
+        )
 
     def _neighbor(self, neighbor: Neighbor, prefixes: Sequence[str], vrf: str) -> Neighbor | None:
         if neighbor.address:
             colon = ":" in neighbor.address
-            prefixes = [one for one in prefixes if (":" in one) is colon]
+            prefixes = [prefix for prefix in prefixes if (":" in prefix) is colon]
         if not prefixes:
             return None
         allowed = AllowedOut(prefixes=tuple(prefixes))
@@ -283,25 +291,25 @@ class _Source:
         received, added = self._advertised.receive, list[PrefixSelector]()
         if underlay and self._evpn:
             added = [*self._values.vtep_receive]
-        found = neighbor.to_receive
+        receive = neighbor.to_receive
         if received:
             selectors = _of_family(received, neighbor)
-            found = Receive(allowed=AllowedIn(prefixes=tuple(selectors)))
-        if added and found.allowed.mode != "all":
+            receive = Receive(allowed=AllowedIn(prefixes=tuple(selectors)))
+        if added and receive.allowed.mode != "all":
             more = _of_family(added, neighbor)
-            kept = found.allowed.prefixes
-            prefixes = (*kept, *(one for one in more if one not in kept))
-            found = Receive(allowed=replace(found.allowed, prefixes=prefixes))
-        return found
+            kept = receive.allowed.prefixes
+            prefixes = (*kept, *(prefix for prefix in more if prefix not in kept))
+            receive = Receive(allowed=replace(receive.allowed, prefixes=prefixes))
+        return receive
 
     def _with_imports(self, router: Router) -> list[Router]:
         """Return a router with imports of the VRFs of all networks, and routers that import its VRF."""
         if self._advertised.target == AUTO:
             return [router]
         own = DEFAULT if is_default(router.vrf) else router.vrf
-        vrfs = [one for one in self._advertised.vrfs if one != own]
-        known = {one.vrf for one in router.imports}
-        imports = (*router.imports, *(Import(vrf=one) for one in vrfs if one not in known))
+        vrfs = [vrf for vrf in self._advertised.vrfs if vrf != own]
+        known = {imported.vrf for imported in router.imports}
+        imports = (*router.imports, *(Import(vrf=vrf) for vrf in vrfs if vrf not in known))
         others = [
             Router(
                 asn=router.asn,
@@ -324,15 +332,15 @@ class _Source:
 
     def _underlay(self, routers: Iterable[Router]) -> list[Router]:
         """Return a router that advertises the VTEP of the node, unless one of the default VRF does."""
-        if any(is_default(one.vrf) and one.neighbors for one in routers):
+        if any(is_default(router.vrf) and router.neighbors for router in routers):
             return []
-        found = []
+        underlay = []
         for router in self._source.spec.bgp.routers:
             if is_default(router.vrf):
                 copied = self._copied(router, self._values.vtep_prefixes)
                 if copied.neighbors:
-                    found.append(copied)
-        return found
+                    underlay.append(copied)
+        return underlay
 
 
 def _of_family(selectors: Iterable[PrefixSelector], neighbor: Neighbor) -> list[PrefixSelector]:
@@ -340,4 +348,4 @@ def _of_family(selectors: Iterable[PrefixSelector], neighbor: Neighbor) -> list[
     if not neighbor.address:
         return list(selectors)
     colon = ":" in neighbor.address
-    return [one for one in selectors if (":" in one.prefix) is colon]
+    return [selector for selector in selectors if (":" in selector.prefix) is colon]

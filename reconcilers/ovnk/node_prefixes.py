@@ -70,12 +70,12 @@ def network_prefixes(
     advertised: Advertised, network: Network, node: Node, of_node: OfNode
 ) -> tuple[str, ...]:
     """Return the prefixes of a network on a node, each once, sorted."""
-    found: set[str] = set()
+    prefixes: set[str] = set()
     if advertised.pods:
-        found.update(_pod_prefixes(network, node))
+        prefixes.update(_pod_prefixes(network, node))
     if advertised.egress_ips:
-        found.update(of_node.egress_ips.get(network.name, ()))
-    return tuple(sorted(found))
+        prefixes.update(of_node.egress_ips.get(network.name, ()))
+    return tuple(sorted(prefixes))
 
 
 def _pod_prefixes(network: Network, node: Node) -> tuple[str, ...]:
@@ -84,29 +84,29 @@ def _pod_prefixes(network: Network, node: Node) -> tuple[str, ...]:
             raise ConfigurationError(f"network {network.shown_name} has no subnets")
         return tuple(subnet.prefix for subnet in network.subnets)
     by_network = parsed(node, node_annotations.SUBNETS, node_annotations.subnets)
-    found = None if by_network is None else by_network.get(network.name)
-    if not found:
+    of_network = None if by_network is None else by_network.get(network.name)
+    if not of_network:
         where = f"annotation {node_annotations.SUBNETS} of node {node.metadata.name}"
         text = f"no subnet of network {network.shown_name} in {where}"
         raise ConfigurationError(f"{text}: will wait for it")
-    return found
+    return of_network
 
 
 def own_addresses(node: Node) -> PrimaryAddresses:
     """Return the addresses of a node: a neighbour with one of them is the node itself."""
-    found = parsed(node, node_annotations.PRIMARY_ADDRESS, node_annotations.primary_addresses)
-    if found is None:
+    addresses = parsed(node, node_annotations.PRIMARY_ADDRESS, node_annotations.primary_addresses)
+    if addresses is None:
         where = f"node {node.metadata.name} has no annotation"
         raise ConfigurationError(f"{where} {node_annotations.PRIMARY_ADDRESS}")
-    return found
+    return addresses
 
 
 def vtep_addresses(advertised: Advertised, node: Node) -> Mapping[str, tuple[str, ...]]:
     """Return the addresses of a node by VTEP, of those that EVPN networks have."""
     if not advertised.vteps:
         return {}
-    found = parsed(node, node_annotations.VTEPS, node_annotations.vteps) or {}
-    return {name: found[name] for name in advertised.vteps if name in found}
+    by_name = parsed(node, node_annotations.VTEPS, node_annotations.vteps) or {}
+    return {name: by_name[name] for name in advertised.vteps if name in by_name}
 
 
 NextHops: TypeAlias = tuple[str | None, str | None]
@@ -153,8 +153,8 @@ def uplink_next_hops(network: Network, node: Node, given: OfNode) -> NextHops:
 
 
 def _last_of_family(addresses: Sequence[str]) -> NextHops:
-    ipv4 = [one for one in addresses if ":" not in one]
-    ipv6 = [one for one in addresses if ":" in one]
+    ipv4 = [address for address in addresses if ":" not in address]
+    ipv6 = [address for address in addresses if ":" in address]
     return (ipv4[-1] if ipv4 else None), (ipv6[-1] if ipv6 else None)
 
 

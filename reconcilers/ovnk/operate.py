@@ -66,7 +66,7 @@ class Configurations(NamedTuple):
     """The FRRConfigurations of the cluster."""
 
     sources: list[FRRConfiguration]
-    """Those that are not generated, in the order of namespace and name."""
+    """The objects that are not generated, in the order of namespace and name."""
     stored: written.Stored
 
 
@@ -79,7 +79,7 @@ class RouteAdvertisementsController:
         self._results = Results(options)
         self._comparison = Comparison()
         self._configurations: tuple[object, Configurations] | None = None
-        """Those of the last state of the table, which is compared by identity."""
+        """Configurations of the last state of the table, which is compared by identity."""
         self._other_writer = OtherWriter()
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:

@@ -46,14 +46,14 @@ class OtherWriter:
         for row in sorted(rows, key=lambda row: row.metadata.name):
             uid = row.metadata.uid
             time = max(
-                (one.time for one in row.metadata.managed_fields if one.manager == MANAGER),
+                (entry.time for entry in row.metadata.managed_fields if entry.manager == MANAGER),
                 default="",
             )
             times[uid] = time
             if not writer and not first and time > before.times.get(uid, ""):
                 writer = row.metadata.name
-        found = Seen(times, writer)
-        return Outcome(found, _problem(writer) if writer else None)
+        seen = Seen(times, writer)
+        return Outcome(seen, _problem(writer) if writer else None)
 
 
 def _problem(name: str) -> Problem:

@@ -43,10 +43,10 @@ def raw_config(
     ``mac_vrfs`` are the EVPN networks of the default VRF's router, or None without EVPN.
     """
     lines: list[str] = []
-    for section in sorted(_joined(sections), key=lambda one: one.vrf):
+    for section in sorted(_joined(sections), key=lambda section: section.vrf):
         evpn = mac_vrfs if not section.vrf else None
         lines += _router(section, evpn)
-    for router in sorted(ip_vrfs, key=lambda one: one.network.vrf):
+    for router in sorted(ip_vrfs, key=lambda section: section.network.vrf):
         lines += _ip_vrf(router)
     if not lines:
         return RawConfig()
@@ -55,12 +55,12 @@ def raw_config(
 
 def _joined(sections: Iterable[Section]) -> Iterator[Section]:
     """Join the sections of one VRF: neighbours of all of them, the AS number of the last."""
-    found: dict[str, Section] = {}
-    for one in sections:
-        before = found.get(one.vrf)
-        neighbors = one.neighbors if before is None else (*before.neighbors, *one.neighbors)
-        found[one.vrf] = one._replace(neighbors=neighbors)
-    return iter(one for one in found.values() if one.neighbors)
+    joined: dict[str, Section] = {}
+    for section in sections:
+        before = joined.get(section.vrf)
+        neighbors = section.neighbors if before is None else (*before.neighbors, *section.neighbors)
+        joined[section.vrf] = section._replace(neighbors=neighbors)
+    return iter(router for router in joined.values() if router.neighbors)
 
 
 def _router(section: Section, mac_vrfs: Sequence[Network] | None) -> Iterator[str]:
@@ -69,9 +69,9 @@ def _router(section: Section, mac_vrfs: Sequence[Network] | None) -> Iterator[st
     for family, colon in (("ipv4", False), ("ipv6", True)):
         names = sorted(
             {
-                one.address or one.interface
-                for one in section.neighbors
-                if not one.address or (":" in one.address) is colon
+                neighbor.address or neighbor.interface
+                for neighbor in section.neighbors
+                if not neighbor.address or (":" in neighbor.address) is colon
             }
         )
         if names:
@@ -80,7 +80,9 @@ def _router(section: Section, mac_vrfs: Sequence[Network] | None) -> Iterator[st
             yield " exit-address-family"
     if mac_vrfs is not None:
         yield " address-family l2vpn evpn"
-        for name in sorted({one.address or one.interface for one in section.neighbors}):
+        for name in sorted(
+            {neighbor.address or neighbor.interface for neighbor in section.neighbors}
+        ):
             yield f"  neighbor {name} activate"
             yield f"  neighbor {name} allowas-in origin"
         yield "  advertise-all-vni"

@@ -27,7 +27,7 @@ from statedb import Snapshot
 SLICE_SECONDS: Final = 0.005
 """Work between two slices. One piece may come on top of it, so that a slice stays below 10 ms."""
 PIECE_PARTS: Final = 200
-"""Parts that are compared between two looks at the clock: about a millisecond."""
+"""Parts that are compared between two readings of the clock: about a millisecond."""
 MAX_DETAILS: Final = 10
 """Parts of an object that are named."""
 

@@ -1,7 +1,7 @@
 """BGPPolicy: the BGP process of the nodes that it selects, its routes and its peers.
 
 The limits are those of ``crd.antrea.io/v1alpha1``. AS numbers of four octets and the fields of
-`NEXT_FIELDS` are proposed there and not released: an option of the dialect decides whether they count.
+`NEXT_FIELDS` are proposed there and not released: an option of the dialect has them read.
 """
 
 from __future__ import annotations

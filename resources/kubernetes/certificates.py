@@ -107,7 +107,7 @@ def due(
 
     ``names`` are the DNS names and addresses of the server. ``published``: the API server is
     configured with the present authorities. ``presented`` is what this server has in memory, and
-    ``trusted`` the ``caBundle`` of the API server: they count where nothing usable is stored, or what
+    ``trusted`` the ``caBundle`` of the API server: both are used where nothing is stored, or what
     another authority has issued, since other servers present what was.
     """
     wanted = tuple(names)

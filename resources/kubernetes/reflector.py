@@ -85,7 +85,7 @@ class Reflector:
         self._trials = -1
         """Lists that had to try whether the kind is served."""
         self._missing_pause = timeouts.missing_kind
-        """Pause between two looks whether the kind is served."""
+        """Pause between two checks whether the kind is served."""
         self._was_served = False
         self._forbidden_since: float | None = None
         self._failing_since: float | None = None

@@ -62,7 +62,7 @@ def decoder(
         if former is not None:
             shape, present = former.get(str(value.get("apiVersion")), (row, None))
         try:
-            found = msgspec.convert(value, shape, dec_hook=decode_field)
+            decoded = msgspec.convert(value, shape, dec_hook=decode_field)
         except msgspec.ValidationError:
             errors = [
                 error
@@ -79,7 +79,7 @@ def decoder(
                     errors += unrelated(readable.errors, errors)
                     kept = readable.spec  # type: ignore[attr-defined]
             return row(metadata=metadata, spec=kept, errors=tuple(errors))  # type: ignore[call-arg]
-        converted = cast("T", found if present is None else present(found))
+        converted = cast("T", decoded if present is None else present(decoded))
         broken_rules = (*misplaced_errors(value, spec), *rules(converted))
         return replace(converted, errors=broken_rules) if broken_rules else converted
 

@@ -166,8 +166,8 @@ class NetworkSpec(Struct, frozen=True):
     @property
     def role(self) -> str:
         """Primary or Secondary."""
-        found = self.layer3 or self.layer2
-        return found.role if found is not None else "Secondary"
+        layer = self.layer3 or self.layer2
+        return layer.role if layer is not None else "Secondary"
 
 
 class ClusterUserDefinedNetworkSpec(Struct, frozen=True):
@@ -310,26 +310,29 @@ def _within(text: str, networks: Sequence[tuple[str, Network]], path: str) -> It
     if errors:
         return
     part: Any = ipaddress.ip_network(text)
-    if not any(part.version == one.version and part.subnet_of(one) for _, one in networks):
+    if not any(
+        part.version == network.version and part.subnet_of(network) for _, network in networks
+    ):
         yield FieldError(path, f"{text} is in none of the subnets")
 
 
 def _primary_subnets(config: Layer2Config | Layer3Config, path: str) -> Iterator[FieldError]:
     if config.join_subnets and config.role != "Primary":
         yield FieldError(path, "requires role Primary")
-    found: list[tuple[str, Network]] = []
+    subnets: list[tuple[str, Network]] = []
     for i, text in enumerate(config.join_subnets):
         errors = list(prefix_errors(text, f"{path}[{i}]"))
         yield from errors
         if not errors:
-            found.append((f"{path}[{i}]", ipaddress.ip_network(text)))
-    yield from _one_per_family(found)
+            subnets.append((f"{path}[{i}]", ipaddress.ip_network(text)))
+    yield from _one_per_family(subnets)
 
 
 def _overlaps(networks: Sequence[tuple[str, Network]]) -> Iterator[FieldError]:
     """Yield the networks that are within others, in one pass over them in address order."""
     ordered = sorted(
-        networks, key=lambda one: (one[1].version, one[1].network_address, one[1].prefixlen)
+        networks,
+        key=lambda placed: (placed[1].version, placed[1].network_address, placed[1].prefixlen),
     )
     widest: Network | None = None
     for path, network in ordered:
@@ -343,12 +346,12 @@ def _one_per_family(networks: Sequence[tuple[str, Network]]) -> Iterator[FieldEr
     seen: set[int] = set()
     for path, network in networks:
         if network.version in seen:
-            yield FieldError(path, f"{network}: there is another one of the family")
+            yield FieldError(path, f"{network}: there is another network of the family")
         seen.add(network.version)
 
 
 def _mtu_errors(
     mtu: int | None, networks: Sequence[tuple[str, Network]], path: str
 ) -> Iterator[FieldError]:
-    if mtu is not None and mtu < 1280 and any(one.version == 6 for _, one in networks):
+    if mtu is not None and mtu < 1280 and any(network.version == 6 for _, network in networks):
         yield FieldError(path, f"{mtu} is below 1280, the smallest MTU of IPv6")

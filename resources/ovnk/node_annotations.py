@@ -48,10 +48,10 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _texts(value: Any, key: str) -> tuple[str, ...]:  # noqa: ANN401  JSON
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise AnnotationError(f"{shortened(key)} is neither a text nor a list of texts")
-    return tuple(found)
+    return tuple(texts)
 
 
 def _interface(text: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:  # noqa: ANN401  JSON
@@ -67,7 +67,7 @@ def _interface(text: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface: 
 def subnets(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the subnets of a host by network, without host bits, in the order of their texts."""
     return {
-        name: tuple(sorted(str(_interface(one).network) for one in _texts(value, name)))
+        name: tuple(sorted(str(_interface(text).network) for text in _texts(value, name)))
         for name, value in _object(text).items()
     }
 
@@ -75,12 +75,12 @@ def subnets(text: str) -> Mapping[str, tuple[str, ...]]:
 @functools.lru_cache(maxsize=_KEPT)
 def primary_addresses(text: str) -> PrimaryAddresses:
     """Return the addresses of the primary interface."""
-    found = _object(text)
-    return PrimaryAddresses(_address(found, "ipv4", 4), _address(found, "ipv6", 6))
+    content = _object(text)
+    return PrimaryAddresses(_address(content, "ipv4", 4), _address(content, "ipv6", 6))
 
 
-def _address(found: Mapping[str, Any], key: str, version: int) -> str | None:
-    text = found.get(key)
+def _address(content: Mapping[str, Any], key: str, version: int) -> str | None:
+    text = content.get(key)
     if not text:
         return None
     interface = _interface(text)
@@ -92,12 +92,12 @@ def _address(found: Mapping[str, Any], key: str, version: int) -> str | None:
 @functools.lru_cache(maxsize=_KEPT)
 def vteps(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the addresses of the node by VTEP, in order."""
-    found = {}
+    by_vtep = {}
     for name, value in _object(text).items():
         ips = value.get("ips") if isinstance(value, dict) else None
         addresses = _texts(ips if ips is not None else [], f"{name}.ips")
-        found[name] = tuple(sorted(str(_host(one)) for one in addresses))
-    return found
+        by_vtep[name] = tuple(sorted(str(_host(address)) for address in addresses))
+    return by_vtep
 
 
 def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -120,4 +120,4 @@ def gateway_addresses(text: str) -> tuple[str, ...]:
     if not isinstance(gateway, dict):
         raise AnnotationError("has no default gateway")
     addresses = gateway.get("ip-addresses") or gateway.get("ip-address") or []
-    return tuple(str(_interface(one).ip) for one in _texts(addresses, "ip-addresses"))
+    return tuple(str(_interface(text).ip) for text in _texts(addresses, "ip-addresses"))

@@ -177,23 +177,23 @@ def route_advertisements_errors(row: RouteAdvertisements) -> Iterator[FieldError
         text = "has to be empty: a pod network needs to be advertised on all nodes"
         yield FieldError("spec.nodeSelector", text)
     types: set[str] = set()
-    for i, one in enumerate(spec.network_selectors):
-        yield from _selector_errors(one, f"spec.networkSelectors[{i}]", types)
+    for i, entry in enumerate(spec.network_selectors):
+        yield from _selector_errors(entry, f"spec.networkSelectors[{i}]", types)
 
 
-def _selector_errors(one: NetworkSelector, path: str, types: set[str]) -> Iterator[FieldError]:
-    kind = one.network_selection_type
+def _selector_errors(selector: NetworkSelector, path: str, types: set[str]) -> Iterator[FieldError]:
+    kind = selector.network_selection_type
     if kind in types:
-        yield FieldError(f"{path}.networkSelectionType", f"{kind} is there twice")
+        yield FieldError(f"{path}.networkSelectionType", f"{kind} is listed twice")
     types.add(kind)
     if kind not in ("DefaultNetwork", "ClusterUserDefinedNetworks"):
         text = f"{kind}: only DefaultNetwork and ClusterUserDefinedNetworks can be advertised"
         yield FieldError(f"{path}.networkSelectionType", text)
     blocks = (
-        one.cluster_user_defined_network_selector,
-        one.primary_user_defined_network_selector,
-        one.secondary_user_defined_network_selector,
-        one.network_attachment_definition_selector,
+        selector.cluster_user_defined_network_selector,
+        selector.primary_user_defined_network_selector,
+        selector.secondary_user_defined_network_selector,
+        selector.network_attachment_definition_selector,
     )
     for (selection, field), block in zip(_BLOCKS.items(), blocks, strict=True):
         where = f"{path}.{field}"
@@ -201,7 +201,7 @@ def _selector_errors(one: NetworkSelector, path: str, types: set[str]) -> Iterat
             yield FieldError(where, f"is required with networkSelectionType {selection}")
         elif block is not None and selection != kind:
             yield FieldError(where, f"is for networkSelectionType {selection} alone, not {kind}")
-    clusters = one.cluster_user_defined_network_selector
+    clusters = selector.cluster_user_defined_network_selector
     if clusters is not None:
         where = f"{path}.clusterUserDefinedNetworkSelector.networkSelector"
         yield from strict_selector_errors(clusters.network_selector, where)

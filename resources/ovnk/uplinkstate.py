@@ -36,5 +36,6 @@ class UplinkState(Resource, frozen=True):
     def is_ready(self) -> bool:
         """Whether the data of the host are complete."""
         return any(
-            one.type == "HostDataReady" and one.status == "True" for one in self.status.conditions
+            condition.type == "HostDataReady" and condition.status == "True"
+            for condition in self.status.conditions
         )

@@ -43,8 +43,10 @@ class ReportedStatus(Struct, frozen=True):
 
     def is_true(self, type_: str) -> bool | None:
         """Whether a condition is True; None where there is none of the type."""
-        found = [one.status == "True" for one in self.conditions if one.type == type_]
-        return found[0] if found else None
+        states = [
+            condition.status == "True" for condition in self.conditions if condition.type == type_
+        ]
+        return states[0] if states else None
 
 
 class Vtep(Resource, frozen=True):

@@ -42,7 +42,7 @@ class BestPath(msgspec.Struct, frozen=True, kw_only=True, weakref=True, cache_ha
     instance: str
     """The instance that the session, or the local route, belongs to: the VRF of the next hop."""
     imported: bool = False
-    """Whether ``instance`` is another one, whose routes this instance imports."""
+    """Whether ``instance`` is another instance, whose routes this instance imports."""
     direct: bool = False
     """Whether the session reaches a neighbour of its links only: eBGP of one hop, or unnumbered."""
     next_hop: bytes = b""

@@ -267,18 +267,18 @@ class BestPathStream:
             self._fail(self, error)
 
     def _take(self, family: Family, changed: TableChanges) -> None:
-        one = self._multipath.maximum == 1
+        is_single = self._multipath.maximum == 1
         for number, change in enumerate(changed.best):
             old, _, nlri = change
-            if (one or number < changed.whole) and self._may_queue(family, nlri):
+            if (is_single or number < changed.whole) and self._may_queue(family, nlri):
                 self._queue.append((family, change))
                 self._queued += len(nlri)
                 self._ahead += len(nlri)
-            elif one or not changed.several or number < changed.whole:
+            elif is_single or not changed.several or number < changed.whole:
                 self._add(family, ((prefix, old) for prefix in nlri))
             else:
                 self._add(family, ((n, old) for n in nlri if n not in changed.several))
-        if changed.several and not one:
+        if changed.several and not is_single:
             self._add(family, changed.several.items())
 
     def _may_queue(self, family: Family, nlri: Sequence[bytes]) -> bool:
@@ -478,10 +478,10 @@ def _move(backlog: Backlog, taken: Backlog, room: int) -> int:
     moved = 0
     while backlog and moved < room:
         family, prefixes = next(reversed(backlog.items()))
-        found = taken.setdefault(family, {})
+        of_family = taken.setdefault(family, {})
         while prefixes and moved < room:
             prefix, old = prefixes.popitem()
-            found[prefix] = old
+            of_family[prefix] = old
             moved += 1
         if not prefixes:
             del backlog[family]

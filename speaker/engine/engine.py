@@ -226,7 +226,7 @@ class Engine:
         if self._metrics.set(name, metrics):
             for instance in self._instances.values():
                 steps = instance.outbound.reselect(self._metrics.of(instance.name))
-                imported = any(one.instance == name for one in instance.config.imports)
+                imported = any(imported.instance == name for imported in instance.config.imports)
                 if instance.name == name or imported:
                     self._work.add(steps)
 

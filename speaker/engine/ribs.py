@@ -45,8 +45,8 @@ class Ribs(Mapping[Family, LocRib]):
     def slices(self, size: int) -> Iterator[tuple[Family, LocRib, Sequence[bytes] | None]]:
         """Iterate over all prefixes of the tables that exist now, in slices of about ``size``.
 
-        Whoever reads the present state of each slice, and follows the changes from before the first
-        one, has the whole table. The prefixes of a table are copied when its turn comes, in steps;
+        A reader of each slice's present state that follows the changes from before the first slice has
+        the whole table. The prefixes of a table are copied when its turn comes, in steps;
         each step is a turn for others, and None. From the next slice on, which may be empty, the copy
         is complete.
         """

@@ -58,7 +58,7 @@ class Frr(Contender):
                 f" neighbor {neighbor.address} passive",
                 f" neighbor {neighbor.address} timers {setting.hold_time // 3} {setting.hold_time}",
                 f" neighbor {neighbor.address} advertisement-interval 0",
-                # Without zebra it knows no interfaces, so nothing counts as connected.
+                # Without zebra it knows no interfaces, so nothing is connected.
                 f" neighbor {neighbor.address} disable-connected-check",
             )
         yield " address-family ipv4 unicast"

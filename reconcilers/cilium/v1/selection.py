@@ -97,7 +97,7 @@ class _Conflict(NamedTuple):
     """The nodes that a policy selects and does not get."""
 
     nodes: str
-    """Those nodes in a message."""
+    """The nodes, as part of a message."""
     others: Sequence[str]
     """The policies with which it conflicts: some, by name."""
     total: int

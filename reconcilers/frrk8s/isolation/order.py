@@ -214,7 +214,7 @@ class _Isolation:
         given = list(objects)
         agreeing = yield from self._agreeing_in(given, given, taken)
         if self._relations.ages and agreeing.rejected:
-            # Those that are rejected are no part of the environment of the others.
+            # Rejected objects are no part of the environment of the others.
             agreeing = yield from self._agreeing_in(given, agreeing.objects.values(), taken)
         return agreeing
 

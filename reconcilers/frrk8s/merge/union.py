@@ -72,7 +72,7 @@ def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedR
         for router in parts.routers:
             routers.setdefault(router.vrf, []).append((unit, router))
     refs = _Refs(units)
-    allowed = frozenset[tuple[str, str]]().union(*(one.allowas_in_origin for one in compiled))
+    allowed = frozenset[tuple[str, str]]().union(*(parts.allowas_in_origin for parts in compiled))
     return tuple(_router(routers[vrf], profiles, refs, allowed) for vrf in sorted(routers))
 
 

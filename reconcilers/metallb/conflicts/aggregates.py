@@ -25,9 +25,9 @@ class Aggregates:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._pools = 0
-        """Those that are taken."""
+        """Accepted pools."""
         self._advertisements: dict[tuple[int, int], int] = {}
-        """Those that are taken, by the lengths of their aggregates."""
+        """Accepted advertisements, by the lengths of their aggregates."""
         self._named = dict.fromkeys(VERSIONS, 0)
         """Pools with a problem, by version of IP."""
 

@@ -33,7 +33,7 @@ class Echo:
         self._six = facts.of_version[6] if facts.echoing else 0
         """The pools with IPv6 addresses."""
         self._pools = 0
-        """Those of them that are taken."""
+        """Accepted pools with IPv6 addresses."""
         self._of_peer: dict[str, int] = defaultdict(int)
         """Advertisements that select such a pool, taken or not, by the names of their peers.
 

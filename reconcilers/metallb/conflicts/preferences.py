@@ -31,11 +31,11 @@ class Preferences:
         self._differ = any(facts.differing.values())
         self._environment = facts.bits(environment, IP_ADDRESS_POOL) if self._differ else 0
         self._pools = 0
-        """Those that are taken."""
+        """Accepted pools."""
         self._advertisements = 0
-        """Those that are taken."""
+        """Accepted advertisements."""
         self._meeting = 0
-        """Those that are taken with another one that differs, whatever the pools of both."""
+        """Accepted advertisements that differ from another, whatever the pools of both."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add an advertisement, or a pool."""

@@ -184,7 +184,7 @@ class DynamicPeers:
             is_late = now - since >= (SILENT_SECONDS if peer.is_silent else HANDSHAKE_SECONDS)
             if not (known and is_late if had_session else known or is_late):
                 continue
-            # Those without a session before go first.
+            # Peers that have had no session go first.
             if last is None or (had_session, since) < last:
                 last, victim = (had_session, since), peer
         if victim is None:

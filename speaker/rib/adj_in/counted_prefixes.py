@@ -2,7 +2,7 @@
 
 A fingerprint of eight octets for each prefix, in hash tables with open addressing: 12 to 32 octets for
 a prefix, where a route takes a hundred and its attributes a thousand. Two prefixes of one fingerprint
-count as one, which happens once in 10^19 pairs. The tables are many and small, so that none of them
+are one, which happens once in 10^19 pairs. The tables are many and small, so that none of them
 grows for longer than a millisecond.
 """
 

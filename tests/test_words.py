@@ -1,0 +1,117 @@
+"""The words of the code and its pages: phrases that do not come back, variables that hold something."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+ROOMS: Final = ("cells", "cmd", "reconcilers", "resources", "speaker", "statedb")
+TEXTS: Final = (
+    *(path for room in (*ROOMS, "bench", "deploy") for path in sorted((ROOT / room).rglob("*.py"))),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    ROOT / "deploy/helm/waggle/README.md",
+    ROOT / "deploy/helm/waggle/values.yaml",
+)
+
+PHRASES: Final[Mapping[str, str]] = {
+    r"\bis there (twice|\S+ times)\b": "is defined, listed or used twice; a duplicate",
+    r"\b(that|which|it|they|alone|still) counts?(?! (no|the) )\b": "is in effect, is used, is accepted",
+    r"\b(counts?|counting) as\b": "is, is taken as",
+    r"\b(is|are|was|becomes?) (another one|other ones)\b": "differs, has changed, is replaced",
+    r"\b(every|each|no) other one\b": "no other Service, no other row ...",
+    r"\bother ones\b": "others; new ones; the noun",
+    r"\bthe ones (that|which|of)\b": "the noun",
+    r"\b[Ww]hoever\b|\b[Nn]obody\b|\b[Ss]omebody\b": "the peer, the operator, the reader ...",
+    r'"""(Those|The ones?) (that|which|of|whose|among|in|with|without|beside)\b': "the noun",
+    r"\btwo looks\b": "poll interval; two readings",
+    r"\bdoes without\b": "what is not configured",
+}
+"""Phrases of no native reader, each with what the field writes."""
+
+EXEMPT: Final = {
+    "cells/sources/unused_objects.py": "counts",
+    "docs/cli.md": "AS numbers and counts",
+    "reconcilers/antrea/node_facts.py": "as Antrea does without IPv4",
+}
+"""Texts with a phrase in its plain meaning."""
+
+
+UNNAMED: Final = frozenset(
+    {
+        "cells/kernel/api.py",
+        "cmd/waggle/kernel_routes.py",
+        "reconcilers/dialect/feeding.py",
+        "reconcilers/dialect/route_source.py",
+        "reconcilers/frrk8s/claim_table.py",
+        "reconcilers/frrk8s/claims.py",
+        "reconcilers/frrk8s/compile_node.py",
+        "reconcilers/frrk8s/dialect.py",
+        "reconcilers/frrk8s/exports.py",
+        "reconcilers/frrk8s/host_needs.py",
+        "reconcilers/frrk8s/merge/merger.py",
+        "reconcilers/frrk8s/one_object/routers.py",
+        "reconcilers/frrk8s/route_sets.py",
+        "reconcilers/frrk8s/selection.py",
+        "reconcilers/frrk8s/values.py",
+        "reconcilers/intent/compiler.py",
+        "reconcilers/intent/route_sets.py",
+        "reconcilers/intent/service_addresses/networks.py",
+        "reconcilers/intent/service_addresses/tracker.py",
+        "reconcilers/metallb/selection.py",
+        "reconcilers/operator/planner.py",
+        "reconcilers/ovnk/comparison.py",
+        "reconcilers/ovnk/dialect.py",
+        "reconcilers/ovnk/managed_bgp.py",
+        "reconcilers/ovnk/networks.py",
+        "reconcilers/ovnk/operate.py",
+        "reconcilers/ovnk/results.py",
+        "reconcilers/ovnk/selection.py",
+        "reconcilers/ovnk/written.py",
+        "reconcilers/tables.py",
+        "resources/schema.py",
+        "statedb/table.py",
+    }
+)
+"""Modules with variables that are still called ``found`` or ``one``; no others join them."""
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_does_not_come_back(phrase: str) -> None:
+    places = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}  -> {PHRASES[phrase]}"
+        for path in TEXTS
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if re.search(phrase, line) and EXEMPT.get(str(path.relative_to(ROOT)), "\0") not in line
+    ]
+    assert places == []
+
+
+@pytest.mark.parametrize("name", ["found", "one"])
+def test_a_variable_says_what_it_holds(name: str) -> None:
+    places = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if str(path.relative_to(ROOT)) not in UNNAMED
+        for line in _bindings(ast.parse(path.read_text()), name)
+    ]
+    assert places == []
+
+
+def _bindings(tree: ast.AST, name: str) -> Iterator[int]:
+    """Yield the lines that bind a name; ``one`` beside ``other`` is a pair of equals."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
+                yield node.lineno
+            case ast.arguments():
+                names = [argument.arg for argument in (*node.posonlyargs, *node.args)]
+                if name in names and not {"one", "other"} <= set(names):
+                    yield next(a.lineno for a in node.args if a.arg == name)
