@@ -8,20 +8,18 @@ table      the prefixes of the whole table, in slices: at the beginning
 queue      changes of whole messages, up to `QUEUE_PREFIXES`: passed on as they are
 backlog    prefixes with the best path that the reader was given last: everything else.
            What a prefix has now is looked up when it is sent, so that steps in between
-           are not sent
+           are not sent (`speaker.engine.backlog`)
 =========  ==============================================================================
 
 While the table is sent every change is backlog, of which a slice of the table takes its prefixes. The
 queue precedes the backlog: no prefix of the backlog is added to it, and no more than `QUEUE_PREFIXES`
-before some of the backlog is sent. Half of what is sent of the backlog are the newest changes, so that
-a single one does not wait for a hundred thousand others; the other half the oldest, so that each is
-sent.
+before some of the backlog is sent.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, assert_never, final
 
 from speaker.api import (
@@ -35,6 +33,7 @@ from speaker.api import (
     TableBegin,
     TableEnd,
 )
+from speaker.engine.backlog import Backlog
 from speaker.engine.inputs import (
     BestPathsTaken,
     FollowBestPaths,
@@ -58,7 +57,6 @@ QUEUE_PREFIXES: Final = 4 * BATCH_PREFIXES
 LOOKUPS: Final = 1000
 """Prefixes that are looked up for a batch: one or two milliseconds."""
 
-Backlog: TypeAlias = dict[Family, dict[bytes, Path | None]]
 Fault: TypeAlias = Callable[[Exception, str, str], None]
 """Reports an error in a place of an instance."""
 
@@ -165,9 +163,8 @@ class BestPathStream:
 
     __slots__ = (
         "_ahead",
-        "_draining",
+        "_backlog",
         "_fail",
-        "_filling",
         "_followed",
         "_given",
         "_marks",
@@ -176,7 +173,6 @@ class BestPathStream:
         "_queued",
         "_selection_due",
         "_sets",
-        "_swaps",
         "_table",
         "_uncopied",
         "instance",
@@ -215,14 +211,9 @@ class BestPathStream:
         """Prefixes in the queue."""
         self._ahead = 0
         """Prefixes that were added to the queue since some of the backlog was sent."""
-        self._filling: Backlog = {}
-        """The newer half of the backlog; no prefix is in both."""
-        self._draining: Backlog = {}
-        """The older half, to which nothing is added."""
-        self._swaps = 0
-        """How often the older half was empty, and the newer one took its place."""
+        self._backlog = Backlog()
         self._selection_due: int | None = None
-        """The number of swaps after which all that preceded the end of selection was sent."""
+        """The swaps of the backlog after which all that preceded the end of selection was sent."""
         self._given: dict[Family, dict[bytes, PathSet]] = {}
         """The sets of several paths that the reader was given last."""
 
@@ -275,39 +266,19 @@ class BestPathStream:
                 self._queued += len(nlri)
                 self._ahead += len(nlri)
             elif is_single or not changed.several or number < changed.whole:
-                self._add(family, ((prefix, old) for prefix in nlri))
+                self._backlog.add(family, ((prefix, old) for prefix in nlri))
             else:
-                self._add(family, ((n, old) for n in nlri if n not in changed.several))
+                self._backlog.add(family, ((n, old) for n in nlri if n not in changed.several))
         if changed.several and not is_single:
-            self._add(family, changed.several.items())
+            self._backlog.add(family, changed.several.items())
 
     def _may_queue(self, family: Family, nlri: Sequence[bytes]) -> bool:
         """Return whether a change can be passed on as it is."""
         if self._table is not None or self._queued >= QUEUE_PREFIXES:
             return False
-        if not self._filling and not self._draining:
-            return True
-        return self._ahead < QUEUE_PREFIXES and all(
-            family not in half or half[family].keys().isdisjoint(nlri)
-            for half in (self._filling, self._draining)
+        return not self._backlog or (
+            self._ahead < QUEUE_PREFIXES and self._backlog.is_disjoint(family, nlri)
         )
-
-    def _add(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
-        """Add prefixes with their best path before to the backlog."""
-        filling = self._filling.setdefault(family, {})
-        older = self._draining.get(family)
-        if older:
-            for prefix, old in prefixes:
-                if prefix not in older:
-                    filling.setdefault(prefix, old)
-        elif filling:
-            for prefix, old in prefixes:
-                filling.setdefault(prefix, old)
-        else:
-            # Each prefix is once among them, but for one that a message repeats.
-            filling.update(prefixes)
-        if not filling:
-            del self._filling[family]
 
     # ------------------------------------------------------------------- send
 
@@ -316,23 +287,19 @@ class BestPathStream:
         """Whether there is anything to send, and room for it."""
         if self.unread >= MAX_UNREAD:
             return False
-        if self._queue or self._filling or self._marks or self._draining or self._table is not None:
+        if self._queue or self._backlog or self._marks or self._table is not None:
             return True
         return self._selection_due is not None and not self._deferred
 
     @property
     def looks_up(self) -> bool:
         """Whether the next batch looks prefixes up in the table."""
-        return self._table is not None or (
-            not self._queue and bool(self._filling or self._draining)
-        )
+        return self._table is not None or (not self._queue and bool(self._backlog))
 
     @property
     def waiting(self) -> tuple[bool, int, int]:
         """Whether the table is being sent; the prefixes of the queue, and of the backlog."""
-        halves = (self._filling, self._draining)
-        backlog = sum(len(prefixes) for half in halves for prefixes in half.values())
-        return self._table is not None, self._queued, backlog
+        return self._table is not None, self._queued, len(self._backlog)
 
     @property
     def _deferred(self) -> bool:
@@ -389,12 +356,7 @@ class BestPathStream:
             return False
         self._uncopied.discard(family)
         # The reader has nothing of these prefixes, whatever changed meanwhile.
-        pending = self._filling.get(family)
-        if pending:
-            for prefix in prefixes:
-                pending.pop(prefix, None)
-            if not pending:
-                del self._filling[family]
+        self._backlog.discard(family, prefixes)
         if self._multipath.maximum > 1:
             items += self._looked_up(family, dict.fromkeys(prefixes))
             return False
@@ -405,16 +367,9 @@ class BestPathStream:
         return False
 
     def _of_backlog(self) -> Iterator[BestPathItem]:
-        """Take some of the newest and some of the oldest prefixes of the backlog."""
+        """Look up some prefixes of the backlog."""
         self._ahead = 0
-        if not self._draining:
-            self._draining, self._filling = self._filling, {}
-            self._swaps += 1
-        taken: Backlog = {}
-        room = LOOKUPS // 2 if self._filling else LOOKUPS
-        room = LOOKUPS - _move(self._draining, taken, room)
-        _move(self._filling, taken, room)
-        for family, prefixes in taken.items():
+        for family, prefixes in self._backlog.take(LOOKUPS).items():
             yield from self._looked_up(family, prefixes)
 
     def _end_selection(self, items: list[BestPathItem]) -> None:
@@ -423,8 +378,8 @@ class BestPathStream:
         if due is None or self._deferred:
             return
         if due < 0:
-            due = self._selection_due = self._swaps + 2
-        if self._swaps >= due or not (self._filling or self._draining):
+            due = self._selection_due = self._backlog.swaps + 2
+        if self._backlog.swaps >= due or not self._backlog:
             items.append(SelectionEnd())
             self._selection_due = None
 
@@ -471,18 +426,3 @@ class BestPathStream:
             metric=table.metric,
         )
         return self._sets.several(equal, self.instance)
-
-
-def _move(backlog: Backlog, taken: Backlog, room: int) -> int:
-    """Move up to ``room`` prefixes, the newest ones first; returns their number."""
-    moved = 0
-    while backlog and moved < room:
-        family, prefixes = next(reversed(backlog.items()))
-        of_family = taken.setdefault(family, {})
-        while prefixes and moved < room:
-            prefix, old = prefixes.popitem()
-            of_family[prefix] = old
-            moved += 1
-        if not prefixes:
-            del backlog[family]
-    return moved

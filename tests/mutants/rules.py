@@ -150,8 +150,8 @@ MUTANTS: Final = (
     Mutant(
         "4724",
         "speaker/engine/best_path_streams.py",
-        "due = self._selection_due = self._swaps + 2",
-        "due = self._selection_due = self._swaps",
+        "due = self._selection_due = self._backlog.swaps + 2",
+        "due = self._selection_due = self._backlog.swaps",
     ),
     Mutant(
         "2545",
