@@ -7,7 +7,6 @@ are `speaker.rib.update_group`'s; no route is looked at here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Protocol, TypeAlias, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
@@ -108,17 +107,21 @@ class OutboundUpdates:
         yield len(before) // LOOKUPS_PER_UNIT
         has = set(after)
         yield len(after) // LOOKUPS_PER_UNIT
-        for texts, others, attributes in ((before, has, None), (after, had, RouteAttributes())):
-            rest = iter(texts)
-            while some := list(islice(rest, STEP_ROUTES)):
+        for texts, differing, attributes in (
+            (before, had - has, None),
+            (after, has - had, RouteAttributes()),
+        ):
+            yield (len(before) + len(after)) // LOOKUPS_PER_UNIT
+            # Most changes are of a few prefixes among many.
+            changed = [text for text in texts if text in differing] if differing else []
+            for start in range(0, len(changed), STEP_ROUTES):
                 changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-                changed = [text for text in some if text not in others]
-                for text in changed:
+                some = changed[start : start + STEP_ROUTES]
+                for text in some:
                     family, nlri = originated_prefix(text)
                     changes.setdefault(family, {})[nlri] = attributes
-                if changes:
-                    self.update_routes(None, changes)
-                yield FAILOVER_UNITS * len(changed) + len(some) // LOOKUPS_PER_UNIT
+                self.update_routes(None, changes)
+                yield FAILOVER_UNITS * len(some)
 
     def remove_route_set(self, route_set: str) -> None:
         """Withdraw all routes of a route set and remove it."""
