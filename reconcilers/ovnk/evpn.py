@@ -69,14 +69,19 @@ class Evpn:
 
     def raw(self) -> RawConfig:
         """Return the text, with EVPN."""
-        sections = [section for section in self._sections if section.vrf or self._base is None]
-        if self._base is not None:
-            sections.append(Section("", self._base.asn, self._base.neighbors))
-        return raw_config(sections, self._mac_vrfs, self._ip_vrfs)
+        return raw_config(self._all_sections, self._mac_vrfs, self._ip_vrfs)
 
     def raw_without_evpn(self) -> RawConfig:
         """Return the text beside typed fields."""
-        return raw_config(self._sections)
+        return raw_config(self._all_sections)
+
+    @property
+    def _all_sections(self) -> list[Section]:
+        """The sections, with all neighbours of the default VRF: EVPN is exchanged with each."""
+        sections = [section for section in self._sections if section.vrf or self._base is None]
+        if self._base is not None:
+            sections.append(Section("", self._base.asn, self._base.neighbors))
+        return sections
 
     def typed(self, routers: Sequence[Router]) -> list[Router]:
         """Return the routers with EVPN in typed fields."""

@@ -77,17 +77,9 @@ class NodeValues(NamedTuple):
 
 
 def of_node(
-    advertised: Advertised,
-    node: Node,
-    given: OfNode,
-    options: OvnkOptions,
-    *,
-    typed_evpn: bool = False,
+    advertised: Advertised, node: Node, given: OfNode, options: OvnkOptions
 ) -> tuple[OfSource, ...]:
-    """Return the generated objects of one node. Raises `ConfigurationError`, `ConfigurationPending`.
-
-    ``typed_evpn``: EVPN is written to fields of FRRConfiguration, not as text.
-    """
+    """Return the generated objects of one node. Raises `ConfigurationError`, `ConfigurationPending`."""
     values = _values(advertised, node, given, options)
     if values is None:
         return ()
@@ -98,7 +90,7 @@ def of_node(
     for source in advertised.sources:
         if not source.spec.node_selector.matches(labels):
             continue
-        generated = _Source(advertised, values, source, typed_evpn=typed_evpn)
+        generated = _Source(advertised, values, source, typed=options.evpn_form == "fields")
         spec = generated.spec()
         matched |= generated.matched
         if not spec.bgp.routers and not spec.raw.raw_config:
@@ -174,12 +166,12 @@ class _Source:
         values: NodeValues,
         source: FRRConfiguration,
         *,
-        typed_evpn: bool,
+        typed: bool,
     ) -> None:
         self._advertised = advertised
         self._values = values
         self._source = source
-        self._typed = typed_evpn
+        self._typed = typed
         self._networks = {network.vrf: network for network in values.networks}
         self._evpn = tuple(network for network in values.networks if network.is_evpn)
         self.matched: set[str] = set()

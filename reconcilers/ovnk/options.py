@@ -40,6 +40,13 @@ class OvnkOptions(Options, frozen=True):
     ] = "geneve"
     egress_ip: Annotated[bool, setting("egress IPs may be advertised (enable-egress-ip)")] = True
     evpn: Annotated[bool, setting("EVPN networks may be advertised (enable-evpn)")] = False
+    evpn_form: Annotated[
+        Literal["text", "fields"],
+        setting(
+            "how EVPN is written to FRRConfigurations. text: raw configuration; fields: those that the "
+            "definition of newer versions of FRR-k8s has"
+        ),
+    ] = "text"
     dynamic_udn: Annotated[
         bool,
         setting(

@@ -46,7 +46,12 @@ class OtherWriter:
         for row in sorted(rows, key=lambda row: row.metadata.name):
             uid = row.metadata.uid
             time = max(
-                (entry.time for entry in row.metadata.managed_fields if entry.manager == MANAGER),
+                # Without a time where it has applied the values that are there.
+                (
+                    entry.time or "-"
+                    for entry in row.metadata.managed_fields
+                    if entry.manager == MANAGER
+                ),
                 default="",
             )
             times[uid] = time

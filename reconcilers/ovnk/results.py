@@ -33,7 +33,7 @@ class Result(NamedTuple):
     selected: Selected
     wanted: Mapping[StoredKey, OfSource]
     changed: frozenset[StoredKey] | None
-    """Those of ``wanted`` that have come, gone or changed since the last outcome; None: any of them."""
+    """Keys of objects that have come, gone or changed since the last outcome; None: all of them."""
     error: NotAccepted | None
 
     @property

@@ -168,6 +168,13 @@ def test_new_route_advertisements_that_it_writes_show_the_second_writer() -> Non
     assert cluster.write().problems
 
 
+def test_a_second_writer_of_the_same_values_has_no_time() -> None:
+    cluster = Cluster(W1, source(), advertisements())
+    cluster.write()
+    cluster.put(written_at(""))
+    assert cluster.write().problems
+
+
 def _edit(chance: random.Random, cluster: Cluster) -> None:
     number = chance.randrange(1, 5)
     subnets: dict[str, Any] = {"default": [f"10.180.{2 * chance.randrange(100)}.0/23"]}
