@@ -91,7 +91,7 @@ class Engine:
         self._context = EngineContext(rng)
         self._instances: dict[str, Instance] = {}
         self._monitoring = Exporter(self._context, self._instances)
-        self._work = SlicedWork(partial(self._report_fault, where="removing routes"))
+        self._work = SlicedWork(partial(self._report_fault, where="changing routes in slices"))
         self._imports = InstanceImports(self._instances, self._work)
         self._slot = ObserverSlot()
         self._metrics = NextHopMetrics()

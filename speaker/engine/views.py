@@ -97,7 +97,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
 
 
 def _is_pending(established: EstablishedPeer) -> bool:
-    return established.group is not None and established in established.group.pending_members
+    return established.group is not None and established.group.is_pending(established)
 
 
 def _without_session(family: Family, restarting: EstablishedPeer | None) -> FamilyStatus:

@@ -11,6 +11,7 @@ prefixes change all together take `speaker.rib.loc_rib_fast_path`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from speaker.nlri import ENCODED_SIZE
@@ -38,6 +39,19 @@ class TableChanges(NamedTuple):
     def prefixes(self) -> set[bytes]:
         """Return the prefixes of which any path changed, where all are tracked."""
         return {nlri for _, _, part in self.best for nlri in part} | self.several.keys()
+
+
+def _group(
+    items: Iterable[tuple[bytes, Path | tuple[Path, ...]]], groups: dict[Path, list[bytes]]
+) -> None:
+    """Add prefixes to groups by the first of their paths."""
+    for nlri, held in items:
+        path = held[0] if type(held) is tuple else held
+        known = groups.get(path)  # type: ignore[arg-type]  # narrowed by type(), for speed
+        if known is None:
+            groups[path] = [nlri]  # type: ignore[index]  # as above
+        else:
+            known.append(nlri)
 
 
 class LocRib:
@@ -117,14 +131,25 @@ class LocRib:
     def best_by_path(self) -> dict[Path, list[bytes]]:
         """Group all prefixes by their best path."""
         groups: dict[Path, list[bytes]] = {}
-        for nlri, held in self._table.items():
-            path = held[0] if type(held) is tuple else held
-            known = groups.get(path)  # type: ignore[arg-type]  # narrowed by type(), for speed
-            if known is None:
-                groups[path] = [nlri]  # type: ignore[index]  # as above
-            else:
-                known.append(nlri)
+        _group(self._table.items(), groups)
         return groups
+
+    def best_by_path_in_steps(self, size: int, groups: dict[Path, list[bytes]]) -> Iterator[bool]:
+        """As `best_by_path`, ``size`` prefixes in a step; ends with False if the table changes."""
+        revision, items = self.revision, iter(self._table.items())
+        left = len(self._table)
+        while left > 0:
+            if self.revision != revision:
+                yield False
+                return
+            _group(islice(items, size), groups)
+            left -= size
+            yield True
+
+    def add_best(self, prefixes: Iterable[bytes], groups: dict[Path, list[bytes]]) -> None:
+        """Add prefixes to groups by their best path; unknown prefixes are omitted."""
+        table = self._table
+        _group(((nlri, table[nlri]) for nlri in prefixes if nlri in table), groups)
 
     def path_of(self, source: Source, nlri: bytes) -> Path | None:
         """Return the path of a prefix from a source, or None."""

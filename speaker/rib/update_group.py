@@ -17,6 +17,7 @@ from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, export_next_hop, same_update
+from speaker.rib.initial_table import LARGE_TABLE, InitialTable, table_size
 from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import Change, LocRib, TableChanges
 from speaker.rib.path import Path, Source, SourceSession, same_export
@@ -51,6 +52,7 @@ class UpdateGroup(Generic[M]):
         "_sendable",
         "_unsendable",
         "exports_nothing",
+        "initial_table",
         "left_out",
         "members",
         "pending_members",
@@ -64,6 +66,8 @@ class UpdateGroup(Generic[M]):
         """The sessions that have the whole table; in order, so that a run is reproducible."""
         self.pending_members: dict[M, None] = {}
         """The sessions that wait for their initial table."""
+        self.initial_table: InitialTable[M] | None = None
+        """The table that new sessions are sent in steps."""
         self.tables = tables
         self._encoder = UpdateEncoder(rules)
         self.left_out = self._encoder.left_out
@@ -97,6 +101,10 @@ class UpdateGroup(Generic[M]):
         self._encoder.forget_received()
         self.pending_members.pop(member, None)
         self.members.pop(member, None)
+        if self.initial_table is not None:
+            self.initial_table.members.pop(member, None)
+            if not self.initial_table.members:
+                self.initial_table = None
 
     def forget_received(self) -> None:
         """Release received paths that are cached."""
@@ -105,7 +113,15 @@ class UpdateGroup(Generic[M]):
     @property
     def empty(self) -> bool:
         """Whether the group has no session."""
-        return not self.members and not self.pending_members
+        return not self.members and not self.pending_members and self.initial_table is None
+
+    def is_pending(self, member: M) -> bool:
+        """Whether a session waits for its initial table, or for the rest of it."""
+        return member in self.pending_members or self.is_sent_in_steps(member)
+
+    def is_sent_in_steps(self, member: M) -> bool:
+        """Whether a session has a part of its initial table."""
+        return self.initial_table is not None and member in self.initial_table.members
 
     # ---------------------------------------------------------------- changes
 
@@ -114,6 +130,8 @@ class UpdateGroup(Generic[M]):
         changes: Mapping[Family, TableChanges],
     ) -> Iterator[tuple[M, UpdateBatch]]:
         """Yield the UPDATEs for each member, from the table before the changes to the one after."""
+        if self.initial_table is not None:
+            self.initial_table.note(changes)
         if self._counts is None:
             return
         batches: list[UpdateBatch] = []
@@ -286,6 +304,78 @@ class UpdateGroup(Generic[M]):
         return same_update(one, other, family, self.rules)
 
     # --------------------------------------------------------------- whole table
+
+    def take_initial_table(self) -> InitialTable[M] | None:
+        """Return the table for the pending members, to be sent in steps; None if it takes short."""
+        families = [family for family in self.rules.sendable if family in self.tables]
+        if self.rules.add_path or table_size(self.tables, families) < LARGE_TABLE:
+            return None
+        pending = self.pending_members
+        is_encoded = self._full is not None and self._full[0] == self.revisions
+        if is_encoded and self._counts is not None and not self._own_uncounted:
+            counts = self._counts.values()
+            sources = [member.source.session for member in pending]
+            if not any(of_family.get(source) for of_family in counts for source in sources):
+                return None
+        self.pending_members = {}
+        self.initial_table = InitialTable(self, pending)
+        return self.initial_table
+
+    def exported_parts(
+        self, family: Family, path: Path, nlri: Sequence[bytes]
+    ) -> Iterator[tuple[SourceSession, Sequence[bytes]]]:
+        """Iterate over those prefixes of a path that are exported, with the path's session."""
+        for exported, part in self._exported_parts(family, path, nlri):
+            yield exported.source.session, part
+
+    def _exported_parts(
+        self, family: Family, path: Path, nlri: Sequence[bytes]
+    ) -> Iterator[tuple[Path, Sequence[bytes]]]:
+        for lists, part in self._by_lists(family, nlri):
+            exported = self._exported(family, path, lists)
+            if exported is not None and not self._is_left_out(family, exported):
+                yield exported, part
+
+    def encode_path(
+        self, family: Family, path: Path, nlri: Sequence[bytes], batches: list[UpdateBatch]
+    ) -> list[tuple[SourceSession, Sequence[bytes]]]:
+        """Encode those prefixes of a path that are exported; see `exported_parts`."""
+        encoded: list[tuple[SourceSession, Sequence[bytes]]] = []
+        for exported, part in self._exported_parts(family, path, nlri):
+            origin = exported.source.session
+            exclude = None if origin.local else origin
+            if self._encoder.announce(family, exported, part, exclude, batches):
+                encoded.append((origin, part))
+        return encoded
+
+    def withdrawn(self, family: Family, nlri: Sequence[bytes]) -> UpdateBatch:
+        """Return the UPDATEs that withdraw prefixes."""
+        return self._encoder.withdraw(family, nlri)
+
+    def complete(
+        self,
+        table: InitialTable[M],
+        counts: dict[Family, dict[SourceSession, int]],
+        full: tuple[object, UpdateBatch] | None,
+    ) -> None:
+        """Take the sessions that have the whole table as members.
+
+        ``counts`` are the exported prefixes; ``full`` is the table behind its revisions, if no route
+        has changed while it was sent.
+        """
+        self.initial_table = None
+        self.members.update(table.members)
+        self._full = full or self._full
+        if self.left_out.total:
+            self._count()
+        elif self._counts is None or self._own_uncounted:
+            self._counts, self._own_uncounted = counts, False
+            self._left_out_counted = 0
+
+    def abandon(self, table: InitialTable[M]) -> None:
+        """Take sessions as members whose table could not be sent, because of an internal error."""
+        self.initial_table = None
+        self.members.update(table.members)
 
     def export_initial_table(self) -> Iterator[tuple[M, UpdateBatch]]:
         """Yield the table and the End-of-RIB markers for each pending member; it is a member then."""

@@ -91,7 +91,7 @@ class Instance:
         self._deferral = SelectionDeferral(context, self.name)
         if restarting:
             self._deferral.start(config.selection_deferral_time)
-        self.outbound = OutboundUpdates(context, self.name, self._deferral, slot)
+        self.outbound = OutboundUpdates(context, self.name, self._deferral, slot, work)
         self._session_setup = SessionSetup(
             context,
             work,

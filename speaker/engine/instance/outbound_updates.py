@@ -7,6 +7,7 @@ are `speaker.rib.update_group`'s; no route is looked at here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
@@ -21,6 +22,7 @@ from speaker.engine.sliced_work import (
     LOOKUPS_PER_UNIT,
     SLICE_UNITS,
     STEP_ROUTES,
+    SlicedWork,
     Steps,
 )
 from speaker.message import RefreshKind, RouteRefresh
@@ -53,8 +55,13 @@ class OutboundUpdates:
         instance: str,
         deferral: SelectionDeferral,
         slot: ObserverSlot,
+        work: SlicedWork,
     ) -> None:
-        """Start with empty tables; ``instance`` is its name, ``slot`` the engine's observer."""
+        """Start with empty tables; ``instance`` is its name, ``slot`` the engine's observer.
+
+        ``work`` is what the engine does in slices: large initial tables.
+        """
+        self._work = work
         self._context = context
         self.loc = Ribs()
         """The Loc-RIB."""
@@ -179,6 +186,10 @@ class OutboundUpdates:
             self._discard_if_empty(old)
             self.join(established)
             return
+        if old.initial_table is not None and old.is_sent_in_steps(established):
+            # A part of a table cannot be compared.
+            for _ in old.initial_table.steps:
+                pass
         new = self._group(rules)
         difference = self._difference(old, new, established)
         old.leave(established)
@@ -278,11 +289,9 @@ class OutboundUpdates:
             if ribs.changed:
                 return True
         for group in self._groups.values():
-            if group.pending_members and not self._deferred(group):
+            if group.pending_members and group.initial_table is None and not self._deferred(group):
                 return True
-        return bool(self._refreshes) and any(
-            not refresh.session.queued for refresh in self._refreshes
-        )
+        return bool(self._refreshes) and bool(self._answerable())
 
     @property
     def applies_policies(self) -> bool:
@@ -309,10 +318,15 @@ class OutboundUpdates:
             self._send_changes(ribs)
         if self._refreshes:
             self._answer_route_refreshes()
-        for group in self._groups.values():
-            if group.pending_members and not self._deferred(group):
-                for established, batch in group.export_initial_table():
-                    self._send(established, batch)
+        for group in list(self._groups.values()):
+            if group.pending_members and group.initial_table is None and not self._deferred(group):
+                table = group.take_initial_table()
+                if table is not None:
+                    table.start(partial(self._send_changes, self._ribs(group.rules)), self._send)
+                    self._work.add(table.steps)
+                else:
+                    for established, batch in group.export_initial_table():
+                        self._send(established, batch)
             if group.left_out.reported:
                 self._report_left_out(group)
 
@@ -352,8 +366,17 @@ class OutboundUpdates:
             for established, batch in group.export_changes(changes):
                 self._send(established, batch)
 
+    def _answerable(self) -> list[EstablishedPeer]:
+        """Return the sessions with a route refresh that can be answered now."""
+        return [
+            refresh
+            for refresh in self._refreshes
+            if not refresh.session.queued
+            and not (refresh.group is not None and refresh.group.is_sent_in_steps(refresh))
+        ]
+
     def _answer_route_refreshes(self) -> None:
-        for established in [refresh for refresh in self._refreshes if not refresh.session.queued]:
+        for established in self._answerable():
             families = self._refreshes.pop(established)
             group, session = established.group, established.session
             if group is None or established in group.pending_members:

@@ -52,6 +52,12 @@ def check(rib: LocRib, model: dict[bytes, dict[Source, Path]]) -> dict[bytes, Pa
         assert (rib.paths(prefix) or (None,))[0] is expected.get(prefix)
     grouped = {nlri: path for path, nlris in rib.best_by_path().items() for nlri in nlris}
     assert grouped == expected
+    in_steps: dict[Path, list[bytes]] = {}
+    assert all(rib.best_by_path_in_steps(2, in_steps))
+    assert in_steps == rib.best_by_path()
+    some: dict[Path, list[bytes]] = {}
+    rib.add_best(PREFIXES, some)
+    assert {nlri: path for path, nlris in some.items() for nlri in nlris} == expected
     return expected
 
 
