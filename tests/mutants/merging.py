@@ -109,8 +109,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _MERGER,
-        "        if reported:\n            return Merge(None",
-        "        if False:\n            return Merge(None",
+        "        if reported:\n            last.given, last.result",
+        "        if False:\n            last.given, last.result",
     ),
     (
         "frrk8s",
