@@ -64,6 +64,13 @@ class IntentStep(Protocol):
         ...
 
 
+def make_host_demand(
+    database: Database, tables: Tables, dialects: Group[Dialect], node: ThisNode
+) -> HostDemand:
+    """Return the answer of the enabled dialects, for the intent and for what reads the kernel."""
+    return HostDemand(database, tables, dialects, node.name)
+
+
 class IntentTraceLinks(TraceLinks):
     """The spans of intent rounds, for the next apply round."""
 
@@ -84,7 +91,7 @@ class IntentLoop:
         steps: Group[IntentStep],
         claims: ClaimStore,
         states: DialectStates,
-        host_demand: HostDemand | None,
+        host_demand: HostDemand,
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
@@ -281,7 +288,7 @@ def _objects(problem: Problem) -> str:
 
 
 WIRING = Wiring(
-    provides=(IntentTables, IntentLoop, IntentTraceLinks),
+    provides=(IntentTables, make_host_demand, IntentLoop, IntentTraceLinks),
     invokes=(IntentLoop,),
     contributes=(provide(IntentLoop, as_=MetricsCollector),),
 )

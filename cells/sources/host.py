@@ -11,22 +11,13 @@ from typing import Final
 from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
-from cells.node import ThisNode
 from cells.sources.gateways import GatewayWatch
-from reconcilers.dialect import Dialect
 from reconcilers.intent.host_needs import HostDemand
 from resources.host import Host
 from resources.tables import Tables
 from statedb import Database, Initializer
 
 UNUSED: Final = "nothing refers to an interface or a default route"
-
-
-def make_host_demand(
-    database: Database, tables: Tables, dialects: Group[Dialect], node: ThisNode
-) -> HostDemand:
-    """Return the answer of the enabled dialects, for the watch and for the intent."""
-    return HostDemand(database, tables, dialects, node.name)
 
 
 class HostNeed:
@@ -96,6 +87,5 @@ class HostWatch:
 
 
 WIRING = Wiring(
-    provides=(make_host_demand,),
     invokes=(HostWatch, GatewayWatch),
 )
