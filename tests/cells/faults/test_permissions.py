@@ -47,8 +47,11 @@ from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 NODE = "n1"
 FORBIDDEN = status(403, "Forbidden", "no")
 DIALECTS: dict[str, type[Dialect]] = {
-    cell.name: cell.dialect for cell in AGENT_CELLS if isinstance(cell, DialectCell)
+    cell.name: cell.dialect
+    for cell in AGENT_CELLS
+    if isinstance(cell, DialectCell) and cell.name != "ovnk"
 }
+"""Those of which the programs read and write something by default: ovnk follows."""
 METALLB = {"apiVersion": "metallb.io/v1beta1", "namespace": "metallb-system"}
 WEBHOOK = "waggle-webhook"
 NEEDS = {"metallb": ("frrk8s",)}
