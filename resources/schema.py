@@ -211,7 +211,7 @@ class _Fields(NamedTuple):
 
     known: Mapping[str, shapes.Type]
     nested: Mapping[str, _Nested]
-    """Those whose values have fields themselves."""
+    """Structs whose values have fields themselves."""
 
 
 @functools.cache

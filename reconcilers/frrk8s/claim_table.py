@@ -65,14 +65,14 @@ class ClaimTable:
         self._units = units
         if self._conflicts is None:
             disputed = ((subject, self._claims_to(subject)) for subject in self._disputed)
-            found = [(subject, claims) for subject, claims in disputed if differ(claims)]
-            self._disputed = {subject for subject, _ in found}
-            self._conflicts = conflicts(found)
+            conflicting = [(subject, claims) for subject, claims in disputed if differ(claims)]
+            self._disputed = {subject for subject, _ in conflicting}
+            self._conflicts = conflicts(conflicting)
         return self._conflicts
 
     def _claims_to(self, subject: Subject) -> list[Claim]:
         of_slots = self._claims.get(subject, {})
-        return [one for slot in sorted(of_slots) for one in of_slots[slot]]
+        return [claim for slot in sorted(of_slots) for claim in of_slots[slot]]
 
     def _put(self, slot: Slot, claims: Iterable[tuple[Subject, Claim]]) -> None:
         """Exchange the claims of one unit."""

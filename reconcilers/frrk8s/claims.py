@@ -119,10 +119,10 @@ def password_claims(
     """Yield the claims of a unit to the passwords that it sets, which follow Secrets."""
     for part in compiled.passwords:
         ref = part.session.password
-        found = None if ref is None else resolve(ref, part.settings.password)
-        if not isinstance(found, SecretValue) or not found.known:
+        resolved = None if ref is None else resolve(ref, part.settings.password)
+        if not isinstance(resolved, SecretValue) or not resolved.known:
             continue  # Nothing is known that could differ.
-        value = SecretValue(password_octets(found.reveal()))
+        value = SecretValue(password_octets(resolved.reveal()))
         field = "passwordSecret" if part.settings.password is None else "password"
         path = f"{part.path}.{field}"
         yield (part.key, "password"), Claim(unit, path, value, "one", "password")
@@ -176,10 +176,10 @@ def _shown(value: object, field: _Field) -> str:
 
 
 def _of_preferences(unit: Unit, part: NeighborPart) -> Iterator[tuple[Subject, Claim]]:
-    for one, path in part.preferences.items():
-        value = part.routes[one].local_preference if one in part.routes else None
-        title = f"{part.key}: local preference of {prefix_to_text(*one)}"
-        yield (part.key, "preference", one), Claim(unit, path, value, str(value), title)
+    for destination, path in part.preferences.items():
+        value = part.routes[destination].local_preference if destination in part.routes else None
+        title = f"{part.key}: local preference of {prefix_to_text(*destination)}"
+        yield (part.key, "preference", destination), Claim(unit, path, value, str(value), title)
 
 
 def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]]:
@@ -200,35 +200,35 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) ->
     ``node`` is the one that lacks what is missing; empty where the same is reported of several nodes.
     """
     of_node = f" of node {node}" if node else ""
-    found = [
+    problems = [
         Problem((unit.ref,), unit.path(error.path), error.message, category="invalid")
         for error in compiled.errors
     ]
-    found += [
+    problems += [
         Problem(
             (unit.ref,),
-            unit.path(one.path),
-            f"no object{of_node} has a router of VRF {one.vrf}",
+            unit.path(missing.path),
+            f"no object{of_node} has a router of VRF {missing.vrf}",
             category="unresolved",
         )
-        for one in compiled.missing
+        for missing in compiled.missing
     ]
     for part, reason in unresolved(compiled, resolve):
         path = unit.path(f"{part.path}.passwordSecret")
-        found.append(Problem((unit.ref,), path, f"{part.key}: {reason}", category="unresolved"))
-    return found
+        problems.append(Problem((unit.ref,), path, f"{part.key}: {reason}", category="unresolved"))
+    return problems
 
 
 def unresolved(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart, str]]:
     """Return the neighbours whose password is not in its Secret, each with the reason."""
-    found = []
+    missing = []
     for part in compiled.passwords:
         ref = part.session.password
         in_field = part.settings.password is not None
         reason = None if ref is None or in_field else resolve(ref, None)
         if isinstance(reason, str):
-            found.append((part, reason))
-    return found
+            missing.append((part, reason))
+    return missing
 
 
 # Conflicts
@@ -264,16 +264,18 @@ def conflicts(disputed: Iterable[tuple[Subject, list[Claim]]]) -> list[Problem]:
     Of the same objects the first `MAX_CONFLICTS` are reported, and the number of the others. An object
     that contradicts itself is alone in its conflict, and takes no part in others.
     """
-    found: dict[tuple[ObjectRef, ...], list[_Conflict]] = {}
+    conflicts_of: dict[tuple[ObjectRef, ...], list[_Conflict]] = {}
     for subject, claims in disputed:
         for of_objects in _differing(claims):
             ordered = sorted(of_objects, key=lambda claim: claim.unit.ref)
             first = ordered[0]
             conflict = _Conflict(first.unit.path(first.path), subject, ordered)
-            found.setdefault(_objects(ordered), []).append(conflict)
+            conflicts_of.setdefault(_objects(ordered), []).append(conflict)
     problems: list[Problem] = []
-    for objects, all_of_them in found.items():
-        first_ones = heapq.nsmallest(MAX_CONFLICTS, all_of_them, key=lambda one: one.order)
+    for objects, all_of_them in conflicts_of.items():
+        first_ones = heapq.nsmallest(
+            MAX_CONFLICTS, all_of_them, key=lambda conflict: conflict.order
+        )
         problems += [conflict.problem for conflict in first_ones]
         more = len(all_of_them) - MAX_CONFLICTS
         if more > 0:
@@ -312,12 +314,12 @@ def _objects(claims: Iterable[Claim]) -> tuple[ObjectRef, ...]:
 
 def _listed(claims: Iterable[Claim]) -> str:
     """List the values, each with the objects that have it: the first few of both."""
-    found: dict[Any, tuple[str, dict[str, None]]] = {}
+    listed: dict[Any, tuple[str, dict[str, None]]] = {}
     for claim in claims:
-        found.setdefault(claim.value, (claim.shown, {}))[1][str(claim.unit.ref)] = None
+        listed.setdefault(claim.value, (claim.shown, {}))[1][str(claim.unit.ref)] = None
     parts = [
         f"{shown} in {enumerate_some(objects, MAX_LISTED)}"
-        for shown, objects in itertools.islice(found.values(), MAX_LISTED)
+        for shown, objects in itertools.islice(listed.values(), MAX_LISTED)
     ]
-    more = len(found) - MAX_LISTED
+    more = len(listed) - MAX_LISTED
     return "; ".join(parts) + (f"; and {more} more values" if more > 0 else "")

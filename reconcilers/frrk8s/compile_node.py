@@ -100,13 +100,13 @@ class _OfRouter:
             if some is None:
                 yield
                 continue
-            for one in some:
-                before = known.pop(one, 0)
+            for destination in some:
+                before = known.pop(destination, 0)
                 after = before + objects
                 if after:
-                    known[one] = after
+                    known[destination] = after
                 if not before or not after:
-                    self._families[one[0]].change(one, present=bool(after))
+                    self._families[destination[0]].change(destination, present=bool(after))
 
 
 class _Sorted:
@@ -117,12 +117,12 @@ class _Sorted:
         self._texts: list[str] = []
         self._changes: dict[Prefix, bool] = {}
 
-    def change(self, one: Prefix, *, present: bool) -> None:
+    def change(self, destination: Prefix, *, present: bool) -> None:
         """Note that a prefix came or went; both is no change."""
-        if self._changes.get(one, present) != present:
-            del self._changes[one]
+        if self._changes.get(destination, present) != present:
+            del self._changes[destination]
         else:
-            self._changes[one] = present
+            self._changes[destination] = present
 
     def texts(self, pieces: Pieces) -> Slices[list[str]]:
         """Return the texts in the order of the wire bytes."""
@@ -149,11 +149,11 @@ class _Sorted:
             if pieces.fill_slice(1 + len(known) // MERGED_PER_PIECE):
                 yield
         else:
-            for one, present in self._changes.items():
-                at = bisect.bisect_left(nlris, one[1])
+            for destination, present in self._changes.items():
+                at = bisect.bisect_left(nlris, destination[1])
                 if present:
-                    nlris.insert(at, one[1])
-                    texts.insert(at, prefix_to_text(*one))
+                    nlris.insert(at, destination[1])
+                    texts.insert(at, prefix_to_text(*destination))
                 else:
                     del nlris[at], texts[at]
         self._changes = {}
@@ -240,9 +240,9 @@ def router_id_of(name: str, node: Node | None) -> str:
     """
     addresses = node.status.addresses if node is not None else ()
     for kind in ("InternalIP", "ExternalIP"):
-        for one in addresses:
-            if one.type == kind and "." in one.address and _is_ipv4(one.address):
-                return one.address
+        for entry in addresses:
+            if entry.type == kind and "." in entry.address and _is_ipv4(entry.address):
+                return entry.address
     return str(ipaddress.IPv4Address(zlib.crc32(name.encode()).to_bytes(4, "little")))
 
 
@@ -332,12 +332,12 @@ def _rule_order(rule: PrefixRule) -> tuple[object, ...]:
 @functools.lru_cache(maxsize=16)
 def _never(blocked: tuple[str, ...], families: tuple[Family, ...]) -> tuple[PrefixRule, ...]:
     """Return the rules of the prefixes that are always blocked, of the families of a session."""
-    found = []
+    never = []
     for text in blocked:
         family, longest = (IPV6_UNICAST, 128) if ":" in text else (IPV4_UNICAST, 32)
         if family in families:
-            found.append(PrefixRule(text, None, longest, label=ALWAYS_BLOCK))
-    return tuple(found)
+            never.append(PrefixRule(text, None, longest, label=ALWAYS_BLOCK))
+    return tuple(never)
 
 
 def _local_address(
@@ -373,7 +373,7 @@ def _is_own(neighbor: MergedNeighbor, node: Node | None) -> bool:
     """
     if node is None or neighbor.key.vrf or neighbor.session.port != PORT:
         return False
-    return any(one.address == neighbor.key.end for one in node.status.addresses)
+    return any(address.address == neighbor.key.end for address in node.status.addresses)
 
 
 def located(problems: Sequence[NeighborProblem], units: Iterable[Unit]) -> Iterator[Problem]:
@@ -386,19 +386,19 @@ def located(problems: Sequence[NeighborProblem], units: Iterable[Unit]) -> Itera
             for field in ("address", "sourceaddress"):
                 if getattr(neighbor, field):
                     places.setdefault((key, field), (unit, f"{path}.{field}"))
-    for one in problems:
-        found = places.get((one.key, one.field))
-        if found is not None:
-            unit, path = found
-            text = f"{one.key}: {one.message}"
-            yield Problem((unit.ref,), unit.path(path), text, category=one.category)
+    for problem in problems:
+        place = places.get((problem.key, problem.field))
+        if place is not None:
+            unit, path = place
+            text = f"{problem.key}: {problem.message}"
+            yield Problem((unit.ref,), unit.path(path), text, category=problem.category)
 
 
 def _neighbors(unit: Unit) -> Iterator[tuple[NeighborKey, Neighbor, str]]:
     """Yield the neighbours of a unit, which are valid, with their paths."""
     for i, router in enumerate(unit.row.spec.bgp.routers):
-        for j, one in enumerate(router.neighbors):
+        for j, neighbor in enumerate(router.neighbors):
             with contextlib.suppress(ValueError):
-                end = one.interface or address(one.address)
-                key = NeighborKey(vrf_name(router.vrf), end, bool(one.interface))
-                yield key, one, f"spec.bgp.routers[{i}].neighbors[{j}]"
+                end = neighbor.interface or address(neighbor.address)
+                key = NeighborKey(vrf_name(router.vrf), end, bool(neighbor.interface))
+                yield key, neighbor, f"spec.bgp.routers[{i}].neighbors[{j}]"

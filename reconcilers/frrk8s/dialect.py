@@ -146,8 +146,8 @@ class Frrk8sDialect(Dialect):
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables of FRR-k8s's kinds, and Secrets; those of the blocked networks of the cluster."""
         t = self.tables
-        found = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
-        return (*found, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
+        tables = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
+        return (*tables, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else tables
 
     def prepare(self, rows: Iterable[FRRConfiguration], pieces: Pieces) -> Slices[None]:
         """Compile the objects that changed, each alone: one may have 100,000 prefixes."""
@@ -164,16 +164,16 @@ class Frrk8sDialect(Dialect):
         node = self.tables.nodes.get(snapshot, ("", context.node))
         state: State = context.state or State()
         pieces = Pieces()
-        found = self.selected(snapshot, node)
+        chosen = self.selected(snapshot, node)
         if not context.for_operator:
-            yield from self.prepare(found.rows, pieces)
-        given = self.given(snapshot, found.rows, context, state.fed)
+            yield from self.prepare(chosen.rows, pieces)
+        given = self.given(snapshot, chosen.rows, context, state.fed)
         if state.good.memory is not None:
             given = given._replace(good=state.good.memory.units)
         effect = yield from given.in_effect(pieces)
         configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
         problems = (
-            *found.problems,
+            *chosen.problems,
             *ineffective(configurations, self.options.namespace),
             *effect.merge.problems,
         )
@@ -289,18 +289,19 @@ class Frrk8sDialect(Dialect):
         if len(contributions) == 1:
             return contributions[0].attributes
         configured = [
-            one
-            for one in contributions
-            if one.source == SOURCE and one.attributes.local_preference is not None
+            contribution
+            for contribution in contributions
+            if contribution.source == SOURCE
+            and contribution.attributes.local_preference is not None
         ]
         preferences = {
-            one.attributes.local_preference
-            for one in contributions
-            if one.attributes.local_preference is not None
+            contribution.attributes.local_preference
+            for contribution in contributions
+            if contribution.attributes.local_preference is not None
         }
         if len(preferences) > 1 and configured:
-            return united(one.attributes for one in configured)
+            return united(contribution.attributes for contribution in configured)
         if len(preferences) > 1:
-            found = " and ".join(map(str, sorted(preferences)))
-            raise JoinConflictError("localPref", f"it has local preference {found}")
-        return united(one.attributes for one in contributions)
+            text = " and ".join(map(str, sorted(preferences)))
+            raise JoinConflictError("localPref", f"it has local preference {text}")
+        return united(contribution.attributes for contribution in contributions)

@@ -83,23 +83,23 @@ class _Exports:
             if some is None:
                 yield
                 continue
-            for one in some:
-                preference = self._preferences.get(one)
-                communities = self._communities.get(one, NO_COMMUNITIES)
+            for destination in some:
+                preference = self._preferences.get(destination)
+                communities = self._communities.get(destination, NO_COMMUNITIES)
                 value = None if preference is None else preference[0]
                 attributes = shared.get((communities, value))
                 if attributes is None:
                     attributes = shared[communities, value] = _attributes(communities, value)
-                routes[one] = attributes
-        paths = {one: path for one, (_, path) in self._preferences.items()}
+                routes[destination] = attributes
+        paths = {destination: path for destination, (_, path) in self._preferences.items()}
         return Exported(routes, paths, self._errors)
 
     def _error(self, path: str, message: str) -> None:
         self._errors.append(FieldError(path, f"{self._key}: {message}"))
 
-    def _carried(self, one: Prefix) -> bool:
+    def _carried(self, destination: Prefix) -> bool:
         """True if the session has the family of a prefix."""
-        return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)
+        return self._both or (destination[0] == IPV6_UNICAST) == (":" in self._key.end)
 
     def _all_carried(self, prefixes: Iterable[Prefix]) -> bool:
         return self._both or {family for family, _ in prefixes} <= {
@@ -110,10 +110,12 @@ class _Exports:
         given = self._spec.allowed
         if given.mode == "all":
             self._allowed_known = self._complete
-            return frozenset(one for one in self._available if self._carried(one))
-        found = yield from self._listed(given.prefixes, f"{self._path}.allowed.prefixes")
+            return frozenset(
+                destination for destination in self._available if self._carried(destination)
+            )
+        listed = yield from self._listed(given.prefixes, f"{self._path}.allowed.prefixes")
         self._allowed_known = len(self._errors) <= MAX_LISTED_ERRORS
-        return found
+        return listed
 
     def _listed(self, texts: tuple[str, ...], path: str) -> Slices[frozenset[Prefix]]:
         networks = yield from prefixes_of(texts, self._pieces)
@@ -127,17 +129,17 @@ class _Exports:
             if self._pieces.fill_slice():
                 yield
             try:
-                one = prefix(text)
+                destination = prefix(text)
             except ValueError as error:
                 self._error(f"{path}[{i}]", str(error))
                 continue
-            if not self._carried(one):
+            if not self._carried(destination):
                 self._error(f"{path}[{i}]", f"the session has no routes of the family of {text}")
-            elif one not in self._available and self._complete:
+            elif destination not in self._available and self._complete:
                 reason = f"{text} is not a prefix of its router, or of one it imports"
                 self._error(f"{path}[{i}]", reason)
             else:
-                found.add(one)
+                found.add(destination)
         return frozenset(found)
 
     def _with(
@@ -152,26 +154,26 @@ class _Exports:
             ):
                 return written
         # Some are wrong.
-        found: dict[Prefix, str] = {}
+        with_path: dict[Prefix, str] = {}
         for i, text in checked_items(texts, path, self._errors):
             if self._pieces.fill_slice():
                 yield
             try:
-                one = prefix(text)
+                destination = prefix(text)
             except ValueError as error:
                 self._error(f"{path}[{i}]", str(error))
                 continue
             reason = None
-            if one in found:
+            if destination in with_path:
                 reason = f"{text} is listed twice"
-            elif not self._carried(one):
+            elif not self._carried(destination):
                 reason = f"the session has no routes of the family of {text}"
-            elif one not in allowed and self._allowed_known:
+            elif destination not in allowed and self._allowed_known:
                 reason = f"{text} is not advertised to it by this object"
             if reason is not None:
                 self._error(f"{path}[{i}]", reason)
-            found[one] = text
-        return found
+            with_path[destination] = text
+        return with_path
 
     def _take_preferences(self, allowed: frozenset[Prefix]) -> Slices[None]:
         seen: set[int] = set()
@@ -186,18 +188,18 @@ class _Exports:
                 if some is None:
                     yield
                     continue
-                for one, written in some:
-                    before = self._preferences.get(one)
+                for destination, written in some:
+                    before = self._preferences.get(destination)
                     if before is not None and before[0] != value:
                         text = f"{written} has local preference {before[0]} and {value}"
                         self._error(f"{path}.prefixes", text)
-                    self._preferences[one] = (value, f"{path}.localPref")
+                    self._preferences[destination] = (value, f"{path}.localPref")
 
     def _take_communities(self, allowed: frozenset[Prefix]) -> Slices[None]:
         seen: set[Community] = set()
         for i, entry in enumerate(self._spec.with_community):
             path = f"{self._path}.withCommunity[{i}]"
-            found = yield from self._with(entry.prefixes, allowed, f"{path}.prefixes")
+            carried = yield from self._with(entry.prefixes, allowed, f"{path}.prefixes")
             try:
                 value = parse_community(entry.community)
             except ValueError as error:
@@ -209,16 +211,16 @@ class _Exports:
             seen.add(value)
             # Prefixes with the same communities share one set.
             joined: dict[frozenset[Community], frozenset[Community]] = {}
-            for some in quick(found, self._pieces):
+            for some in quick(carried, self._pieces):
                 if some is None:
                     yield
                     continue
-                for one in some:
-                    before = self._communities.get(one, NO_COMMUNITIES)
+                for destination in some:
+                    before = self._communities.get(destination, NO_COMMUNITIES)
                     after = joined.get(before)
                     if after is None:
                         after = joined[before] = before | {value}
-                    self._communities[one] = after
+                    self._communities[destination] = after
 
 
 def _attributes(communities: frozenset[Community], preference: int | None) -> Attributes:

@@ -16,7 +16,9 @@ def is_host_needed(dialect: Dialect, snapshot: Snapshot, _node: str) -> bool:
         for router in row.spec.bgp.routers:
             if router.vrf not in ("", "default"):
                 return True
-            sources = [one.sourceaddress for one in router.neighbors if one.sourceaddress]
+            sources = [
+                neighbor.sourceaddress for neighbor in router.neighbors if neighbor.sourceaddress
+            ]
             if any(map(is_interface, sources)):
                 return True
     return False

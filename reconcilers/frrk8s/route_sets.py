@@ -57,7 +57,7 @@ class RouteSets(NamedTuple):
             if key in self.names:
                 members.setdefault(self.names[key], set()).add(key)
         sets: dict[str, RouteSet] = {}
-        found: dict[NeighborKey, str] = {}
+        names: dict[NeighborKey, str] = {}
         for group in _groups(neighbors):
             made = _route_set(group)
             keys = [neighbor.key for neighbor in group]
@@ -67,8 +67,8 @@ class RouteSets(NamedTuple):
                 while name in self.by_name or name in sets:
                     name = f"{name}~"
             sets[name] = made._replace(name=name)
-            found.update(dict.fromkeys(keys, name))
-        return RouteSets(sets, found)
+            names.update(dict.fromkeys(keys, name))
+        return RouteSets(sets, names)
 
     def _kept_name(
         self,
@@ -79,11 +79,11 @@ class RouteSets(NamedTuple):
     ) -> str | None:
         """Return the name of a set that some of the neighbours have, and that becomes this one."""
         names = sorted({self.names[key] for key in keys if key in self.names})
-        rules = [one.name for one in made.fed]
+        rules = [rule.name for rule in made.fed]
         possible = [
             name
             for name in names
-            if name not in taken and [one.name for one in self.by_name[name].fed] == rules
+            if name not in taken and [rule.name for rule in self.by_name[name].fed] == rules
         ]
         for name in possible:
             if all(
@@ -114,7 +114,7 @@ def _route_set(group: Sequence[MergedNeighbor]) -> RouteSet:
     exports: dict[ObjectRef, tuple[Routes, ...]] = {}
     for ref, routes in first.exports:
         exports[ref] = (*exports.get(ref, ()), routes)
-    rules = {one.name: one for one in first.rules}
+    rules = {rule.name: rule for rule in first.rules}
     names = sorted(rules)
     return RouteSet(_name(first.key, names), exports, tuple(rules[name] for name in names))
 
@@ -135,7 +135,7 @@ def changed_objects(
 
     None is every prefix.
     """
-    found: dict[Key, frozenset[Prefix] | None] = {}
+    prefixes_of: dict[Key, frozenset[Prefix] | None] = {}
     for name, now in after.items():
         then = before.get(name)
         if then is None:
@@ -145,10 +145,10 @@ def changed_objects(
             if _same(was, is_now):
                 continue
             key = object_key(ref)
-            known = found.get(key, frozenset())
+            known = prefixes_of.get(key, frozenset())
             changed = _changed_prefixes(was, is_now)
-            found[key] = None if known is None or changed is None else known | changed
-    return found
+            prefixes_of[key] = None if known is None or changed is None else known | changed
+    return prefixes_of
 
 
 def _changed_prefixes(

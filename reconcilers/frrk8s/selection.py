@@ -53,12 +53,12 @@ class Selection:
     def of(self, labels: Mapping[str, str]) -> Selected:
         """Return the objects that select a node with these labels."""
         values = tuple([labels.get(key) for key in self._keys])
-        found = self._known.get(values)
-        if found is None:
+        selected = self._known.get(values)
+        if selected is None:
             rows = tuple(self._index.matching(labels))
             group = self._groups.setdefault(tuple(row.key for row in rows), len(self._groups))
-            found = self._known[values] = Selected(rows, self._problems, group)
-        return found
+            selected = self._known[values] = Selected(rows, self._problems, group)
+        return selected
 
 
 class Selections(OfTables[Selection]):

@@ -48,8 +48,8 @@ def prefix(text: str) -> Prefix:
         with contextlib.suppress(ValueError):
             return prefix_to_wire(text)
         with contextlib.suppress(ValueError):
-            found = canonical_address(base)
-            return prefix_to_wire(str(ipaddress.ip_network(f"{found}/{length}", strict=False)))
+            canonical = canonical_address(base)
+            return prefix_to_wire(str(ipaddress.ip_network(f"{canonical}/{length}", strict=False)))
     raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24")
 
 
@@ -70,14 +70,14 @@ def prefixes_of(texts: Sequence[str], pieces: Pieces) -> Slices[list[Prefix] | N
 def address(text: str) -> str:
     """Return an address of a host in canonical form. Raises `ValueError` naming the rule."""
     try:
-        found = ipaddress.ip_address(canonical_address(text))
+        parsed = ipaddress.ip_address(canonical_address(text))
     except ValueError as error:
         message = str(error) if len(text) <= 64 else ""
         reason = message if repr(text) in message else f"{shortened(text)} is not an IP address"
         raise ValueError(reason) from None
-    if found.is_multicast or found.is_unspecified or int(found) == 0xFFFFFFFF:
+    if parsed.is_multicast or parsed.is_unspecified or int(parsed) == 0xFFFFFFFF:
         raise ValueError(f"{shortened(text)} is not the address of a host")
-    return str(found)
+    return str(parsed)
 
 
 def bfd_profile(spec: ProfileSpec) -> BfdProfile:

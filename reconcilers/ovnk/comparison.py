@@ -32,24 +32,24 @@ class Comparison:
         writes: list[Generated] = []
         deletions = [deletion(row) for row in stored.duplicates]
         names: set[str] = set()
-        for one in results:
-            names.add(one.name)
-            if one.error is not None and not isinstance(one.error, ConfigurationPending):
+        for result in results:
+            names.add(result.name)
+            if result.error is not None and not isinstance(result.error, ConfigurationPending):
                 # The last good state stays.
                 continue
-            keys: Iterable[StoredKey] = one.wanted
+            keys: Iterable[StoredKey] = result.wanted
             differing: dict[StoredKey, Generated] = {}
-            if same and one.changed is not None and one.name in before:
-                keys, differing = one.changed, before[one.name]
+            if same and result.changed is not None and result.name in before:
+                keys, differing = result.changed, before[result.name]
             for key in keys:
                 differing.pop(key, None)
-                wanted = one.wanted.get(key)
+                wanted = result.wanted.get(key)
                 if wanted is not None and (all_objects or _differs(stored, key, wanted)):
                     row = stored.objects.get(key)
-                    differing[key] = generated(one.name, key, wanted.spec, row)
-            self._differing[one.name] = differing
+                    differing[key] = generated(result.name, key, wanted.spec, row)
+            self._differing[result.name] = differing
             writes += (differing[key] for key in sorted(differing))
-            deletions += _superfluous(stored, one)
+            deletions += _superfluous(stored, result)
         for name in sorted(stored.by_advertisements.keys() - names):
             keys = stored.by_advertisements[name]
             deletions += (deletion(stored.objects[key]) for key in sorted(keys))

@@ -121,8 +121,10 @@ class OvnkDialect(Dialect):
         feed = Feed.of(objects)
         # What is generated is in place of what is stored, and what is deleted has no effect.
         feed.replaced = dict.fromkeys(stored & (generated | context.deleted), "")
-        partial = (without_effect(one.origin, one.row) for one in objects)
-        return NodeIntent(feed=feed, conditions=tuple(one for one in partial if one is not None))
+        partial = (without_effect(translated.origin, translated.row) for translated in objects)
+        return NodeIntent(
+            feed=feed, conditions=tuple(condition for condition in partial if condition is not None)
+        )
 
     def _stored(self, snapshot: Snapshot) -> Iterator[FRRConfiguration]:
         yield from self.tables.of(FRR_CONFIGURATION).all(snapshot)

@@ -72,7 +72,7 @@ def managed_bgp(
 
     ``default``: the default network has.
     """
-    managed = [one for one in clusters if is_managed(one)]
+    managed = [cluster for cluster in clusters if is_managed(cluster)]
     if not default and not managed:
         return None
     addresses = sorted({address for node in nodes for address in _addresses(node)})
@@ -81,23 +81,23 @@ def managed_bgp(
         metadata=ObjectMeta(name=SOURCE, namespace=namespace, labels={LABEL: ""}),
         spec=FRRConfigurationSpec(bgp=BgpConfig(routers=(router,))),
     )
-    found = []
+    advertisements = []
     if default:
         selector = NetworkSelector(network_selection_type="DefaultNetwork")
-        found.append(_advertisements(OF_DEFAULT, selector))
+        advertisements.append(_advertisements(OF_DEFAULT, selector))
     if managed:
         selector = NetworkSelector(
             network_selection_type="ClusterUserDefinedNetworks",
             cluster_user_defined_network_selector=ClusterNetworkSelector(network_selector=_MANAGED),
         )
-        found.append(_advertisements(OF_CLUSTER_NETWORKS, selector))
-    return ManagedBgp(source, tuple(found))
+        advertisements.append(_advertisements(OF_CLUSTER_NETWORKS, selector))
+    return ManagedBgp(source, tuple(advertisements))
 
 
 def is_managed(row: ClusterUserDefinedNetwork) -> bool:
     """True if a network has managed routing."""
-    found = row.spec.network.no_overlay
-    return found is not None and found.routing == "Managed"
+    no_overlay = row.spec.network.no_overlay
+    return no_overlay is not None and no_overlay.routing == "Managed"
 
 
 def labelled(attachment: Attachment, managed: Collection[str]) -> Attachment:
@@ -110,10 +110,10 @@ def labelled(attachment: Attachment, managed: Collection[str]) -> Attachment:
 
 
 def _addresses(node: Node) -> Iterable[str]:
-    for one in node.status.addresses:
-        if one.type == "InternalIP":
+    for address in node.status.addresses:
+        if address.type == "InternalIP":
             try:
-                yield str(ipaddress.ip_address(one.address))
+                yield str(ipaddress.ip_address(address.address))
             except ValueError:
                 continue
 

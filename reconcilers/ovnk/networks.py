@@ -86,7 +86,7 @@ class Network(NamedTuple):
     @property
     def ip_networks(self) -> tuple[IpNetwork, ...]:
         """The subnets, as networks."""
-        return tuple(ipaddress.ip_network(one.prefix) for one in self.subnets)
+        return tuple(ipaddress.ip_network(subnet.prefix) for subnet in self.subnets)
 
 
 class Attachment(NamedTuple):
@@ -108,9 +108,9 @@ class Networks(NamedTuple):
     def of_namespaces(self) -> Mapping[str, str]:
         """Return the primary network of each namespace that has one beside the default network."""
         return {
-            one.row.metadata.namespace: one.network.name
-            for one in self.attachments
-            if one.network is not None and one.network.role == "primary"
+            attachment.row.metadata.namespace: attachment.network.name
+            for attachment in self.attachments
+            if attachment.network is not None and attachment.network.role == "primary"
         }
 
 
@@ -134,14 +134,14 @@ def networks(
     ``of_manifests`` are used where there are no ``rows``; ``uplinks`` are those of
     ClusterUserDefinedNetworks.
     """
-    found: list[Attachment] = []
+    attachments: list[Attachment] = []
     problems: list[Problem] = []
     default_key = (namespace, DEFAULT)
     known: dict[str, Network] = {}
     stored = bool(rows)
-    for row in sorted(rows or of_manifests, key=lambda one: one.key):
+    for row in sorted(rows or of_manifests, key=lambda definition: definition.key):
         if row.key == default_key:
-            found.append(Attachment(row, default, stored))
+            attachments.append(Attachment(row, default, stored))
             continue
         owner = row.cluster_network
         if owner is None:
@@ -149,12 +149,12 @@ def networks(
         network = _network(row, owner, known, problems)
         if network is not None and owner in uplinks:
             network = network._replace(uplink=uplinks[owner])
-        found.append(Attachment(row, network, stored))
-    if not any(one.row.key == default_key for one in found):
+        attachments.append(Attachment(row, network, stored))
+    if not any(attachment.row.key == default_key for attachment in attachments):
         row = NetworkAttachmentDefinition(metadata=ObjectMeta(name=DEFAULT, namespace=namespace))
-        found.append(Attachment(row, default, stored=False))
-        found.sort(key=lambda one: one.row.key)
-    return Networks(tuple(found), tuple(problems))
+        attachments.append(Attachment(row, default, stored=False))
+        attachments.sort(key=lambda attachment: attachment.row.key)
+    return Networks(tuple(attachments), tuple(problems))
 
 
 def _network(
@@ -271,10 +271,10 @@ def _vrf(vrf: EvpnVrf | None) -> CniVrf | None:
 
 
 @functools.lru_cache(maxsize=256)
-def overlap(found: tuple[Network, ...]) -> tuple[Network, Network] | None:
+def overlap(overlapping: tuple[Network, ...]) -> tuple[Network, Network] | None:
     """Return two networks with a common address, if there are any."""
     ordered = sorted(
-        ((subnet, network) for network in found for subnet in network.ip_networks),
+        ((subnet, network) for network in overlapping for subnet in network.ip_networks),
         key=lambda item: (item[0].version, item[0].network_address, item[0].prefixlen),
     )
     widest: tuple[IpNetwork, Network] | None = None

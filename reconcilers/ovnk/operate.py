@@ -97,25 +97,28 @@ class RouteAdvertisementsController:
         managed = self._managed(nodes, clusters, context)
         if managed is not None:
             replaced = {row.metadata.name for row in managed.advertisements}
-            rows = [one for one in rows if one.metadata.name not in replaced]
-            by_name = {one.metadata.name: one for one in t.of(ROUTE_ADVERTISEMENTS).all(snapshot)}
+            rows = [row for row in rows if row.metadata.name not in replaced]
+            by_name = {
+                advertisement.metadata.name: advertisement
+                for advertisement in t.of(ROUTE_ADVERTISEMENTS).all(snapshot)
+            }
             rows += [
-                _with_metadata(one, by_name.get(one.metadata.name))
-                for one in managed.advertisements
+                _with_metadata(advertisement, by_name.get(advertisement.metadata.name))
+                for advertisement in managed.advertisements
             ]
-        found = self._networks(snapshot, clusters, stored=context.stored)
+        networks_of_cluster = self._networks(snapshot, clusters, stored=context.stored)
         sources = configurations.sources
         if managed is not None:
             key = managed.source.key
-            sources = [*(one for one in sources if one.key != key), managed.source]
+            sources = [*(source for source in sources if source.key != key), managed.source]
         cluster = Cluster(
-            found.attachments,
+            networks_of_cluster.attachments,
             nodes,
             sorted(sources, key=lambda row: row.key),
             {row.metadata.name: row for row in t.of(VTEP).all(snapshot)},
             options,
         )
-        of_nodes = self._of_nodes(snapshot, found)
+        of_nodes = self._of_nodes(snapshot, networks_of_cluster)
         rows.sort(key=lambda row: row.metadata.name)
         results = self._results.of(rows, cluster, of_nodes, self._nothing)
         generated, deletions = self._comparison.compare(
@@ -124,16 +127,18 @@ class RouteAdvertisementsController:
         if managed is not None:
             generated = [*_outdated_managed(managed, t, snapshot, context), *generated]
         advertisers = _advertisers(results)
-        generated = [*self._default_attachment(found, advertisers), *generated]
+        generated = [*self._default_attachment(networks_of_cluster, advertisers), *generated]
         conditions = self._conditions(results, clusters, cluster)
         return ClusterIntent(
             generated=tuple(generated),
-            outdated=frozenset(one.object for one in generated) if context.stored else frozenset(),
+            outdated=frozenset(generated_object.object for generated_object in generated)
+            if context.stored
+            else frozenset(),
             deletions=(*deletions, *self._leftover(managed, configurations, snapshot)),
-            annotations=tuple(self._annotations(found, advertisers, context)),
+            annotations=tuple(self._annotations(networks_of_cluster, advertisers, context)),
             conditions=conditions,
-            reported=tuple(dict.fromkeys(one.object for one in conditions)),
-            problems=(*problems, *found.problems),
+            reported=tuple(dict.fromkeys(condition.object for condition in conditions)),
+            problems=(*problems, *networks_of_cluster.problems),
             state=other.state if context.stored else None,
         )
 
@@ -143,11 +148,11 @@ class RouteAdvertisementsController:
         state, last = snapshot.state(table), self._configurations
         if last is None or last[0] is not state:
             rows = list(table.all(snapshot))
-            found = Configurations(
-                sorted((one for one in rows if not is_generated(one)), key=lambda row: row.key),
+            configurations = Configurations(
+                sorted((row for row in rows if not is_generated(row)), key=lambda row: row.key),
                 written.stored(rows),
             )
-            self._configurations = last = (state, found)
+            self._configurations = last = (state, configurations)
         return last[1]
 
     def _broken(self, rows: Iterable[RouteAdvertisements]) -> list[Problem]:
@@ -184,7 +189,7 @@ class RouteAdvertisementsController:
         transport = "no-overlay" if options.transport == "no-overlay" else ""
         subnets = options.default_subnets
         default = Network(DEFAULT, DEFAULT, "layer3", DEFAULT, subnets, transport)
-        found = networks(
+        networks_of_cluster = networks(
             list(t.of(NETWORK_ATTACHMENT).all(snapshot)),
             default,
             options.namespace,
@@ -193,16 +198,21 @@ class RouteAdvertisementsController:
         )
         managed = {row.metadata.name for row in clusters if managed_bgp.is_managed(row)}
         if options.managed_bgp == "off" or not managed:
-            return found
-        labelled = tuple(managed_bgp.labelled(one, managed) for one in found.attachments)
-        return found._replace(attachments=labelled)
+            return networks_of_cluster
+        labelled = tuple(
+            managed_bgp.labelled(attachment, managed)
+            for attachment in networks_of_cluster.attachments
+        )
+        return networks_of_cluster._replace(attachments=labelled)
 
-    def _of_nodes(self, snapshot: Snapshot, found: Networks) -> Mapping[str, OfNode]:
+    def _of_nodes(self, snapshot: Snapshot, networks_of_cluster: Networks) -> Mapping[str, OfNode]:
         t, dynamic = self._tables, self._options.dynamic_udn
         rows = list(t.of(EGRESS_IP).all(snapshot)) if self._options.egress_ip else []
         result: dict[str, OfNode] = {}
         if rows or dynamic:
-            namespaces = network_of_namespaces(t.of(NAMESPACE).all(snapshot), found.of_namespaces())
+            namespaces = network_of_namespaces(
+                t.of(NAMESPACE).all(snapshot), networks_of_cluster.of_namespaces()
+            )
             egress = egress_ips(rows, namespaces)
             active: Mapping[str, frozenset[str]] = {}
             if dynamic:
@@ -222,20 +232,24 @@ class RouteAdvertisementsController:
         """A node without Pods and egress IPs."""
         return OfNode(active=frozenset()) if self._options.dynamic_udn else OfNode()
 
-    def _default_attachment(self, found: Networks, advertisers: Advertisers) -> Iterable[Generated]:
+    def _default_attachment(
+        self, networks_of_cluster: Networks, advertisers: Advertisers
+    ) -> Iterable[Generated]:
         """Yield the attachment of the default network, if it is advertised and there is none."""
         names = advertisers.accepted.get(DEFAULT)
-        for one in found.attachments:
-            is_default = one.network is not None and one.network.cluster_network is None
-            if names and is_default and not one.stored:
-                yield default_attachment(one, min(names))
+        for attachment in networks_of_cluster.attachments:
+            is_default = (
+                attachment.network is not None and attachment.network.cluster_network is None
+            )
+            if names and is_default and not attachment.stored:
+                yield default_attachment(attachment, min(names))
 
     def _annotations(
-        self, found: Networks, advertisers: Advertisers, context: ClusterContext
+        self, networks_of_cluster: Networks, advertisers: Advertisers, context: ClusterContext
     ) -> Iterable[ObjectAnnotations]:
-        attachments = found.attachments
+        attachments = networks_of_cluster.attachments
         if context.stored:
-            attachments = tuple(one for one in attachments if one.stored)
+            attachments = tuple(attachment for attachment in attachments if attachment.stored)
         return advertiser_annotations(attachments, advertisers, unchanged=not context.stored)
 
     def _conditions(
@@ -245,19 +259,19 @@ class RouteAdvertisementsController:
         cluster: Cluster,
     ) -> tuple[Condition, ...]:
         advertisers: dict[str, dict[str, bool]] = {}
-        for one in results:
-            if "PodNetwork" in one.row.spec.advertisements:
-                for network in one.selected.networks:
+        for result in results:
+            if "PodNetwork" in result.row.spec.advertisements:
+                for network in result.selected.networks:
                     if network.cluster_network is not None:
                         of_network = advertisers.setdefault(network.cluster_network, {})
-                        of_network[one.row.metadata.name] = one.error is None
+                        of_network[result.row.metadata.name] = result.error is None
         of_networks = transport_accepted(
             sorted(clusters, key=lambda row: row.metadata.name),
             advertisers,
             cluster.vteps,
             evpn=self._options.evpn,
         )
-        return (*(accepted(one.row, one.error) for one in results), *of_networks)
+        return (*(accepted(result.row, result.error) for result in results), *of_networks)
 
     def _leftover(
         self,
@@ -266,7 +280,11 @@ class RouteAdvertisementsController:
         snapshot: Snapshot,
     ) -> Iterable[Delete]:
         """Yield the deletions of objects of managed BGP that are no longer wanted."""
-        wanted = set() if managed is None else {one.object for one in managed.generated()}
+        wanted = (
+            set()
+            if managed is None
+            else {generated_object.object for generated_object in managed.generated()}
+        )
         t = self._tables
         for row in configurations.sources:
             if row.metadata.name == managed_bgp.SOURCE and managed_bgp.LABEL in row.metadata.labels:
@@ -274,23 +292,25 @@ class RouteAdvertisementsController:
                 if ref not in wanted:
                     yield Delete(ref, row.metadata.uid)
         for name in (managed_bgp.OF_DEFAULT, managed_bgp.OF_CLUSTER_NETWORKS):
-            found = t.of(ROUTE_ADVERTISEMENTS).get(snapshot, ("", name))
+            stored = t.of(ROUTE_ADVERTISEMENTS).get(snapshot, ("", name))
             ref = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", name)
-            if found is not None and ref not in wanted:
-                yield Delete(ref, found.metadata.uid)
+            if stored is not None and ref not in wanted:
+                yield Delete(ref, stored.metadata.uid)
 
 
 def _advertisers(results: Iterable[Result]) -> Advertisers:
-    found: dict[str, set[str]] = {}
+    advertisers: dict[str, set[str]] = {}
     held: set[str] = set()
-    for one in results:
-        name = one.row.metadata.name
-        if one.error is None:
-            for network in one.selected.networks:
-                found.setdefault(network.name, set()).add(name)
-        elif not isinstance(one.error, ConfigurationPending):
+    for result in results:
+        name = result.row.metadata.name
+        if result.error is None:
+            for network in result.selected.networks:
+                advertisers.setdefault(network.name, set()).add(name)
+        elif not isinstance(result.error, ConfigurationPending):
             held.add(name)
-    return Advertisers({name: frozenset(names) for name, names in found.items()}, frozenset(held))
+    return Advertisers(
+        {name: frozenset(names) for name, names in advertisers.items()}, frozenset(held)
+    )
 
 
 def _with_metadata(
@@ -313,17 +333,17 @@ def _outdated_managed(
         FRR_CONFIGURATION.name: FRR_CONFIGURATION,
         ROUTE_ADVERTISEMENTS.name: ROUTE_ADVERTISEMENTS,
     }
-    for one in managed.generated():
-        ref = one.object
+    for generated_object in managed.generated():
+        ref = generated_object.object
         present = tables.of(kinds[ref.kind]).get(snapshot, (ref.namespace, ref.name))
-        labels = one.content["metadata"].get("labels", {})
+        labels = generated_object.content["metadata"].get("labels", {})
         equal = (
             present is not None
             and present.spec == specs[ref]
             and labels.items() <= present.metadata.labels.items()
         )
         if not (context.stored and equal):
-            yield one
+            yield generated_object
 
 
 def _namespace(context: ClusterContext) -> str:

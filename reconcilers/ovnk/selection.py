@@ -49,12 +49,12 @@ class Advertised(NamedTuple):
     @property
     def evpn(self) -> tuple[Network, ...]:
         """The EVPN networks."""
-        return tuple(one for one in self.networks if one.is_evpn)
+        return tuple(network for network in self.networks if network.is_evpn)
 
     @property
     def vrfs(self) -> tuple[str, ...]:
         """The VRFs of the networks, in order."""
-        return tuple(sorted(one.vrf for one in self.networks))
+        return tuple(sorted(network.vrf for network in self.networks))
 
 
 class Cluster(NamedTuple):
@@ -80,17 +80,17 @@ def is_generated(row: FRRConfiguration) -> bool:
 
 def select_networks(row: RouteAdvertisements, attachments: Iterable[Attachment]) -> Selected:
     """Return the networks that RouteAdvertisements select."""
-    found: dict[str, Network] = {}
+    by_name: dict[str, Network] = {}
     default = False
     clusters = []
-    for one in row.spec.network_selectors:
-        if one.network_selection_type == "DefaultNetwork":
+    for entry in row.spec.network_selectors:
+        if entry.network_selection_type == "DefaultNetwork":
             default = True
-        elif one.cluster_user_defined_network_selector is not None:
-            clusters.append(one.cluster_user_defined_network_selector.network_selector)
+        elif entry.cluster_user_defined_network_selector is not None:
+            clusters.append(entry.cluster_user_defined_network_selector.network_selector)
     for attachment in attachments:
         network = attachment.network
-        if network is None or network.name in found:
+        if network is None or network.name in by_name:
             continue
         if network.cluster_network is None:
             selected = default
@@ -98,8 +98,8 @@ def select_networks(row: RouteAdvertisements, attachments: Iterable[Attachment])
             labels = attachment.row.metadata.labels
             selected = any(selector.matches(labels) for selector in clusters)
         if selected:
-            found[network.name] = network
-    return Selected(tuple(found[name] for name in sorted(found)))
+            by_name[network.name] = network
+    return Selected(tuple(by_name[name] for name in sorted(by_name)))
 
 
 def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOptions) -> None:
@@ -113,36 +113,36 @@ def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOp
         raise ConfigurationError("EgressIP advertisement is not supported with target VRF auto")
     if not networks:
         raise ConfigurationPending("no networks selected")
-    for one in networks:
-        if one.role not in (DEFAULT, "primary"):
-            text = f"network {one.shown_name} is neither the default network nor a primary one"
+    for network in networks:
+        if network.role not in (DEFAULT, "primary"):
+            text = f"network {network.shown_name} is neither the default network nor a primary one"
             raise ConfigurationError(text)
-        if one.topology not in ("layer2", "layer3"):
-            text = f"network {one.shown_name}: topology {one.topology!r} is not supported"
+        if network.topology not in ("layer2", "layer3"):
+            text = f"network {network.shown_name}: topology {network.topology!r} is not supported"
             raise ConfigurationError(text)
-        if one.is_layer2 and egress:
+        if network.is_layer2 and egress:
             text = "EgressIP advertisement is currently not supported for Layer2 networks"
-            raise ConfigurationError(f"{text}: network {one.shown_name}")
-        if one.error:
-            raise ConfigurationError(f"network {one.shown_name}: {one.error}")
+            raise ConfigurationError(f"{text}: network {network.shown_name}")
+        if network.error:
+            raise ConfigurationError(f"network {network.shown_name}: {network.error}")
     _check_vrfs(networks, target, pods="PodNetwork" in spec.advertisements)
 
 
 def _check_vrfs(networks: tuple[Network, ...], target: str, *, pods: bool) -> None:
     by_vrf: dict[str, Network] = {}
-    for one in networks:
-        other = by_vrf.setdefault(one.vrf, one)
-        if other is not one:
-            names = f"{other.shown_name} and {one.shown_name}"
-            raise ConfigurationError(f"networks {names} have one VRF, {one.vrf}")
-    for one in networks:
-        if one.is_evpn and target not in (AUTO, one.vrf):
-            text = f"EVPN network {one.shown_name} requires target VRF auto or {one.vrf}"
+    for network in networks:
+        other = by_vrf.setdefault(network.vrf, network)
+        if other is not network:
+            names = f"{other.shown_name} and {network.shown_name}"
+            raise ConfigurationError(f"networks {names} have one VRF, {network.vrf}")
+    for network in networks:
+        if network.is_evpn and target not in (AUTO, network.vrf):
+            text = f"EVPN network {network.shown_name} requires target VRF auto or {network.vrf}"
             raise ConfigurationError(text)
     if target != AUTO and pods:
-        found = overlap(networks)
-        if found is not None:
-            names = " and ".join(one.shown_name for one in found)
+        pair = overlap(networks)
+        if pair is not None:
+            names = " and ".join(network.shown_name for network in pair)
             where = target or DEFAULT
             text = f"networks {names} have overlapping subnets, and are advertised in one VRF"
             raise ConfigurationError(f"{text} ({where})")
@@ -173,18 +173,20 @@ def advertised(
     nodes = cluster.nodes
     of_nodes = spec.node_selector
     if of_nodes.match_labels or of_nodes.match_expressions:
-        nodes = [one for one in nodes if of_nodes.matches(one.metadata.labels)]
+        nodes = [node for node in nodes if of_nodes.matches(node.metadata.labels)]
     if not nodes:
         raise ConfigurationPending("no nodes selected")
     selector = spec.frr_configuration_selector
-    sources = tuple(one for one in cluster.sources if selector.matches(one.metadata.labels))
+    sources = tuple(
+        source for source in cluster.sources if selector.matches(source.metadata.labels)
+    )
     if not sources:
         raise ConfigurationPending("no FRRConfigurations selected")
-    for one in sources:
-        if one.invalid:
-            text = f"FRRConfiguration {_shown(one)} is not valid: {one.invalid[0].path}"
-            raise ConfigurationError(f"{text}: {one.invalid[0].message}")
-    found = Advertised(
+    for source in sources:
+        if source.invalid:
+            text = f"FRRConfiguration {_shown(source)} is not valid: {source.invalid[0].path}"
+            raise ConfigurationError(f"{text}: {source.invalid[0].message}")
+    result = Advertised(
         name,
         target_vrf(row),
         selected.networks,
@@ -194,7 +196,7 @@ def advertised(
         _received(selected.networks),
         _vteps(selected.networks, sources, cluster),
     )
-    return found, nodes
+    return result, nodes
 
 
 def _shown(row: FRRConfiguration) -> str:
@@ -215,11 +217,11 @@ def _vteps(
     networks: Sequence[Network], sources: Sequence[FRRConfiguration], cluster: Cluster
 ) -> Mapping[str, tuple[PrefixSelector, ...]]:
     """Check the rules for EVPN networks, and return the addresses of their VTEPs."""
-    found: dict[str, tuple[PrefixSelector, ...]] = {}
-    evpn = [one for one in networks if one.is_evpn]
+    by_vtep: dict[str, tuple[PrefixSelector, ...]] = {}
+    evpn = [network for network in networks if network.is_evpn]
     if not evpn:
-        return found
-    names = enumerate_some([one.shown_name for one in evpn], 3)
+        return by_vtep
+    names = enumerate_some([network.shown_name for network in evpn], 3)
     if not cluster.options.evpn:
         raise ConfigurationError(f"EVPN is not enabled: {names}")
     if cluster.options.gateway_mode != "local":
@@ -228,13 +230,13 @@ def _vteps(
     if not any(is_default(router.vrf) for router in routers):
         text = "no selected FRRConfiguration has a router of the default VRF, which EVPN requires"
         raise ConfigurationError(f"{text}: {names}")
-    for one in evpn:
-        name = one.evpn.vtep if one.evpn is not None else ""
+    for network in evpn:
+        name = network.evpn.vtep if network.evpn is not None else ""
         vtep = cluster.vteps.get(name)
         if vtep is None:
-            raise ConfigurationError(f"network {one.shown_name}: there is no VTEP {name!r}")
-        found[name] = tuple(map(_hosts, vtep.spec.cidrs))
-    return found
+            raise ConfigurationError(f"network {network.shown_name}: there is no VTEP {name!r}")
+        by_vtep[name] = tuple(map(_hosts, vtep.spec.cidrs))
+    return by_vtep
 
 
 def _hosts(prefix: str) -> PrefixSelector:

@@ -45,7 +45,7 @@ class Stored(NamedTuple):
 
 def stored(rows: Iterable[FRRConfiguration]) -> Stored:
     """Return the generated ones of all FRRConfigurations: those with label and annotation."""
-    found: dict[StoredKey, FRRConfiguration] = {}
+    by_key: dict[StoredKey, FRRConfiguration] = {}
     duplicates: list[FRRConfiguration] = []
     names: dict[str, list[StoredKey]] = {}
     for row in rows:
@@ -54,18 +54,18 @@ def stored(rows: Iterable[FRRConfiguration]) -> Stored:
         if not annotation or label is None:
             continue
         key = StoredKey(metadata.namespace, annotation)
-        other = found.get(key)
+        other = by_key.get(key)
         if other is None:
-            found[key] = row
+            by_key[key] = row
             names.setdefault(label, []).append(key)
         elif other.metadata.name > metadata.name:
-            found[key] = row
+            by_key[key] = row
             duplicates.append(other)
         else:
             duplicates.append(row)
     by_name = {name: frozenset(keys) for name, keys in names.items()}
     duplicates.sort(key=lambda row: row.key)
-    return Stored(found, tuple(duplicates), by_name)
+    return Stored(by_key, tuple(duplicates), by_name)
 
 
 def deletion(row: FRRConfiguration) -> Delete:
@@ -73,9 +73,9 @@ def deletion(row: FRRConfiguration) -> Delete:
     return Delete(ObjectRef(FRR_CONFIGURATION.name, *row.key), row.metadata.uid)
 
 
-def key_of(name: str, one: OfSource) -> StoredKey:
+def key_of(name: str, configuration: OfSource) -> StoredKey:
     """Return the key of an object that is generated of RouteAdvertisements."""
-    return StoredKey(one.namespace, f"{name}/{one.source}/{one.node}")
+    return StoredKey(configuration.namespace, f"{name}/{configuration.source}/{configuration.node}")
 
 
 def generated_name(key: StoredKey) -> str:

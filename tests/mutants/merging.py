@@ -83,8 +83,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _CLAIMS,
-        "SecretValue(password_octets(found.reveal()))",
-        "SecretValue(found.reveal())",
+        "SecretValue(password_octets(resolved.reveal()))",
+        "SecretValue(resolved.reveal())",
     ),
     (
         "frrk8s",
@@ -253,11 +253,16 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _EXPORTS,
-        '        return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)',
+        '        return self._both or (destination[0] == IPV6_UNICAST) == (":" in self._key.end)',
         "        return True",
     ),
-    ("frrk8s", _EXPORTS, "elif one not in self._available and self._complete:", "elif False:"),
-    ("frrk8s", _EXPORTS, "elif one not in allowed and self._allowed_known:", "elif False:"),
+    (
+        "frrk8s",
+        _EXPORTS,
+        "elif destination not in self._available and self._complete:",
+        "elif False:",
+    ),
+    ("frrk8s", _EXPORTS, "elif destination not in allowed and self._allowed_known:", "elif False:"),
     ("frrk8s", _EXPORTS, "if before is not None and before[0] != value:", "if False:"),
     ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
     (
@@ -281,8 +286,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _INTENT,
-        "        if family in families:\n            found.append(",
-        "        if True:\n            found.append(",
+        "        if family in families:\n            never.append(",
+        "        if True:\n            never.append(",
     ),
     # MetalLB
     (

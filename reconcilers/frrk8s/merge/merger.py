@@ -87,7 +87,7 @@ class LastMerge:
         """
         if len(compiled) != len(self.compiled) or not identical(rules, self.rules):
             return None
-        changed = [i for i, one in enumerate(compiled) if one is not self.compiled[i]]
+        changed = [i for i, current in enumerate(compiled) if current is not self.compiled[i]]
         if len(changed) > FEW:
             return None
         routers = {router.vrf: router for router in self.routers}
@@ -132,10 +132,10 @@ def _same_settings(one: Compiled, other: Compiled) -> bool:
 def _with_part(merged: MergedRouter, ref: ObjectRef, part: RouterPart) -> MergedRouter:
     """Return a router with other prefixes and routes of one object."""
     neighbors = {neighbor.key: neighbor for neighbor in merged.neighbors}
-    for one in part.neighbors:
-        neighbor = neighbors[one.key]
-        exports = _exchanged(neighbor.exports, ref, one.routes)
-        neighbors[one.key] = neighbor._replace(exports=exports)
+    for own_part in part.neighbors:
+        neighbor = neighbors[own_part.key]
+        exports = _exchanged(neighbor.exports, ref, own_part.routes)
+        neighbors[own_part.key] = neighbor._replace(exports=exports)
     return merged._replace(
         neighbors=tuple(neighbors.values()), given=_exchanged(merged.given, ref, part.prefixes)
     )
@@ -145,7 +145,7 @@ def _exchanged(
     of_objects: Sequence[tuple[ObjectRef, T]], ref: ObjectRef, value: T
 ) -> tuple[tuple[ObjectRef, T], ...]:
     """Return values of objects with that of one object exchanged, if it has one."""
-    return tuple([(ref, value) if one[0] == ref else one for one in of_objects])
+    return tuple([(ref, value) if pair[0] == ref else pair for pair in of_objects])
 
 
 def identical(values: Sequence[Any], others: Sequence[Any]) -> bool:
@@ -198,21 +198,21 @@ class Merger:
         compiled = self._compile_all(ordered)
         problems: list[Problem] = []
         claims: dict[Slot, UnitClaims] = {}
-        for unit, found in zip(ordered, compiled, strict=True):
+        for unit, parts in zip(ordered, compiled, strict=True):
             number = 0
             while (unit.ref, number) in claims:
                 number += 1
-            if found.errors or found.missing or found.passwords:
-                problems += own_problems(unit, found, resolve, node if named else "")
-            passwords = tuple(password_claims(unit, found, resolve)) if found.passwords else ()
-            claims[unit.ref, number] = UnitClaims(found, passwords)
+            if parts.errors or parts.missing or parts.passwords:
+                problems += own_problems(unit, parts, resolve, node if named else "")
+            passwords = tuple(password_claims(unit, parts, resolve)) if parts.passwords else ()
+            claims[unit.ref, number] = UnitClaims(parts, passwords)
         problems += last.claims.replace(claims)
         reported = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(self._unsupported(ordered, compiled))
         partial = self._partial(ordered, compiled)
         # Passwords follow Secrets, all else depends on the units alone.
-        given = None if [found for found in compiled if found.passwords] else list(units)
-        last.named = named if [found for found in compiled if found.missing] else None
+        given = None if [parts for parts in compiled if parts.passwords] else list(units)
+        last.named = named if [parts for parts in compiled if parts.missing] else None
         if reported:
             last.given, last.result = given, Merge(None, (*reported, *notes), (), partial)
             return last.result
@@ -236,8 +236,8 @@ class Merger:
         """Return the fields without effect; the middle reports BFD for every dialect."""
         return [
             Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
-            for unit, found in zip(units, compiled, strict=True)
-            for reason, error in found.unsupported
+            for unit, parts in zip(units, compiled, strict=True)
+            for reason, error in parts.unsupported
             if reason != BFD and not unit.is_quiet and not self._has_effect(reason)
         ]
 
@@ -246,8 +246,8 @@ class Merger:
     ) -> tuple[tuple[ObjectRef, str], ...]:
         return tuple(
             (unit.ref, reason)
-            for unit, found in zip(units, compiled, strict=True)
-            for reason, _ in found.unsupported
+            for unit, parts in zip(units, compiled, strict=True)
+            for reason, _ in parts.unsupported
             if not self._has_effect(reason)
         )
 
@@ -267,13 +267,13 @@ class Merger:
     ) -> tuple[set[NeighborKey], list[Unit]]:
         """Return the neighbours whose passwords are not known, and the units that refer to them."""
         keys: set[NeighborKey] = set()
-        found = []
+        without = []
         for unit, compiled in zip(units, self._compile_all(units), strict=True):
             missing = unresolved(compiled, resolve)
             keys.update(part.key for part, _ in missing)
             if missing:
-                found.append(unit)
-        return keys, found
+                without.append(unit)
+        return keys, without
 
     def prepare(self, unit: Unit, pieces: Pieces) -> Slices[None]:
         """Compile a unit in slices before it is merged, unless it depends on other units."""
@@ -299,25 +299,25 @@ class Merger:
             needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
         self._used.add(unit.ref)
         known = self._compiled.setdefault(unit.ref, [])
-        found = _known(known, unit, needed)
-        if found is not None:
-            return found
+        remembered = _known(known, unit, needed)
+        if remembered is not None:
+            return remembered
         return finish(self._compile_anew(unit, needed, Pieces()))
 
     def _compile_anew(
         self, unit: Unit, needed: dict[str, frozenset[Prefix]], pieces: Pieces
     ) -> Slices[Compiled]:
-        found = self._shared((yield from compile_unit(unit, needed, pieces)))
+        result = self._shared((yield from compile_unit(unit, needed, pieces)))
         claims: list[tuple[Subject, Claim]] = []
-        for some in claims_of(unit, found):
+        for some in claims_of(unit, result):
             claims += some
             if pieces.fill_slice(len(some)):
                 yield
-        found = found._replace(claims=tuple(claims))
+        result = result._replace(claims=tuple(claims))
         known = self._compiled.setdefault(unit.ref, [])
-        known.append(_Known(unit, needed, found))
+        known.append(_Known(unit, needed, result))
         del known[:-COMPILATIONS]
-        return found
+        return result
 
     def _shared(self, compiled: Compiled) -> Compiled:
         """Return a compilation in which equal settings of neighbours are one value."""
@@ -336,12 +336,12 @@ class Merger:
 
 def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> Compiled | None:
     """Return a compilation of the unit with these prefixes of other VRFs."""
-    for one in known:
-        if one.unit.row is unit.row and one.needed == needed:
-            return one.compiled
-    for one in known:
-        if is_same(one.unit, unit) and one.needed == needed:
-            return one.compiled
+    for candidate in known:
+        if candidate.unit.row is unit.row and candidate.needed == needed:
+            return candidate.compiled
+    for candidate in known:
+        if is_same(candidate.unit, unit) and candidate.needed == needed:
+            return candidate.compiled
     return None
 
 
@@ -349,9 +349,9 @@ def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
     """Return the prefixes of each VRF that a unit imports and has no router of."""
     given = list(units)
     imported = frozenset[str]().union(*[imported_elsewhere(unit) for unit in given])
-    found: dict[str, frozenset[Prefix]] = {}
+    vrfs: dict[str, frozenset[Prefix]] = {}
     for unit in given if imported else ():
         for vrf, prefixes in routed_vrfs(unit).items():
             if vrf in imported:
-                found[vrf] = found.get(vrf, frozenset()) | prefixes
-    return found
+                vrfs[vrf] = vrfs.get(vrf, frozenset()) | prefixes
+    return vrfs

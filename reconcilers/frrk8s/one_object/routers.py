@@ -91,12 +91,12 @@ class _Compiler:
             self._findings.no_effect(RAW_CONFIG, path, reason)
         if meaning.has_evpn:
             self._findings.no_effect(EVPN, path, "EVPN in raw configuration has no effect")
-        found = set()
+        ignored = set()
         for vrf, end in meaning.allowas_in_origin:
             with contextlib.suppress(ValueError):
                 end = address(end)
-            found.add((vrf_name(vrf), end))
-        return frozenset(found)
+            ignored.add((vrf_name(vrf), end))
+        return frozenset(ignored)
 
     def _kernel_routes(self, routers: Sequence[RouterPart]) -> None:
         """Report the neighbours from which routes are accepted: one finding, which has their number."""
@@ -163,47 +163,47 @@ class _Compiler:
         if networks is not None:
             return frozenset(networks)
         # Some are wrong.
-        found = set()
+        prefixes = set()
         for i, text in checked_items(texts, path, self._findings.errors):
             try:
-                found.add(prefix(text))
+                prefixes.add(prefix(text))
             except ValueError as error:
                 self._findings.error(f"{path}[{i}]", str(error))
             if self._pieces.fill_slice():
                 yield
-        return frozenset(found)
+        return frozenset(prefixes)
 
     def _imports(self, router: Router, vrf: str, path: str) -> frozenset[str]:
-        found = set()
-        for i, one in checked_items(router.imports, f"{path}.imports", self._findings.errors):
-            name, where = vrf_name(one.vrf), f"{path}.imports[{i}].vrf"
+        imports = set()
+        for i, imported in checked_items(router.imports, f"{path}.imports", self._findings.errors):
+            name, where = vrf_name(imported.vrf), f"{path}.imports[{i}].vrf"
             if name == vrf:
                 self._findings.error(where, f"VRF {shown_vrf(vrf)} imports itself")
             elif name and (errors := list(interface_errors(name, where))):
                 self._findings.errors += errors
             elif name not in self._vrfs:
                 self._findings.missing.append(Missing(where, shown_vrf(name)))
-            found.add(name)
-        return frozenset(found)
+            imports.add(name)
+        return frozenset(imports)
 
 
 def routed_vrfs(unit: Unit) -> dict[str, frozenset[Prefix]]:
     """Return the prefixes of each VRF that a unit has a router of; invalid ones are left out."""
-    found: dict[str, set[Prefix]] = {}
+    routed: dict[str, set[Prefix]] = {}
     for router in unit.row.spec.bgp.routers:
-        prefixes = found.setdefault(vrf_name(router.vrf), set())
+        prefixes = routed.setdefault(vrf_name(router.vrf), set())
         for text in router.prefixes:
             try:
                 prefixes.add(prefix(text))
             except ValueError:
                 continue
-    return {vrf: frozenset(prefixes) for vrf, prefixes in found.items()}
+    return {vrf: frozenset(prefixes) for vrf, prefixes in routed.items()}
 
 
 def imported_elsewhere(unit: Unit) -> frozenset[str]:
     """Return the VRFs that a unit imports and has no router of."""
     routers = unit.row.spec.bgp.routers
-    imported = {vrf_name(one.vrf) for router in routers for one in router.imports}
+    imported = {vrf_name(imported.vrf) for router in routers for imported in router.imports}
     if not imported:
         return frozenset()
     return frozenset(imported - {vrf_name(router.vrf) for router in routers})
