@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from msgspec import Meta
 
 from resources.option_declarations import InvalidOption, Options, setting
-from resources.ovnk.cni import ClusterSubnet, parse_subnets
+
+if TYPE_CHECKING:
+    from resources.ovnk.cni import ClusterSubnet
 
 _RESERVED_ASNS: Final = frozenset({23456, 65535})
 """RFC 6793, RFC 7300."""
@@ -82,4 +84,9 @@ class OvnkOptions(Options, frozen=True):
     @property
     def default_subnets(self) -> tuple[ClusterSubnet, ...]:
         """The subnets of the default network."""
+        if not self.cluster_subnets:
+            return ()
+        # Every program reads the options, also where the dialect is off.
+        from resources.ovnk.cni import parse_subnets
+
         return parse_subnets(self.cluster_subnets, layer3=True)
