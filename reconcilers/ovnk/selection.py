@@ -8,11 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from reconcilers.ovnk.errors import ConfigurationError, ConfigurationPending
+from reconcilers.ovnk.errors import (
+    ConfigurationError,
+    ConfigurationPending,
+    InternalError,
+    NotAccepted,
+)
 from reconcilers.ovnk.networks import DEFAULT, Attachment, Network, overlap
 from reconcilers.ovnk.options import OvnkOptions
 from resources.core import Node
 from resources.enumeration import enumerate_some
+from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.neighbor import PrefixSelector
 from resources.ovnk.nad import ROUTE_ADVERTISEMENTS
@@ -164,7 +170,9 @@ def advertised(
     if row.invalid:
         first, more = row.invalid[0], len(row.invalid) - 1
         others = f" and {more} more" if more else ""
-        raise ConfigurationError(f"the object is not valid: {first.path}: {first.message}{others}")
+        raise _invalid(
+            row.invalid, f"the object is not valid: {first.path}: {first.message}{others}"
+        )
     name, spec, options = row.metadata.name, row.spec, cluster.options
     if len(name) > _LONGEST_LABEL:
         text = f"the name has {len(name)} characters, and is a label of what is generated"
@@ -185,7 +193,7 @@ def advertised(
     for source in sources:
         if source.invalid:
             text = f"FRRConfiguration {_shown(source)} is not valid: {source.invalid[0].path}"
-            raise ConfigurationError(f"{text}: {source.invalid[0].message}")
+            raise _invalid(source.invalid, f"{text}: {source.invalid[0].message}")
     result = Advertised(
         name,
         target_vrf(row),
@@ -197,6 +205,12 @@ def advertised(
         _vteps(selected.networks, sources, cluster),
     )
     return result, nodes
+
+
+def _invalid(errors: Sequence[FieldError], text: str) -> NotAccepted:
+    """Return the error of an invalid object; of its selectors alone, that of a failed evaluation."""
+    selectors = all(".matchExpressions[" in error.path for error in errors)
+    return InternalError(text) if selectors else ConfigurationError(text)
 
 
 def _shown(row: FRRConfiguration) -> str:

@@ -279,3 +279,22 @@ def test_400_subnets_and_1000_networks() -> None:
     assert "overlapping" in found.message
     assert "wide" in found.message
     assert "again" in found.message
+
+
+def test_an_invalid_selector_is_an_internal_error_of_what_selects_with_it() -> None:
+    wrong = {"matchExpressions": [{"key": "zone", "operator": "In"}]}
+    broken = source("broken", labels={"fabric": "other"})
+    broken["spec"]["nodeSelector"] = wrong
+    of_broken = {"matchLabels": {"fabric": "other"}}
+    cluster = Cluster(
+        W1,
+        source(),
+        broken,
+        advertisements("a", frrConfigurationSelector=of_broken),
+        advertisements("b", frrConfigurationSelector=wrong),
+        advertisements("north"),
+    )
+    assert cluster.condition("a").reason == "InternalError"
+    assert "broken" in cluster.condition("a").message
+    assert cluster.condition("b").reason == "InternalError"
+    assert cluster.condition("north").reason == "Accepted"
