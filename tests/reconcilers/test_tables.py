@@ -64,7 +64,7 @@ def test_rows_are_rendered_in_the_order_of_their_kind() -> None:
         ("n1", "False"),
     ]
     assert [one["objects"] for one in found["problems"]] == [["Node/n1"]]
-    assert list(found) == ["conditions", "generated", "annotations", "problems"]
+    assert list(found) == ["conditions", "generated", "deleted", "annotations", "problems"]
 
 
 def test_a_new_compiler_begins_with_the_rows_that_it_does_not_remember() -> None:
