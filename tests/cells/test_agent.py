@@ -127,7 +127,7 @@ def test_the_parts_start_in_this_order(flags: dict[str, Any], expected: tuple[st
         "--api-socket": "/nonexistent/agent.sock",
         "--state-directory": "/nonexistent/state",
         "--node-name": NODE,
-        "enable_cell": ["antrea,frrk8s,metallb"],
+        "enable_cell": ["antrea,frrk8s,metallb,ovnk"],
     }
     hive = Hive(CELLS, load(CELLS, flags=common | flags))
     names = [name.strip() for part in expected for name in part.split(",")]

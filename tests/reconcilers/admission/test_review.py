@@ -151,7 +151,7 @@ def test_broken_rules_are_denied_all_at_once() -> None:
     verdict = Place().review(claim("one", "1", subject=7))  # type: ignore[arg-type]
     assert not verdict.allowed
     assert verdict.message == (
-        "spec.subject: expected a string, got an integer 7; "
+        'spec.subject: expected a string, got an integer 7; write "7"; '
         "spec.value: expected an integer, got a string '1'"
     )
 

@@ -83,7 +83,7 @@ def test_the_newest_services_wait_and_what_administrators_configure_is_sent() ->
     problem, *of_services = found.render()["problems"]
     assert problem["message"] == (
         "peer 'p' is sent no more than 4 prefixes of ipv4-unicast (--advertise-peer-limit): "
-        "198.18.0.5/32 of Service/b/other, and those of newer Services, wait"
+        "198.18.0.5/32 of Service/b/other, and the addresses of newer Services, wait"
     )
     assert (problem["count"], problem["ofTenant"], problem["category"]) == (3, False, "conflict")
     # Each Service that waits has a problem, and so an Event, of its own.
