@@ -102,7 +102,7 @@ def test_once_fails_at_its_timeout(examples: Path) -> None:
     demo = start(examples, "--once", "--timeout", "3")
     _, errors = demo.communicate(timeout=40)
     assert demo.returncode == 1
-    assert "the routes of the router are not those of waggle render" in errors
+    assert "the routes of the router differ from waggle render" in errors
 
 
 def test_the_example_of_antrea_runs_on_loopback(examples: Path) -> None:

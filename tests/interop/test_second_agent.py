@@ -150,6 +150,7 @@ def test_an_agent_that_may_not_bind_the_port_of_the_first_one_sends_nothing(
 
         eventually(complete, within=30, context=node.agent.daemon.tail)
         before = (router.peers(), router.message_counts(OURS[0]).updates)
+        flaps = node.agent.peers()["ebgp-ipv4"]["flaps"]
         plain = node.mistaken(1, None)
         no_port = "-net_bind_service"
         plain.daemon.command[:0] = ["setpriv", "--inh-caps", no_port, "--bounding-set", no_port]
@@ -161,7 +162,7 @@ def test_an_agent_that_may_not_bind_the_port_of_the_first_one_sends_nothing(
                 assert "another process listens there" in item.get("reason", ""), item
 
             eventually(waits, within=60, context=plain.daemon.tail)
-            assert node.agent.peers()["ebgp-ipv4"]["flaps"] == 0
+            assert node.agent.peers()["ebgp-ipv4"]["flaps"] == flaps
             assert (router.peers(), router.message_counts(OURS[0]).updates) == before
             # Without the first one the port is free: no session is in danger.
             node.agent.stop()

@@ -275,7 +275,11 @@ def test_switched_off_the_objects_of_the_node_are_removed(tmp_path: Path) -> Non
 
     async def scenario(hive: Hive, server: ApiServer) -> None:
         await until(lambda: not stored(server, "frrnodestates"))
-        await until(lambda: "switched off" in levels(hive)["BGPSessionState"][1])
+        await until(
+            lambda: (
+                "switched off" in levels(hive).get("BGPSessionState", ("", "not reported yet"))[1]
+            )
+        )
         assert not server.queries("create", "bgpsessionstates")
 
     run(tmp_path, scenario, prepare, status_report="false")

@@ -95,9 +95,11 @@ def check(field: bytes) -> int:
         assert not [fault for fault in block.faults if fault.attribute != A.NEXT_HOP]
         assert block.present >= REQUIRED - ({A.NEXT_HOP} if block.faults else set())
         assert block.faults or next_hop == block.attributes.next_hop
-        communities = block.attributes.communities
-        packed_communities = struct.pack(f"!{len(communities)}I", *communities)
-        assert forwarding_values(field) == (next_hop, packed_communities)
+        value, packed = forwarding_values(field)
+        assert value == next_hop
+        # Octets are as received, values without repetition.
+        communities = struct.unpack(f"!{len(packed) // 4}I", packed)
+        assert tuple(dict.fromkeys(communities)) == block.attributes.communities
         assert block.attributes.originator_id is None
         assert block.attributes.otc is None
         assert not block.attributes.unknown
