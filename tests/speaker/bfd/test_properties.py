@@ -14,6 +14,7 @@ from speaker.bfd.packet import encode
 from speaker.bfd.values import Key, Settings, State
 from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good
 from tests.speaker.bfd.test_packet import PACKET
+from tests.support.examples import examples
 
 intervals = st.sampled_from([10 * MS, 50 * MS, 300 * MS, 1500 * MS])
 
@@ -46,7 +47,7 @@ def bad_line(seed: int, loss: float, most: int) -> Callable[[int], Delivery]:
     return line
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     pairs_of_settings(),
     st.integers(0, 1 << 30),
@@ -71,7 +72,7 @@ def test_both_are_up_again_when_the_line_is_good(
     assert not pair.right.changes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(pairs_of_settings(), st.integers(0, 1 << 30), st.floats(0, 0.9))
 def test_no_end_is_up_for_longer_than_its_detection_time_while_the_other_is_not(
     both: tuple[Settings, Settings], seed: int, loss: float
@@ -91,7 +92,7 @@ def test_no_end_is_up_for_longer_than_its_detection_time_while_the_other_is_not(
                 since.pop(end.address, None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     yours=st.integers(0, (1 << 32) - 1),
     mine=st.integers(1, (1 << 32) - 1),
