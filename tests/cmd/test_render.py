@@ -280,16 +280,18 @@ class TestReceived:
         assert main([*arguments[:-2], "--fib"]) == 0
         assert not {"kernel", "notInstalled"} & json.loads(capsys.readouterr().out).keys()
 
-    @pytest.mark.parametrize(("flag", "installed"), [("--fib", True), ("--fib=false", False)])
+    @pytest.mark.parametrize(
+        ("flags", "installed"), [([], True), (["--fib"], True), (["--fib=false"], False)]
+    )
     def test_accepted_routes_are_a_problem_unless_they_are_installed(
         self,
-        flag: str,
+        flags: list[str],
         arguments: list[str],
         capsys: pytest.CaptureFixture[str],
         *,
         installed: bool,
     ) -> None:
-        assert main([*arguments, flag]) == 0
+        assert main([*arguments, *flags]) == 0
         document = json.loads(capsys.readouterr().out)
         problems = [problem["message"] for problem in document["problems"]]
         assert any("not installed in the kernel" in text for text in problems) is not installed
