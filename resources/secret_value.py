@@ -71,3 +71,10 @@ def encode_withheld(value: Any) -> Any:  # noqa: ANN401
     if not isinstance(value, SecretValue):
         raise NotImplementedError(type(value))
     return True
+
+
+def encode_revealed(value: Any) -> Any:  # noqa: ANN401
+    """Encode a known `SecretValue` as text, for an object that has it already; an ``enc_hook``."""
+    if not isinstance(value, SecretValue) or not value.known:
+        raise NotImplementedError(type(value))
+    return value.reveal().decode("utf-8", "replace")

@@ -18,7 +18,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.node import ThisNode
 from cells.state.state_files import KeptValue, LogLines, StateDirectory
-from reconcilers.dialect import Dialect, Memory, extended
+from reconcilers.dialect import Dialect, StoredState, extended
 from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-dialect-state/1"
@@ -56,13 +56,13 @@ class DialectStates:
         """What each dialect remembers, by its name (`reconcilers.dialect.NodeContext.state`)."""
         self._kept = [
             self._keep(dialect, memory, directory, health, lifecycle, jobs)
-            for dialect, memory in extended(dialects, Memory)
+            for dialect, memory in extended(dialects, StoredState)
         ]
 
     def _keep(
         self,
         dialect: Dialect,
-        memory: Memory,
+        memory: StoredState,
         directory: StateDirectory,
         health: Health,
         lifecycle: Lifecycle,
@@ -85,14 +85,14 @@ class DialectStates:
         for kept in self._kept:
             kept.check()
 
-    def _memory(self, name: str, memory: Memory) -> Any:  # noqa: ANN401
+    def _memory(self, name: str, memory: StoredState) -> Any:  # noqa: ANN401
         state = self.states.get(name)
         return None if state is None else memory.of_state(state)
 
-    def _encode(self, name: str, memory: Memory, value: Any) -> bytes:  # noqa: ANN401
+    def _encode(self, name: str, memory: StoredState, value: Any) -> bytes:  # noqa: ANN401
         return encode(memory.encode(value), self._node, name)
 
-    def _take(self, dialect: Dialect, memory: Memory, octets: bytes) -> None:
+    def _take(self, dialect: Dialect, memory: StoredState, octets: bytes) -> None:
         state = memory.restore(dialect, decode(octets, self._node, dialect.name))
         self.states = {**self.states, dialect.name: state}
 

@@ -49,7 +49,6 @@ from reconcilers.dialect.installation import (
     Rival,
 )
 from reconcilers.dialect.log_level import LogLevel, LogLevelObject
-from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.needs import HostNeeds, ReservedAddresses
 from reconcilers.dialect.node_object import (
     NodeObject,
@@ -77,6 +76,7 @@ from reconcilers.dialect.route_source import (
     service_address,
 )
 from reconcilers.dialect.service_source import ServiceSource
+from reconcilers.dialect.stored_state import StoredState
 from reconcilers.dialect.unread import EVERYTHING_READ, Unread
 from reconcilers.dialect.views import (
     Answer,
@@ -118,7 +118,6 @@ __all__ = [
     "KindSource",
     "LogLevel",
     "LogLevelObject",
-    "Memory",
     "NodeContext",
     "NodeIntent",
     "NodeObject",
@@ -148,6 +147,7 @@ __all__ = [
     "Selection",
     "ServiceAddress",
     "ServiceSource",
+    "StoredState",
     "Target",
     "Translated",
     "Translation",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconcilers.dialect import Address, Candidate, NodeContext, Target
 from reconcilers.frrk8s.in_effect import InEffect
-from reconcilers.frrk8s.memory import State
 from reconcilers.frrk8s.merge import MergedRouter
 from reconcilers.frrk8s.one_object import routed_vrfs
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
 from reconcilers.frrk8s.route_sources import address_of
+from reconcilers.frrk8s.stored_state import State
 from reconcilers.model import ObjectRef
 from speaker.nlri import Family
 from statedb import Snapshot

@@ -28,7 +28,6 @@ from reconcilers.frrk8s.host_needs import HOST_NEEDS
 from reconcilers.frrk8s.in_effect import NodeObjects
 from reconcilers.frrk8s.last_good import LastGood, good_state
 from reconcilers.frrk8s.log_level import LOG_LEVEL, ineffective
-from reconcilers.frrk8s.memory import MEMORY, State
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.node_objects import WRITTEN_OBJECTS, NodeState, SessionStates
 from reconcilers.frrk8s.operate import OPERATION
@@ -39,6 +38,7 @@ from reconcilers.frrk8s.route_sets import (
 )
 from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
 from reconcilers.frrk8s.selection import Selected, Selections
+from reconcilers.frrk8s.stored_state import STORED_STATE, State
 from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
 from reconcilers.model import (
     Attributes,
@@ -110,7 +110,7 @@ class Frrk8sDialect(Dialect):
         Rival("FRR-k8s", "app=frr-k8s"),
         HOST_NEEDS,
         RESERVED_ADDRESSES,
-        MEMORY,
+        STORED_STATE,
         ADMISSION,
         WRITTEN_OBJECTS,
         OPERATION,

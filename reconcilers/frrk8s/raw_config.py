@@ -20,7 +20,7 @@ _ENDS: Final = frozenset({"!", "exit", "exit-address-family", "exit-vni", "exit-
 
 
 class RawMeaning(NamedTuple):
-    """What a text says."""
+    """The settings of a raw configuration."""
 
     allowas_in_origin: frozenset[tuple[str, str]]
     """Neighbours by VRF (empty for the default one) and address or interface, as they are written."""
@@ -34,7 +34,7 @@ class RawMeaning(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def raw_meaning(text: str) -> RawMeaning:
-    """Return what a text says. Sections are known by their first lines, as FRR reads them."""
+    """Parse a raw configuration. Sections are known by their first lines, as FRR reads them."""
     neighbors: set[tuple[str, str]] = set()
     router: str | None = None
     family, other = "", 0

@@ -14,7 +14,7 @@ _DEFAULT_ROUTES: Final = frozenset({"0.0.0.0/0", "::/0"})
 
 
 def default_route_names(peers: Iterable[Peer], *, everywhere: bool) -> NamesDefaultRoute:
-    """Return what tells whether a rule of a peer's import policy names the default route.
+    """Return a test of whether a rule of a peer's import policy names the default route.
 
     With ``everywhere`` each policy does.
     """

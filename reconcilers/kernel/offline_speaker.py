@@ -54,7 +54,7 @@ _OTHER_AS: Final = 64496
 _ORIGINS: Final = {"igp": Origin.IGP, "egp": Origin.EGP, "incomplete": Origin.INCOMPLETE}
 _NEIGHBOR: Final = "fe80::1"
 _LOCAL_ADDRESSES: Final = {4: "0.0.0.0", 6: "::"}  # noqa: S104  nothing listens
-"""The local end of a session where nothing says which it is: no next hop has this address."""
+"""The local end of a session whose address is unknown: no next hop has this address."""
 
 
 class ReceivedPath(NamedTuple):

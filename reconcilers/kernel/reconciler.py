@@ -135,7 +135,7 @@ class KernelRoutes(Reconciler):
         self._wake()
 
     def _connected(self) -> None:
-        # What is known of next hops is kept until the new writer says otherwise.
+        # What is known of next hops is kept until the new writer reports a change.
         self._tracked = Track()
         self._track()
 
@@ -156,7 +156,7 @@ class KernelRoutes(Reconciler):
             self.installed.move(moves)
 
     def _track(self) -> None:
-        """Have the writer look up the next hops that are asked for."""
+        """Have the writer look up the next hops in use."""
         tracked = Track(tuple(sorted(self.routing.wanted)))
         if tracked != self._tracked:
             self._tracked = tracked

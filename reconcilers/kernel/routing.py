@@ -1,7 +1,8 @@
 """The host's own routes, per VRF: what the next hops of received routes are resolved by. Pure.
 
 Routes that Waggle installed are none of them, so that no route leads to itself. `HostRouting` knows
-what a `Host` says: the networks of interfaces and the default routes. A running agent asks the kernel.
+the facts of a `Host`: the networks of interfaces and the default routes. A running agent has the
+kernel look gateways up.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from speaker.iana import Afi
 from speaker.nlri import Family, covering_prefixes, prefix_to_wire
 
 ASSUMED_LENGTHS: Final = {4: 24, 6: 64}
-"""Of the networks of addresses, by IP version, where a manifest does not say their length."""
+"""Of the networks of addresses, by IP version, where a manifest has no length."""
 DEFAULT_VRF: Final = ""
 """The name of the default VRF."""
 _ADDRESS_BITS: Final = {4: 32, 16: 128}
@@ -67,7 +68,7 @@ class Routing(Protocol):
         """Return the networks of interfaces by prefix in wire form, each with its interface."""
 
 
-class NotKnown(Exception):  # noqa: N818  no error: the host does not say
+class NotKnown(Exception):  # noqa: N818  no error: facts are incomplete
     """The host's routes are not known; ``pending``: they will be."""
 
     def __init__(self, *, pending: bool) -> None:

@@ -1,7 +1,7 @@
 """The host's own routes as the writer looks them up in the kernel (`Routing`), address by address.
 
 The kernel has the most specific route, whatever the number of its routes: the agent reads none of them.
-What the writer looks up are the next hops that were asked for. Interfaces, addresses and VRFs are those
+The writer looks up the next hops in use. Interfaces, addresses and VRFs are those
 of the `Host`.
 """
 
@@ -48,12 +48,12 @@ class TrackedRouting:
             self._found[address] = route
 
     def begin(self) -> None:
-        """Begin to collect the addresses that are asked for, in place of the former ones."""
+        """Begin to collect the addresses that are looked up, in place of the former ones."""
         self._wanted = {}
 
     @property
     def wanted(self) -> tuple[TrackedAddress, ...]:
-        """The addresses that were asked for since `begin`."""
+        """The addresses that were looked up since `begin`."""
         return tuple(self._wanted)
 
     def index_of(self, device: str) -> int | None:

@@ -21,12 +21,12 @@ from reconcilers.metallb.explain import EXPLANATION
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import Secrets, finding_slices
 from reconcilers.metallb.generated import HOSTNAME, RENDERING, configuration_name, fed_options
-from reconcilers.metallb.memory import MEMORY
 from reconcilers.metallb.node_objects import WRITTEN_OBJECTS
 from reconcilers.metallb.operate import OPERATION
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.route_sources import MetalLBServiceSource
 from reconcilers.metallb.selection import ObjectSelections, Selected
+from reconcilers.metallb.stored_state import STORED_STATE
 from reconcilers.model import ObjectRef
 from reconcilers.sliced_work import Pieces, Slices
 from resources.core.kinds import ENDPOINT_SLICE, NODE, SECRET, SERVICE
@@ -84,7 +84,7 @@ class MetalLBDialect(Dialect):
     extensions: ClassVar = (
         DialectSecrets(_secrets, option="namespace"),
         ReservedAddresses(_session_ends),
-        MEMORY,
+        STORED_STATE,
         ADMISSION,
         WRITTEN_OBJECTS,
         OPERATION,

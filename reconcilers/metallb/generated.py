@@ -37,7 +37,7 @@ from resources.labels import LabelSelector
 from resources.metallb.bgppeer import BGPPeer
 from resources.metallb.kinds import BGP_ADVERTISEMENT, BGP_PEER, SERVICE_BGP_STATUS
 from resources.metallb.status import NAMESPACE_LABEL, NODE_LABEL, SERVICE_LABEL
-from resources.secret_value import SecretValue
+from resources.secret_value import encode_revealed
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 from statedb import Snapshot
 
@@ -210,7 +210,7 @@ def configuration(
         "apiVersion": FRR_CONFIGURATION.api_versions[0],
         "kind": FRR_CONFIGURATION.name,
         "metadata": metadata,
-        "spec": without_empty(msgspec.to_builtins(spec, enc_hook=_revealed)),
+        "spec": without_empty(msgspec.to_builtins(spec, enc_hook=encode_revealed)),
     }
 
 
@@ -256,13 +256,6 @@ def _advertise(routes: Mapping[str, Attributes]) -> Advertise:
             for text in sorted(communities)
         ),
     )
-
-
-def _revealed(value: Any) -> Any:  # noqa: ANN401
-    """Encode the password that a BGPPeer has in the object, for ``waggle render`` alone."""
-    if isinstance(value, SecretValue) and value.known:
-        return value.reveal().decode("utf-8", "replace")
-    raise NotImplementedError(type(value))
 
 
 def fed_options(context: NodeContext) -> Frrk8sClusterOptions:

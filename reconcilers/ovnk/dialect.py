@@ -61,7 +61,7 @@ def _operate(dialect: OvnkDialect, snapshot: Snapshot, context: ClusterContext) 
 class OvnkDialect(Dialect):
     """RouteAdvertisements of OVN-Kubernetes.
 
-    An agent of an API server reads nothing of it: the FRRConfigurations say all that a node has to do.
+    An agent of an API server reads nothing of it: the FRRConfigurations have all that a node applies.
     """
 
     name: ClassVar = "ovnk"

@@ -19,7 +19,7 @@ from resources.frrk8s.frrconfiguration import FRRConfiguration, FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.ovnk.kinds import ROUTE_ADVERTISEMENTS
 from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
-from resources.secret_value import SecretValue
+from resources.secret_value import encode_revealed
 
 NAME_CHARACTERS: Final = 10
 """Of the digest in the name of a generated object."""
@@ -121,11 +121,4 @@ def whole(
     return Generated(ObjectRef(FRR_CONFIGURATION.name, namespace, name), owner, content)
 
 
-def _revealed(value: Any) -> Any:  # noqa: ANN401
-    """Encode the password that a source has in a field: the API server stores it in both."""
-    if not isinstance(value, SecretValue):
-        raise NotImplementedError(type(value))
-    return value.reveal().decode()
-
-
-_ENCODER: Final = msgspec.json.Encoder(enc_hook=_revealed)
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=encode_revealed)

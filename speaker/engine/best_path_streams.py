@@ -233,7 +233,7 @@ class BestPathStream:
         self._selection_due = -1
 
     def removed(self) -> None:
-        """Tell the reader that its instance was removed."""
+        """Notify the reader that its instance was removed."""
         self.detach()
         self._marks = [InstanceRemoved()]
 

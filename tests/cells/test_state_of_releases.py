@@ -15,7 +15,7 @@ from cells.apply import peer_limits, session_addresses
 from cells.state import claims, dialect_states
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.frrk8s.last_good import restored
-from reconcilers.metallb import memory
+from reconcilers.metallb import stored_state
 from reconcilers.model import LearnedLimit, SessionAddress
 from resources import snapshot_codec
 from resources.core import Service
@@ -64,7 +64,7 @@ def test_the_last_good_state_of_a_dialect_is_read(release: Path) -> None:
     state = restored(dialect_states.decode(octets, "node-1", "frrk8s"))
     assert state.routers
     octets = (release / "metallb.state").read_bytes()
-    assert memory.decoded(dialect_states.decode(octets, "node-1", "metallb"))
+    assert stored_state.decoded(dialect_states.decode(octets, "node-1", "metallb"))
 
 
 def test_the_files_of_a_release_keep_their_names_and_formats() -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from reconcilers.cilium.dialect import CiliumDialect
-from reconcilers.dialect import Dialect, Memory, extended
+from reconcilers.dialect import Dialect, StoredState, extended
 from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.compiler import IntentCompiler, Summary
 from reconcilers.intent.render import document
@@ -59,7 +59,7 @@ class Cluster:
             owners=owners,
             states={
                 dialect.name: memory.restore(dialect, memories[dialect.name])
-                for dialect, memory in extended(others, Memory)
+                for dialect, memory in extended(others, StoredState)
                 if dialect.name in memories
             },
             operator_in_process=operator,

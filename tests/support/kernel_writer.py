@@ -192,7 +192,7 @@ class WriterProcess:
     def install(
         self, next_hops: NextHopSet, *prefixes: str, table: RouteTable | None = None
     ) -> Confirmed:
-        """Install prefixes, in the main table unless told otherwise."""
+        """Install prefixes, in the main table by default."""
         if table is None:
             table = MAIN6 if ":" in prefixes[0] else MAIN
         return self.batch(routes=(SetRoutes(next_hops, (Routes(table, wire(*prefixes)),)),))

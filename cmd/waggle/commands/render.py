@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "render"
 KERNEL = "kernel"
-"""The cell whose options say which received routes are installed."""
+"""The cell whose options select the received routes that are installed."""
 
 
 class PeerRow(NamedTuple):

@@ -4,7 +4,7 @@ A frame is the length of what follows (32 bits, network order), the length of th
 header, and octets. The header is an object with the kind of the message and its fields by name; a field
 of octets is ``[offset, length]`` in the octets behind the header. A receiver ignores fields and kinds
 that it does not know, and fields that are absent have their defaults: so programs of two versions can
-talk, and `Hello` says which version both speak.
+talk, and `Hello` negotiates the version.
 """
 
 from __future__ import annotations

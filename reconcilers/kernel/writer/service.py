@@ -53,14 +53,14 @@ VERIFY_SECONDS: Final = 60.0
 _AFTER_LINK: Final = 0.1
 """Before tables are read again whose routes may have gone with a link."""
 END_SECONDS: Final = 20.0
-"""For the agent to say goodbye, if it does not keep its routes."""
+"""Time for the agent's `Goodbye`, if it does not keep its routes."""
 _LAST_WORDS: Final = 0.5
 """Seconds for what the agent sent before its end."""
 _NET_ADMIN: Final = 1 << 12
 
 
 class Service:
-    """The writer, from its start until it is told to end."""
+    """The writer, from its start until `end`."""
 
     def __init__(
         self,

@@ -186,7 +186,7 @@ class Reason(enum.StrEnum):
     UNUSABLE_NEXT_HOP = "UnusableNextHop"
     """The kernel does not reach the gateway by the interface, or the interface is down or gone."""
     UNEXPECTED = "Unexpected"
-    """The kernel has a route of ours that no batch asked for."""
+    """The kernel has a route of ours that no batch has."""
     REFUSED = "Refused"
     """Any other error."""
 
@@ -201,7 +201,7 @@ class Failure(NamedTuple):
     error: int
     """errno; 0 without one."""
     text: str
-    """What the kernel says about it, for people."""
+    """The kernel's message, for people."""
     routes: tuple[Routes, ...]
 
 

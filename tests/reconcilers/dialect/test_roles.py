@@ -25,7 +25,7 @@ EXTENSIONS = {
     api.Explanation: "explain",
     api.Conversion: "convert",
     api.Admission: "admission",
-    api.Memory: "memory",
+    api.StoredState: "stored_state",
     api.Rendering: "generated",
     api.WrittenObjects: "node_objects",
     api.ReportedStatuses: "report",

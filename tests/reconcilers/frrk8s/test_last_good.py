@@ -6,8 +6,8 @@ import pytest
 
 from reconcilers.dialect import explained_kinds
 from reconcilers.frrk8s.dialect import Frrk8sDialect
-from reconcilers.frrk8s.memory import MEMORY
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
+from reconcilers.frrk8s.stored_state import STORED_STATE
 from reconcilers.intent.explain import parse_target
 from resources.core.kinds import NODE, SECRET
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -32,11 +32,11 @@ def dialect(it: Cluster) -> Frrk8sDialect:
 
 
 def memory_of(it: Cluster) -> Any:  # noqa: ANN401
-    return MEMORY.of_state(it.compiler.states["frrk8s"])
+    return STORED_STATE.of_state(it.compiler.states["frrk8s"])
 
 
 def encoded(it: Cluster) -> bytes:
-    return MEMORY.encode(memory_of(it))
+    return STORED_STATE.encode(memory_of(it))
 
 
 def put(it: Cluster, name: str, *prefixes: str, **settings: object) -> None:
@@ -166,7 +166,7 @@ def test_a_state_that_is_not_one_is_refused() -> None:
     octets = encoded(it)
     for end in range(len(octets)):
         with pytest.raises(ValueError, match="not understood"):
-            MEMORY.restore(dialect(it), octets[:end])
+            STORED_STATE.restore(dialect(it), octets[:end])
 
 
 def test_the_memory_changes_with_the_objects_only() -> None:

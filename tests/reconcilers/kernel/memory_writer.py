@@ -1,4 +1,4 @@
-"""A writer of kernel routes in memory: it does what the messages say, when the test lets it."""
+"""A writer of kernel routes in memory: it applies the messages, when the test lets it."""
 
 from __future__ import annotations
 

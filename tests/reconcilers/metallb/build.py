@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from reconcilers.dialect import Dialect, Memory, extended
+from reconcilers.dialect import Dialect, StoredState, extended
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.merge import Merger
@@ -52,7 +52,7 @@ class MetalLBNode:
         self.dialects: tuple[Dialect, ...] = (self.metallb, frrk8s)
         states = {
             dialect.name: memory.restore(dialect, memories[dialect.name])
-            for dialect, memory in extended(self.dialects, Memory)
+            for dialect, memory in extended(self.dialects, StoredState)
             if dialect.name in memories
         }
         self.compiler = IntentCompiler(
@@ -105,7 +105,7 @@ class MetalLBNode:
     def memory(self, dialect: str = "metallb") -> bytes | None:
         """Return what the next process has to know."""
         found = next(one for one in self.dialects if one.name == dialect)
-        memory = extension(found, Memory)
+        memory = extension(found, StoredState)
         value = memory.of_state(self.compiler.states[dialect])
         return None if value is None else memory.encode(value)
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from reconcilers.metallb.memory import MEMORY
+from reconcilers.metallb.stored_state import STORED_STATE
 from resources.metallb.kinds import BGP_PEER
 from tests.reconcilers.metallb.build import MetalLBNode
 from tests.reconcilers.metallb.objects import advertisement, made, peer, pool
@@ -208,7 +208,7 @@ class TestOnConflict:
         found.put(node(), peer("a"), FRONT, advertisement("x"))
 
         def memory() -> object:
-            return MEMORY.of_state(found.compiler.states["metallb"])
+            return STORED_STATE.of_state(found.compiler.states["metallb"])
 
         before = memory()
         found.put(service("s", "198.18.30.1"), endpoints("s"), node(other="label"), wrong_peer())
@@ -253,7 +253,7 @@ class TestOnConflict:
     @pytest.mark.parametrize("octets", [b"", b"{", b"[[],[],[],[],[5]]", b"\xff"])
     def test_a_damaged_memory_is_an_error(self, octets: bytes) -> None:
         with pytest.raises(ValueError, match="understood"):
-            MEMORY.restore(MetalLBNode().metallb, octets)
+            STORED_STATE.restore(MetalLBNode().metallb, octets)
 
     def test_clear_ends_the_sessions_of_metallb_alone(self) -> None:
         found = MetalLBNode("clear")

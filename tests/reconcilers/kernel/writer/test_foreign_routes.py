@@ -112,7 +112,7 @@ def test_routes_of_a_source_come_and_go(ground: Ground, object_writer: WriterPro
     assert {f.added for f in both} == {wire("203.0.113.2/32"), wire("2001:db8:9::1/128")}
     ground.side.batch(f"route del 203.0.113.1/32 {health}")
     assert object_writer.expect(Followed).removed == wire("203.0.113.1/32")
-    # Another protocol, another table, ours: nobody's.
+    # Another protocol, another table, ours: of no source.
     ground.side.batch(
         f"route add 203.0.113.3/32 dev {DEVICE} table 198 proto 4",
         f"route add 203.0.113.3/32 dev {DEVICE} table 199 proto 248",

@@ -135,7 +135,7 @@ def test_a_new_writer_adopts_what_the_former_one_installed(
     assert writer.install((ground.local6, ground.a6), "2001:db8:2::/48").written == 0
     assert ground.side.run("ip", "-d", "route", "show", "table", "all") == before
     assert ground.side.run("ip", "-d", "nexthop") == objects
-    # What is stale goes when it is told to, and nothing else.
+    # Stale routes are removed on request, and no other route.
     writer.remove("10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16", "10.7.0.0/16", "10.1.0.0/16")
     assert set(routes(ground.side)) == {"10.1.0.0/16", "10.9.0.0/16"}
 

@@ -31,5 +31,5 @@ def _restored(_dialect: api.Dialect, octets: bytes) -> api.Outcome:
     return api.Outcome(last_good=decoded(octets))
 
 
-MEMORY: Final = api.Memory(lambda outcome: outcome.last_good, encoded, _restored)
+STORED_STATE: Final = api.StoredState(lambda outcome: outcome.last_good, encoded, _restored)
 """In every mode, as the next process may have ``keep``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from reconcilers.dialect import Memory, Objects
+from reconcilers.dialect import Objects, StoredState
 from reconcilers.frrk8s.in_effect import InEffect
 from reconcilers.frrk8s.last_good import LastGood, Remembered, restored
 from reconcilers.frrk8s.merge import MergedRouter
@@ -38,5 +38,5 @@ def _restored(dialect: Frrk8sDialect, octets: bytes) -> State:
     return State(restored(octets)) if dialect.options.on_conflict == "keep" else State()
 
 
-MEMORY: Final = Memory(lambda state: state.good.memory, _encoded, _restored)
+STORED_STATE: Final = StoredState(lambda state: state.good.memory, _encoded, _restored)
 """The objects of the last good state; in every mode, as the next process may have ``keep``."""

@@ -8,7 +8,7 @@ from typing import Any
 from reconcilers.dialect.extension import Extension
 
 
-class Memory(Extension, frozen=True):
+class StoredState(Extension, frozen=True):
     """A part of the state of a dialect (`NodeContext.state`) that is kept in a file.
 
     It has no password.
