@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 
 from cells.api.model import default_path
 from cells.api.streamed_list import StreamedList
-from cells.api.unix_socket import MAX_PATH
+from cells.unix_socket import MAX_PATH
 
 TIMEOUT = 10.0
 ACTION_TIMEOUT = 120.0

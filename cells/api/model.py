@@ -29,7 +29,7 @@ def default_path() -> Path:
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
     if os.access(runtime, os.W_OK | os.X_OK):
         return runtime / "waggle" / "agent.sock"
-    # A user without a session (su, cron, a container). `cells.api.unix_socket` and `cells.api.client`
+    # A user without a session (su, cron, a container). `cells.unix_socket` and `cells.api.client`
     # refuse a directory of that name that is another user's.
     return Path(f"/tmp/waggle-{user}/agent.sock")  # noqa: S108
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
-from cells.api.unix_socket import Bound, bind
+from cells.unix_socket import Bound, bind
 
 if TYPE_CHECKING:
     from cells.serve.handlers import Listener

@@ -8,11 +8,11 @@ import structlog
 
 from cells.api.model import default_path
 from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
-from cells.api.unix_socket import UnixSocketError
 from cells.hive import Group, Health, StartError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ApiOptions
 from cells.serve.api_socket import ApiSocket
+from cells.unix_socket import UnixSocketError
 
 log = structlog.get_logger("waggle.api")
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cells.arguments import Parser, open_standard_streams
-from reconcilers.kernel.writer.connection import listen
+from cells.unix_socket import UnixSocketError, bind
 from reconcilers.kernel.writer.keeper import keep
 from reconcilers.kernel.writer.service import VERIFY_SECONDS, Service
 
 EXIT_OK, EXIT_ERROR = 0, 1
+SOCKET_MODE, BACKLOG = 0o660, 8
+"""Owner and group may connect: an agent of another user, in a container of the same group."""
 
 DESCRIPTION = """\
 Write routes into the kernel for an agent. It is the only program of Waggle that needs the capability
@@ -31,14 +33,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.listener is None:
-            return _serve(listen(args.socket), args, child=False)
+            return _listen(args)
         listener = socket.socket(fileno=args.listener)
         # What was imported is shared by all writers that it starts.
         gc.freeze()
         return keep(lambda: _serve(listener, args, child=True))
-    except OSError as error:
+    except (OSError, UnixSocketError) as error:
         print(f"waggle-kernel: {error}", file=sys.stderr)
         return EXIT_ERROR
+
+
+def _listen(args: argparse.Namespace) -> int:
+    bound = bind(args.socket, "waggle-kernel", SOCKET_MODE)
+    try:
+        bound.sock.listen(BACKLOG)
+        return _serve(bound.sock, args, child=False)
+    finally:
+        bound.unlink()
 
 
 def _serve(listener: socket.socket, args: argparse.Namespace, *, child: bool) -> int:

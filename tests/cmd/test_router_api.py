@@ -13,8 +13,8 @@ import pytest
 
 from cells.api.client import AgentError, get, post
 from cells.api.model import RouteItem
-from cells.api.unix_socket import UnixSocketError, bind
 from cells.serve import items, routing
+from cells.unix_socket import UnixSocketError, bind
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
 from waggle.commands.router.api import api_socket

@@ -97,7 +97,7 @@ class WriterProcess:
             without = ["setpriv", "--regid", str(group), "--clear-groups"]
         program = [sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags]
         self._command = [*side.command(), *without, *program]
-        self._path = path
+        self.path = path
         self._decoder = Decoder()
         self._received: list[Message] = []
         self._socket: socket.socket | None = None
@@ -138,7 +138,7 @@ class WriterProcess:
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.settimeout(SECONDS)
             try:
-                self._socket.connect(str(self._path))
+                self._socket.connect(str(self.path))
                 break
             except OSError:
                 self._socket.close()

@@ -6,7 +6,6 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from reconcilers.kernel.writer.protocol import Decoder, Message, encode
@@ -66,29 +65,6 @@ class Connection:
             except BlockingIOError:
                 return
             del self._waiting[:sent]
-
-
-def listen(path: Path) -> socket.socket:
-    """Listen on a path, in place of a former writer. Raises `OSError`.
-
-    The owner and the group of this process may connect, so that an agent of another user can.
-    """
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        made.unlink(missing_ok=True)
-        before = os.umask(0o117)
-        try:
-            listener.bind(str(made))
-        finally:
-            os.umask(before)
-        listener.listen(8)
-        made.rename(path)
-    except BaseException:
-        listener.close()
-        made.unlink(missing_ok=True)
-        raise
-    return listener
 
 
 def is_trusted(agent: socket.socket) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 from cells.api import client
 from cells.api.client import AgentError, default_socket, get, get_list, post
-from cells.api.unix_socket import MAX_PATH
+from cells.unix_socket import MAX_PATH
 
 
 def read(connection: socket.socket) -> bytes:

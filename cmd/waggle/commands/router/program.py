@@ -8,8 +8,8 @@ from pathlib import Path
 
 import uvloop
 
-from cells.api.unix_socket import UnixSocketError
 from cells.serve.api_socket import ApiSocket
+from cells.unix_socket import UnixSocketError
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,

@@ -32,8 +32,11 @@ except PermissionError:
 def shared() -> Iterator[Path]:
     """A folder that every user may write, as a volume of a Pod."""
     with tempfile.TemporaryDirectory(prefix="waggle-kernel-") as folder:
-        Path(folder).chmod(0o777)
-        yield Path(folder)
+        volume = Path(folder) / "volume"
+        volume.mkdir()
+        for path in (Path(folder), volume):
+            path.chmod(0o777)
+        yield volume
 
 
 def as_user(path: Path, user: int, group: int, *more: str) -> str:
@@ -72,6 +75,16 @@ def test_the_newest_agent_is_served(ground: Ground, writer: WriterProcess) -> No
     former.close()
     writer.install((ground.a,), "10.2.0.0/16")
     assert len(routes(ground.side)) == 2
+
+
+def test_a_second_writer_does_not_replace_the_socket_of_the_first(
+    ground: Ground, writer: WriterProcess, capfd: pytest.CaptureFixture[str]
+) -> None:
+    second = WriterProcess(ground.side, writer.path)
+    assert second.process.wait(30) == 1
+    error = f"waggle-kernel: another waggle-kernel listens on {writer.path}; stop it, or"
+    assert capfd.readouterr().err.startswith(error)
+    assert writer.connect() == []
 
 
 def test_versions_that_do_not_overlap_end_the_connection(

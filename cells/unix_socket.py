@@ -1,4 +1,4 @@
-"""Bind a Unix socket that only its user can open, and replace the socket of a dead process.
+"""Bind a Unix socket that its user alone can open, and replace the socket of a dead process.
 
 A path belongs to the process that has locked ``PATH.lock`` beside it, which the kernel releases when
 that process ends in any way. The socket of a live process is never replaced, and nothing but a socket
@@ -42,8 +42,8 @@ class Bound(NamedTuple):
         unlock(_lock_path(self.path), self.lock)
 
 
-def bind(path: Path, program: str) -> Bound:
-    """Return a bound, non-blocking socket with mode 0600. Raises `UnixSocketError`.
+def bind(path: Path, program: str, mode: int = 0o600) -> Bound:
+    """Return a bound, non-blocking socket with this mode. Raises `UnixSocketError`.
 
     ``program`` is the name of what listens there, such as ``agent``.
     """
@@ -56,7 +56,7 @@ def bind(path: Path, program: str) -> Bound:
         descriptor = _lock(path, program)
         try:
             _clear(path, program)
-            sock = _bound(path)
+            sock = _bound(path, mode)
             return Bound(sock, path, _identity(path), descriptor)
         except BaseException:
             unlock(_lock_path(path), descriptor)
@@ -112,10 +112,10 @@ def _clear(path: Path, program: str) -> None:
     raise _in_use(path, program)
 
 
-def _bound(path: Path) -> socket.socket:
+def _bound(path: Path, mode: int) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # The mode has to be right from the first moment; a chmod afterwards leaves a gap.
-    before = os.umask(0o177)
+    before = os.umask(0o777 & ~mode)
     try:
         sock.bind(str(path))
     except OSError:

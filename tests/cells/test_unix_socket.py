@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cells.api.unix_socket import UnixSocketError, bind
+from cells.unix_socket import UnixSocketError, bind
 
 
 def test_the_socket_is_private_from_the_first_moment(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_kernel_unlocks_the_path_of_a_process_that_is_killed(tmp_path: Path)
     path = tmp_path / "agent.sock"
     source = f"""
 import pathlib, sys, time
-from cells.api.unix_socket import bind
+from cells.unix_socket import bind
 bound = bind(pathlib.Path({str(path)!r}), "agent")
 print("bound", flush=True)
 time.sleep(600)
