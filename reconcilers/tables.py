@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 from msgspec.structs import replace
 
+from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
 from reconcilers.model import (
     AdvertiseLimit,
     Condition,
@@ -74,6 +75,10 @@ def _route_key(row: Route) -> Key:
 
 def _of_family(row: UnsentRoutes | LearnedLimit | AdvertiseLimit) -> Key:
     return (row.instance, row.peer, row.family)
+
+
+def _of_peer(row: BfdSession | BfdCounters) -> Key:
+    return (row.instance, row.peer)
 
 
 def _condition_item(row: Condition) -> Json:
@@ -194,6 +199,12 @@ class IntentTables:
     )
     next_hops = RowKind(NextHops, lambda row: (row.instance, row.peer), writer="agent")
     """Of the peers that are configured. Empty without a speaker."""
+    bfd_sessions = RowKind(BfdSession, _of_peer, table="bfd-sessions", writer="agent")
+    """Of the peers with BFD; empty without a BFD process, in an agent that has none."""
+    bfd_counters = RowKind(BfdCounters, _of_peer, table="bfd-counters", writer="agent")
+    """Of these sessions, as far as the process has them; read every few seconds."""
+    bfd_process = RowKind(BfdProcess, lambda _: ("",), table="bfd-process", writer="agent")
+    """One row, or none before the process has been connected to for the first time."""
     routes = RowKind(
         Route, _route_key, Index(BY_OBJECT, keys=_route_objects), writer="compiler", cleared=True
     )

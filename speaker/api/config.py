@@ -84,6 +84,10 @@ class BfdProfile(msgspec.Struct, frozen=True):
     """Of received packets of a multihop session."""
     name: str = ""
     """The name of the profile, if it has one."""
+    multihop: bool | None = None
+    """Whether the session is multihop (RFC 5883); None where the session's TTL decides."""
+    strict: bool = False
+    """Whether BGP waits until BFD is Up (draft-ietf-idr-bgp-bfd-strict-mode)."""
 
 
 class MaximumPrefixes(msgspec.Struct, frozen=True):
