@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 from bench import workload
 from bench.bench_propagation import SinkProcess, cores, start_agent
-from cells.api.client import get
+from cells.api.client import at_socket
 
 FIRST_PASS, CHANGE = 1.3, 1.5
 """The limits: Antrea's time divided by Cilium's."""
@@ -211,7 +211,7 @@ class Running:
 
     def sessions(self) -> dict[str, tuple[str, int]]:
         """Return the state of each session, and how often it was lost."""
-        items = get(self._api, "/v1/peers", {})["items"]
+        items = at_socket(self._api).get("/v1/peers", {})["items"]
         return {one["name"]: (one["state"], one["flaps"]) for one in items}
 
     def stop(self) -> None:

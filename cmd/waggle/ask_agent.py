@@ -1,4 +1,4 @@
-"""Requests of the sub-commands to a running agent or router; `cells.api.client` sends them."""
+"""Requests of the sub-commands to a running agent or router; a `cells.api.client.Client` sends them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cells.api.client import (
-    SOCKET_ENV,
-    AgentError,
-    default_socket,
-    get,
-    get_list,
-    post,
-    stream,
-)
+from cells.api.client import SOCKET_ENV, AgentError, Client, at_socket, default_socket
 from cells.api.streamed_list import StreamedList
 from waggle import output
 
@@ -24,12 +16,10 @@ __all__ = [
     "act",
     "add_socket_flag",
     "answer",
-    "default_socket",
+    "client",
     "listens_on_socket",
-    "post",
     "read",
     "read_list",
-    "stream",
 ]
 
 
@@ -53,7 +43,7 @@ def read(
     args: argparse.Namespace, kind: str, path: str, query: dict[str, str | None]
 ) -> dict[str, Any] | None:
     """Return the answer to a GET; an error is printed as by `answer`."""
-    return answer(args, kind, lambda: get(_socket(args), path, query, args.server))
+    return answer(args, kind, lambda: client(args).get(path, query))
 
 
 def read_list(
@@ -63,18 +53,19 @@ def read_list(
 
     Reading the items raises `AgentError`.
     """
-    return answer(args, kind, lambda: get_list(_socket(args), path, query, args.server))
+    return answer(args, kind, lambda: client(args).get_list(path, query))
 
 
 def act(
     args: argparse.Namespace, kind: str, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
     """Return the answer to a POST; an error is printed as by `answer`."""
-    return answer(args, kind, lambda: post(_socket(args), path, body, args.server))
+    return answer(args, kind, lambda: client(args).post(path, body))
 
 
-def _socket(args: argparse.Namespace) -> Path:
-    return args.socket or default_socket()
+def client(args: argparse.Namespace) -> Client:
+    """Return the client of the program that the flags name."""
+    return at_socket(args.socket or default_socket(), args.server)
 
 
 T = TypeVar("T")

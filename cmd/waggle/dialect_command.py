@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cells.api.client import AgentError, get_plain
+from cells.api.client import AgentError
 from reconcilers.dialect import Answer, Command
 from waggle import ask_agent, output
 
@@ -31,10 +31,10 @@ def add_parser(
     ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:
-        socket = args.socket or ask_agent.default_socket()
+        client = ask_agent.client(args)
 
         def ask(path: str, query: Mapping[str, str]) -> Answer:
-            return Answer(*get_plain(socket, path, dict(query)))
+            return Answer(*client.get_plain(path, dict(query)))
 
         try:
             return command.run(args, ask)

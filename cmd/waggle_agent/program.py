@@ -12,7 +12,7 @@ import msgspec
 import structlog
 import uvloop
 
-from cells.api.client import AgentError, get
+from cells.api.client import AgentError, at_socket
 from cells.api.model import ReconcilerItem, default_path
 from cells.apply.api import reconciler_item
 from cells.apply.show import lines
@@ -64,7 +64,7 @@ def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
     options = settings.options["api"]
     socket = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
     try:
-        answer = get(socket or default_path(), path, {})
+        answer = at_socket(socket or default_path()).get(path, {})
     except AgentError:
         return None
     return [msgspec.convert(item, kind) for item in answer["items"]]

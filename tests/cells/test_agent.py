@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cells.api.client import get, get_plain
+from cells.api.client import at_socket
 from cells.declarations import SPEAKER
 from cells.hive import Cell, DisabledCellError, HiveError, load, provide
 from cells.hive.hive import Hive
@@ -226,10 +226,10 @@ def test_every_cell_runs_with_a_stand_in_for_the_speaker(tmp_path: Path) -> None
         task = asyncio.create_task(hive.run())
         await until(lambda: hive.readiness.ready)
         for path in ("/v1/peers", "/v1/routes", "/v1/explain", "/v1/status"):
-            answers.append(await asyncio.to_thread(get, socket, path, {}))  # noqa: PERF401
+            answers.append(await asyncio.to_thread(at_socket(socket).get, path, {}))  # noqa: PERF401
         # Antrea's paths while its dialect is off, as its agent answers them.
         for path in ("/bgppolicy", "/bgppeers", "/bgproutes"):
-            off = await asyncio.to_thread(get_plain, socket, path, {})
+            off = await asyncio.to_thread(at_socket(socket).get_plain, path, {})
             assert off == (503, "bgp is not enabled\n")
         scraped = hive.get(Metrics).render().decode()
         assert 'waggle_bgp_session_up{instance="main",local_asn="65000"' in scraped

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cells.api.client import AgentError, get, post
+from cells.api.client import AgentError, at_socket
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
@@ -406,7 +406,7 @@ class Process:
         self.line = self.process.stdout.readline()
 
     def ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
-        return list(get(self.socket, f"/v1/{name}", query, "router")["items"])
+        return list(at_socket(self.socket, "router").get(f"/v1/{name}", query)["items"])
 
     def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
         deadline = time.monotonic() + seconds
@@ -473,8 +473,7 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
     assert route["nextHop"] == "127.0.0.2"
     # A route that does not fit a message is not advertised, and reported with its reason.
     too_long = [f"1:2:{number}" for number in range(5_461)]
-    post(
-        other.socket,
+    at_socket(other.socket).post(
         "/v1/announce",
         {"prefixes": ["10.9.0.0/16"], "largeCommunities": too_long},
     )
@@ -603,7 +602,7 @@ def test_the_socket_is_private_and_survives_invalid_requests(two: tuple[Process,
         {"prefixes": ["10.0.0.0/24"], "communities": ["1:99999"]},
     ):
         with pytest.raises(AgentError):
-            post(one.socket, "/v1/announce", body)
+            at_socket(one.socket).post("/v1/announce", body)
     assert one.ask("peers")
 
 

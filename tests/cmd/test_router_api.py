@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cells.api.client import AgentError, get, post
+from cells.api.client import AgentError, at_socket
 from cells.api.model import RouteItem
 from cells.serve import items, routing
 from cells.unix_socket import UnixSocketError, bind
@@ -33,10 +33,10 @@ async def served(path: Path) -> AsyncIterator[tuple[Client, Client]]:
         await api.start()
 
         async def ask(name: str, **query: str | None) -> dict[str, Any]:
-            return await asyncio.to_thread(get, path, f"/v1/{name}", query, "router")
+            return await asyncio.to_thread(at_socket(path, "router").get, f"/v1/{name}", query)
 
         async def act(name: str, **body: object) -> dict[str, Any]:
-            return await asyncio.to_thread(post, path, f"/v1/{name}", body, "router")
+            return await asyncio.to_thread(at_socket(path, "router").post, f"/v1/{name}", body)
 
         try:
             yield ask, act

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cells.api import client
+from cells.api.client import at_socket
 from tests.cmd.lab import NODE, PYTHON, configuration, free_port, routers
 from tests.support.agent import Agent
 from tests.support.otlp import Collector
@@ -74,9 +74,9 @@ def test_a_password_is_in_no_output(tmp_path: Path) -> None:
             collector.wait_for("apply.round")
             for changed in (OTHER, PASSWORD):
                 targets = ("/v1/peers", "/v1/health", "/v1/cells", "/v1/reconcilers")
-                answers += [client.get(agent.socket, target, {}) for target in targets]
+                answers += [at_socket(agent.socket).get(target, {}) for target in targets]
                 answers += [
-                    client.get(agent.socket, "/v1/routes", {"table": table})
+                    at_socket(agent.socket).get("/v1/routes", {"table": table})
                     for table in ("available", "advertised", "received")
                 ]
                 collector.spans.clear()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cells.api.client import get_plain
+from cells.api.client import at_socket
 from tests.cmd.lab import established, free_port, routers
 from tests.reconcilers.antrea.build import node, policy, service
 from tests.support.agent import Agent
@@ -77,13 +77,13 @@ def test_the_views_of_an_agent(
         )
         assert run(it, capsys, "routes", "--ipv6-only")[:2] == (0, "\n")
         assert run(it, capsys, "nodes")[0] == 2
-        assert get_plain(it.socket, "/bgppeers?ipv4-only", {}) == (
+        assert at_socket(it.socket).get_plain("/bgppeers?ipv4-only", {}) == (
             200,
             json.dumps([peer], separators=(",", ":")) + "\n",
         )
-        assert get_plain(it.socket, "/bgproutes?ipv6-only", {}) == (200, "null\n")
+        assert at_socket(it.socket).get_plain("/bgproutes?ipv6-only", {}) == (200, "null\n")
         for query in ("ipv4-only=yes", "ipv4-only&ipv6-only"):
-            refusal = get_plain(it.socket, f"/bgproutes?{query}", {})
+            refusal = at_socket(it.socket).get_plain(f"/bgproutes?{query}", {})
             assert refusal == (400, "invalid query\n")
         it.remove("all.json")
         text = "there is no effective bgp policy applied to the Node"
@@ -94,7 +94,7 @@ def test_the_views_of_an_agent(
 
 
 def _check(it: Agent, path: str, status: int, text: str) -> None:
-    assert get_plain(it.socket, path, {}) == (status, f"{text}\n")
+    assert at_socket(it.socket).get_plain(path, {}) == (status, f"{text}\n")
 
 
 def test_while_the_dialect_is_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -266,9 +266,9 @@ def _check_routes(agent: Agent, *prefixes: str) -> None:
 
 
 def _check_router_id(agent: Agent, expected: str) -> None:
-    from cells.api.client import get_plain
+    from cells.api.client import at_socket
 
-    status, body = get_plain(agent.socket, "/bgppolicy", {})
+    status, body = at_socket(agent.socket).get_plain("/bgppolicy", {})
     assert (status, json.loads(body)["routerID"]) == (200, expected)
 
 

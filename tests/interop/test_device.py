@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cells.api.client import AgentError, get
+from cells.api.client import AgentError, at_socket
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
@@ -86,7 +86,7 @@ class Side:
         """The one session."""
         self.daemon.check()
         try:
-            (peer,) = get(self.socket, "/v1/peers", {}, "router")["items"]
+            (peer,) = at_socket(self.socket, "router").get("/v1/peers", {})["items"]
         except AgentError as error:
             raise NotReadyError(str(error)) from error
         return dict(peer)

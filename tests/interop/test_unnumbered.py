@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cells.api.client import AgentError, get
+from cells.api.client import AgentError, at_socket
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
@@ -50,7 +50,7 @@ class Unnumbered:
     def _ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
         """Return the items of an answer; a socket that is there may not listen yet."""
         try:
-            return list(get(self.socket, f"/v1/{name}", query, "router")["items"])
+            return list(at_socket(self.socket, "router").get(f"/v1/{name}", query)["items"])
         except AgentError as error:
             raise NotReadyError(str(error)) from error
 

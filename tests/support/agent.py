@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cells.api import client
+from cells.api.client import AgentError, at_socket
 from tests.support.daemon import Daemon
 from tests.support.netns import Namespace
 from tests.support.wait import NotReadyError, eventually
@@ -84,8 +84,8 @@ class Agent:
         """Return the items of an answer of its API."""
         self.daemon.check()
         try:
-            items: list[dict[str, Any]] = client.get(self.socket, target, query)["items"]
-        except client.AgentError as error:
+            items: list[dict[str, Any]] = at_socket(self.socket).get(target, query)["items"]
+        except AgentError as error:
             raise NotReadyError(str(error)) from error
         return items
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cells.api.client import get
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
@@ -188,11 +187,10 @@ def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
     else:
         kind, path = "ExplainList", "/v1/explain"
         query["target"] = args.target
-    socket = args.socket or ask_agent.default_socket()
 
     def ask() -> dict[str, Any]:
         try:
-            return get(socket, path, query)
+            return ask_agent.client(args).get(path, query)
         except ask_agent.AgentError as error:
             if error.code != "BadRequest":
                 raise

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         "changesOnly": "true" if args.watch_only else None,
     }
     try:
-        for item in ask_agent.stream(args.socket or ask_agent.default_socket(), "/v1/watch", query):
+        for item in ask_agent.client(args).stream("/v1/watch", query):
             line = output.safe_json(item) if args.output == "json" else escape(_text(item))
             sys.stdout.write(line + "\n")
             sys.stdout.flush()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from cells.api import client
-from cells.api.client import AgentError, default_socket, get, get_list, post
+from cells.api import transport
+from cells.api.client import AgentError, at_socket, default_socket
 from cells.unix_socket import MAX_PATH
 
 
@@ -65,7 +65,7 @@ def http(body: object, status: str = "200 OK") -> bytes:
 
 def refused(path: Path) -> tuple[str, str]:
     with pytest.raises(AgentError) as caught:
-        get(path, "/v1/peers", {})
+        at_socket(path).get("/v1/peers", {})
     return caught.value.code, str(caught.value)
 
 
@@ -94,7 +94,7 @@ def test_that_there_is_none_of_a_name_is_an_answer(tmp_path: Path) -> None:
     path = tmp_path / "agent.sock"
     none = {"items": [], "errors": [{"code": "NotFound", "message": "no peer"}]}
     with answering(path, http(none, "404 Not Found")):
-        assert get(path, "/v1/peers", {}) == none
+        assert at_socket(path).get("/v1/peers", {}) == none
 
 
 def test_an_answer_that_breaks_off(tmp_path: Path) -> None:
@@ -124,10 +124,10 @@ def test_members_of_a_question_that_are_not_set_are_left_out(tmp_path: Path) -> 
     path = tmp_path / "agent.sock"
     answer = {"apiVersion": "v1", "items": [{"name": "a"}, {"name": "b"}], "errors": []}
     with answering(path, http(answer)) as questions:
-        assert get(path, "/v1/peers", {"peer": "a b", "instance": None}) == answer
-        assert get(path, "/v1/peers", {"peer": None}) == answer
-        assert post(path, "/v1/verify") == answer
-        found = get_list(path, "/v1/routes", {"table": "received"})
+        assert at_socket(path).get("/v1/peers", {"peer": "a b", "instance": None}) == answer
+        assert at_socket(path).get("/v1/peers", {"peer": None}) == answer
+        assert at_socket(path).post("/v1/verify") == answer
+        found = at_socket(path).get_list("/v1/routes", {"table": "received"})
         assert (found.head["apiVersion"], list(found)) == ("v1", answer["items"])
     assert [question.split(b" HTTP")[0] for question in questions] == [
         b"GET /v1/peers?peer=a+b",
@@ -140,14 +140,14 @@ def test_members_of_a_question_that_are_not_set_are_left_out(tmp_path: Path) -> 
 def test_a_list_without_its_envelope_is_no_answer_of_an_agent(tmp_path: Path) -> None:
     path = tmp_path / "agent.sock"
     with answering(path, http({"items": []})), pytest.raises(AgentError, match="like an agent"):
-        get_list(path, "/v1/routes", {})
+        at_socket(path).get_list("/v1/routes", {})
 
 
 def test_an_agent_that_does_not_answer_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = client._UnixConnection
-    monkeypatch.setattr(client, "_UnixConnection", lambda path, _: connect(path, 0.05))
+    connect = transport._UnixConnection
+    monkeypatch.setattr(transport, "_UnixConnection", lambda path, _: connect(path, 0.05))
     path = tmp_path / "agent.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

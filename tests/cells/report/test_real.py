@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cells.api import client
+from cells.api.client import at_socket
 from tests.cmd.lab import NODE, configuration, routers, service
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
@@ -177,7 +177,7 @@ def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: 
     try:
         soon(lambda: status(server) == {}, quiet)
         version = server.request("GET", NODE_CONFIG).body["metadata"]["resourceVersion"]
-        answer = functools.partial(client.get, tmp_path / "api", "/v1/status", {})
+        answer = functools.partial(at_socket(tmp_path / "api").get, "/v1/status", {})
         soon(lambda: "switched off" in answer()["items"][0]["reporting"], quiet)
         assert server.request("GET", NODE_CONFIG).body["metadata"]["resourceVersion"] == version
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cells.api.client import AgentError, get
+from cells.api.client import AgentError, at_socket
 from cells.api.model import RouteItem
 from cells.hive import load
 from cells.hive.hive import Hive
@@ -38,7 +38,7 @@ def route(number: int) -> RouteItem:
 def test_peers_are_filtered_by_name_address_and_instance(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER])):
-        answer = get(path, "/v1/peers", {})
+        answer = at_socket(path).get("/v1/peers", {})
         assert {key: answer[key] for key in ("apiVersion", "kind", "errors")} == {
             "apiVersion": "cli.waggle/v1",
             "kind": "PeerList",
@@ -55,9 +55,9 @@ def test_peers_are_filtered_by_name_address_and_instance(tmp_path: Path) -> None
             "families": ["ipv4-unicast"],
             "reason": "connection refused",
         }
-        assert get(path, "/v1/peers", {"peer": "192.0.2.1"})["items"] == [item]
-        assert get(path, "/v1/peers", {"peer": "tor-2"})["items"] == []
-        assert get(path, "/v1/peers", {"instance": "j"})["items"] == []
+        assert at_socket(path).get("/v1/peers", {"peer": "192.0.2.1"})["items"] == [item]
+        assert at_socket(path).get("/v1/peers", {"peer": "tor-2"})["items"] == []
+        assert at_socket(path).get("/v1/peers", {"instance": "j"})["items"] == []
     assert not path.exists()
 
 
@@ -65,7 +65,7 @@ def test_a_long_answer_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER], [route(number) for number in range(30_001)])):
         began = time.monotonic()
-        items = get(path, "/v1/routes", {"table": "available"})["items"]
+        items = at_socket(path).get("/v1/routes", {"table": "available"})["items"]
         assert time.monotonic() - began < 5
     assert [item["prefix"] for item in items] == [route(n).prefix for n in range(30_001)]
 
@@ -73,16 +73,16 @@ def test_a_long_answer_is_complete(tmp_path: Path) -> None:
 def test_a_limit_ends_the_answer_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER], [route(number) for number in range(1000)])):
-        cut = get(path, "/v1/routes", {"limit": "300"})
+        cut = at_socket(path).get("/v1/routes", {"limit": "300"})
         assert ([item["prefix"] for item in cut["items"]], cut["truncated"]) == (
             [route(n).prefix for n in range(300)],
             True,
         )
-        assert "truncated" not in get(path, "/v1/routes", {"limit": "1000"})
+        assert "truncated" not in at_socket(path).get("/v1/routes", {"limit": "1000"})
         with pytest.raises(AgentError, match="limit: a number of at least 1, not '0'"):
-            get(path, "/v1/routes", {"limit": "0"})
+            at_socket(path).get("/v1/routes", {"limit": "0"})
         with pytest.raises(AgentError, match="unknown parameter limit"):
-            get(path, "/v1/peers", {"limit": "1"})
+            at_socket(path).get("/v1/peers", {"limit": "1"})
 
 
 def test_an_answer_ends_when_its_client_leaves(tmp_path: Path) -> None:
@@ -120,29 +120,29 @@ def settled(facts: Any) -> int:  # noqa: ANN401
 def test_no_routes_are_an_empty_list(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER])):
-        assert get(path, "/v1/routes", {})["items"] == []
+        assert at_socket(path).get("/v1/routes", {})["items"] == []
 
 
 def test_an_unknown_peer_is_not_found_and_a_bad_request_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER])):
-        (error,) = get(path, "/v1/routes", {"peer": "tor-9"})["errors"]
+        (error,) = at_socket(path).get("/v1/routes", {"peer": "tor-9"})["errors"]
         assert error == {"code": "NotFound", "message": "no peer is called tor-9"}
         with pytest.raises(AgentError, match="table is none of available, advertised, received"):
-            get(path, "/v1/routes", {"table": "sent"})
+            at_socket(path).get("/v1/routes", {"table": "sent"})
         with pytest.raises(AgentError, match="unknown parameter per"):
-            get(path, "/v1/peers", {"per": "x"})
+            at_socket(path).get("/v1/peers", {"per": "x"})
         with pytest.raises(AgentError, match="does not answer like an agent"):
-            get(path, "/v2/peers", {})
+            at_socket(path).get("/v2/peers", {})
 
 
 def test_health_and_cells_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp()):
-        cell, _ = get(path, "/v1/cells", {})["items"]
+        cell, _ = at_socket(path).get("/v1/cells", {})["items"]
         assert (cell["name"], cell["enabled"]) == ("speaker", True)
         assert cell["health"][0]["message"] == "all is well"
-        status, _ = get(path, "/v1/health", {})["items"]
+        status, _ = at_socket(path).get("/v1/health", {})["items"]
         assert (status["path"], status["level"]) == (["speaker"], "ok")
 
 
@@ -158,7 +158,7 @@ def test_h51_garbage_on_the_socket_costs_its_own_connection_only(tmp_path: Path)
                     client.shutdown(socket.SHUT_WR)
                     while client.recv(65536):
                         pass
-        assert get(path, "/v1/peers", {})["items"]
+        assert at_socket(path).get("/v1/peers", {})["items"]
         for client in idle:
             client.close()
 

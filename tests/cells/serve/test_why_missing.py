@@ -10,7 +10,7 @@ import pytest
 from msgspec import json
 
 from cells.agent import agent_cells
-from cells.api.client import get
+from cells.api.client import at_socket
 from cells.dialects import cilium
 from cells.hive import load
 from cells.hive.hive import Hive
@@ -47,7 +47,7 @@ def run(tmp_path: Path, *objects: dict[str, Any], commands: list[list[str]]) -> 
                 hive.readiness.ready or gate in hive.readiness.waiting().get("configuration", "")
             )
         )
-        answers.append(await asyncio.to_thread(get, socket, "/v1/peers", {}))
+        answers.append(await asyncio.to_thread(at_socket(socket).get, "/v1/peers", {}))
         for command in commands:
             await asyncio.to_thread(main, [*command, "--socket", str(socket), "--color", "never"])
         hive.shutdown()

@@ -16,7 +16,7 @@ import pytest
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.api.client import AgentError, stream
+from cells.api.client import AgentError, at_socket
 from cells.declarations import DATABASE, RESOURCES
 from cells.hive import Cell, Group, Wiring, load, provide
 from cells.hive.hive import Hive
@@ -86,7 +86,7 @@ class Client:
         self.items: list[dict[str, Any]] = []
         self.error: AgentError | None = None
         query: dict[str, str | None] = {"kind": kinds, "changesOnly": str(changes_only).lower()}
-        self._lines = stream(path, "/v1/watch", query)
+        self._lines = at_socket(path).stream("/v1/watch", query)
         self.thread = threading.Thread(target=self._read)
         self.thread.start()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cells.agent import agent_cells
-from cells.api.client import get
+from cells.api.client import at_socket
 from cells.dialects import cilium
 from cells.hive import Cell, load
 from cells.hive.hive import Hive
@@ -95,7 +95,7 @@ def test_manifests_of_a_dialect_that_is_off_are_named_with_its_flag(
 
     async def scenario() -> None:
         await until(lambda: unused(it) == [BEACONS])
-        answer = await asyncio.to_thread(get, tmp_path / "agent.sock", "/v1/peers", {})
+        answer = await asyncio.to_thread(at_socket(tmp_path / "agent.sock").get, "/v1/peers", {})
         assert answer["notes"] == [BEACONS]
         capsys.readouterr()
         await waggle(tmp_path, "peers")
@@ -103,7 +103,9 @@ def test_manifests_of_a_dialect_that_is_off_are_named_with_its_flag(
         shown = capsys.readouterr()
         assert f"waggle peers: {BEACONS}\n" in shown.err
         assert f"unused     {BEACONS}\n" in shown.out
-        (item,) = (await asyncio.to_thread(get, tmp_path / "agent.sock", "/v1/status", {}))["items"]
+        (item,) = (
+            await asyncio.to_thread(at_socket(tmp_path / "agent.sock").get, "/v1/status", {})
+        )["items"]
         assert item["unusedObjects"] == [
             {
                 "dialect": "beacon",
@@ -157,7 +159,7 @@ def test_with_peers_there_are_no_notes_and_offline_every_dialect_is_on(tmp_path:
         await until(lambda: len(unused(it)) == 1)
 
         def answer() -> dict[str, Any]:
-            return get(tmp_path / "agent.sock", "/v1/peers", {})
+            return at_socket(tmp_path / "agent.sock").get("/v1/peers", {})
 
         await until(lambda: bool(speaker(it).peers()))
         assert "notes" not in await asyncio.to_thread(answer)

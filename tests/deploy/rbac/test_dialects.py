@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from cells.api import client
+from cells.api.client import at_socket
 from deploy.generate import MANIFESTS, NAMESPACE
 from resources.labels import label_value
 from tests.cmd.lab import NODE
@@ -55,7 +55,7 @@ def test_an_agent_counts_the_objects_of_a_dialect_that_is_off_with_what_the_char
     cluster.until_used("agent", counting, agent)
 
     def shown() -> None:
-        notes = client.get(socket, "/v1/peers", {}).get("notes", [])
+        notes = at_socket(socket).get("/v1/peers", {}).get("notes", [])
         assert len(notes) == 1
         assert notes[0].startswith("not read: 2 CiliumBGPClusterConfig (Cilium BGP is off; ")
 

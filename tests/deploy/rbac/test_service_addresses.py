@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cells.api import client
+from cells.api.client import AgentError, at_socket
 from deploy.generate import MANIFESTS, NAMESPACE
 from reconcilers.intent.service_addresses import published
 from tests.cmd.lab import NODE, configuration, routers
@@ -85,13 +85,13 @@ def test_a_tenant_announces_what_is_granted_and_nothing_that_something_else_has(
         agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
         free = {"198.51.100.9": "Advertised", "203.0.113.9": "Advertised"}
         cluster.soon(lambda: _explained(socket, {**taken, **free}), agent)
-        (state,) = client.get(socket, "/v1/status", {})["items"]
+        (state,) = at_socket(socket).get("/v1/status", {})["items"]
         assert any("--advertise-allow" in text for text in state["unrestricted"])
 
         _annotate(server, "198.51.100.0/26")
         granted = {**free, "203.0.113.9": "NotInNamespace"}
         cluster.soon(lambda: _explained(socket, {**taken, **granted}), agent)
-        (state,) = client.get(socket, "/v1/status", {})["items"]
+        (state,) = at_socket(socket).get("/v1/status", {})["items"]
         assert not state.get("unrestricted")
         assert state["health"] == "ok"
         # No longer a list of prefixes: its last valid value stays.
@@ -117,8 +117,8 @@ def _published(server: ApiServer, path: str, address: str) -> None:
 
 def _explained(socket: Path, wanted: dict[str, str]) -> None:
     try:
-        found = client.get(socket, "/v1/explain", {"target": "Service/shop/web"})["items"]
-    except client.AgentError as error:
+        found = at_socket(socket).get("/v1/explain", {"target": "Service/shop/web"})["items"]
+    except AgentError as error:
         raise AssertionError(error) from None
     reasons = {
         item["prefix"].partition("/")[0]: item["reason"] for item in found if item.get("prefix")
@@ -127,5 +127,5 @@ def _explained(socket: Path, wanted: dict[str, str]) -> None:
 
 
 def _problem(socket: Path, name: str) -> None:
-    (state,) = client.get(socket, "/v1/status", {})["items"]
+    (state,) = at_socket(socket).get("/v1/status", {})["items"]
     assert [one for one in state["problems"] if one["objects"] == [name]]

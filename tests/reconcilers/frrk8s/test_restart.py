@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cells.api import client
+from cells.api.client import at_socket
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.support.agent import Agent
 from tests.support.wait import eventually
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_reported_and_not_used(it: Agent, tmp_path: Path) -> N
     eventually(lambda: _assert(bool(_conflicts(it))), within=20)
     assert it.peers() == {}
     # Why there are none: the conflicts (port and password), and not their conditions as well.
-    assert len(client.get(it.socket, "/v1/peers", {})["problems"]) == 2
+    assert len(at_socket(it.socket).get("/v1/peers", {})["problems"]) == 2
     text = str(it.health())
     assert f"{file} is not used: its checksum differs" in text
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cells.api.client import AgentError, get, post
+from cells.api.client import AgentError, at_socket
 from tests.support.routers.base import (
     MessageCounts,
     Originated,
@@ -109,11 +109,11 @@ class Waggle(Router):
 
     def ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
         """Return the items of an answer; raises `NotReadyError` while the socket is not there."""
-        return self._items(lambda api: get(api, f"/v1/{name}", query, "router"))
+        return self._items(lambda api: at_socket(api, "router").get(f"/v1/{name}", query))
 
     def act(self, name: str, **body: object) -> None:
         """Perform an action, as `ask`."""
-        self._items(lambda api: post(api, f"/v1/{name}", body, "router"))
+        self._items(lambda api: at_socket(api, "router").post(f"/v1/{name}", body))
 
     def _items(self, request: Callable[[Path], dict[str, Any]]) -> list[dict[str, Any]]:
         try:

@@ -24,7 +24,7 @@ import yaml
 from rich.console import Console
 from rich.live import Live
 
-from cells.api.client import AgentError, default_socket, get
+from cells.api.client import AgentError, at_socket, default_socket
 from reconcilers.compile_manifests import OfflineSettings, render
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.examples import Examples, find
@@ -117,8 +117,8 @@ class Demo:
         }
         # What the agent reports: it may have dialects off, and keep objects that manifests have lost.
         try:
-            status = get(self._agent_socket, "/v1/status", {})
-            sessions = get(self._agent_socket, "/v1/peers", {})
+            status = at_socket(self._agent_socket).get("/v1/status", {})
+            sessions = at_socket(self._agent_socket).get("/v1/peers", {})
         except AgentError:
             return
         self._problems = reasons(status, sessions, self._examples.manifests, self._node)
@@ -126,8 +126,10 @@ class Demo:
     def read(self) -> Snapshot:
         """Read the sessions and routes of the router."""
         try:
-            peers = get(self._socket, "/v1/peers", {}, "router")["items"]
-            routes = get(self._socket, "/v1/routes", {"table": "received"}, "router")["items"]
+            peers = at_socket(self._socket, "router").get("/v1/peers", {})["items"]
+            routes = at_socket(self._socket, "router").get("/v1/routes", {"table": "received"})[
+                "items"
+            ]
         except AgentError:
             self.render()
             return Snapshot(problems=self._problems)

@@ -34,7 +34,7 @@ def run(action: str, args: argparse.Namespace) -> int:
     words = {name: getattr(args, name) for name in BODIES[action]}
     body = {_camel(name): value for name, value in words.items() if value is not None}
     try:
-        answer = ask_agent.post(args.socket, f"/v1/{action}", body, args.server)
+        answer = ask_agent.client(args).post(f"/v1/{action}", body)
     except ask_agent.AgentError as error:
         complain(args.prog, str(error))
         return EXIT_USAGE if error.code == "BadRequest" else EXIT_ERROR

@@ -1,0 +1,145 @@
+"""How requests reach an agent or a router: the transport of `cells.api.client`.
+
+A transport carries one request, and returns the response as it comes. `UnixTransport` is HTTP of the
+standard library over the program's Unix socket, so that a question costs as little as the answer.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from cells.unix_socket import MAX_PATH
+
+
+class AgentError(Exception):
+    """No answer, or a refusal; ``code`` is for programs, ``str()`` for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Response(Protocol):
+    """The response to a request."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    def read(self) -> bytes:
+        """Return the rest of the body."""
+
+    def read1(self, size: int, /) -> bytes:
+        """Return the octets that have arrived, at most ``size``; none at the end."""
+
+    def readline(self) -> bytes:
+        """Return the next line, once it has arrived; nothing at the end."""
+
+
+class Transport(Protocol):
+    """A way to one program."""
+
+    @property
+    def program(self) -> str:
+        """What answers, for errors: agent or router."""
+
+    @property
+    def place(self) -> str:
+        """Where it answers, for errors."""
+
+    def request(
+        self,
+        method: str,
+        target: str,
+        content: str | None = None,
+        *,
+        timeout: float,
+        endless: bool = False,
+    ) -> AbstractContextManager[Response]:
+        """Send a request, and yield the response; raises `AgentError`.
+
+        ``timeout``: seconds without an octet. Between two lines of an ``endless`` answer any time may
+        pass.
+        """
+
+
+class UnixTransport:
+    """A transport over the Unix socket of a program."""
+
+    def __init__(self, path: Path, program: str = "agent") -> None:
+        self.path = path
+        self.program = program
+
+    @property
+    def place(self) -> str:
+        """The path of the socket."""
+        return str(self.path)
+
+    @contextmanager
+    def request(
+        self,
+        method: str,
+        target: str,
+        content: str | None = None,
+        *,
+        timeout: float,
+        endless: bool = False,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """See `Transport`."""
+        path, program = self.path, self.program
+        connection = _UnixConnection(path, timeout)
+        try:
+            connection.request(method, target, content)
+            sock = connection.sock
+            response = connection.getresponse()
+            if endless:
+                sock.settimeout(None)
+            yield response
+        except FileNotFoundError:
+            raise AgentError(
+                "AgentNotRunning",
+                f"no {program} runs here: there is no socket {path} (see --socket)",
+            ) from None
+        except ConnectionRefusedError:
+            raise AgentError(
+                "AgentNotRunning",
+                f"no {program} runs here: no process listens on {path} (see --socket)",
+            ) from None
+        except PermissionError:
+            raise AgentError(
+                "Forbidden", f"not allowed to open {path}: run as the {program}'s user"
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise AgentError(
+                "AgentUnreachable", f"the {program} at {path} cannot be reached: {error}"
+            ) from error
+        finally:
+            connection.close()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket instead of to a host."""
+        if len(os.fsencode(self._path)) > MAX_PATH:
+            text = (
+                f"no agent runs here: {self._path} is longer than {MAX_PATH} bytes (see --socket)"
+            )
+            raise AgentError("AgentNotRunning", text)
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+        credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        _, user, _ = struct.unpack("3i", credentials)
+        if os.geteuid() not in (0, user) and user != 0:
+            raise AgentError("Forbidden", f"the process at {self._path} is another user's")
