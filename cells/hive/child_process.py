@@ -3,7 +3,7 @@
 What needs a capability of its own, or may not stand still while the event loop does, is a process. It
 listens on a Unix socket that it is handed (``--listener FD``). The program connects to it, again after
 each loss of the connection, with messages whose version both sides negotiate (an `asyncio.Protocol`, as
-`reconcilers.kernel.writer.client`). So the other side may as well be a container of the same Pod
+`reconcilers.process.client`). So the other side may as well be a container of the same Pod
 (`stay_connected`).
 
 `ChildProcess.run` is a job: its supervisor starts it again, with a back-off, after the process ended.

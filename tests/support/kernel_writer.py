@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reconcilers.kernel.writer.protocol import Decoder, Message, encode
+from reconcilers.kernel.writer.protocol import CODEC, Message
 from reconcilers.kernel.writer.values import (
     IPV4,
     IPV6,
@@ -98,7 +98,7 @@ class WriterProcess:
         program = [sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags]
         self._command = [*side.command(), *without, *program]
         self.path = path
-        self._decoder = Decoder()
+        self._decoder = CODEC.decoder()
         self._received: list[Message] = []
         self._socket: socket.socket | None = None
         self._batch = 0
@@ -132,7 +132,7 @@ class WriterProcess:
         """Connect and greet."""
         if self._socket is not None:
             self._socket.close()
-        self._decoder, self._received = Decoder(), []
+        self._decoder, self._received = CODEC.decoder(), []
         until = time.monotonic() + SECONDS
         while True:
             self._socket = socket.socket(socket.AF_UNIX)
@@ -159,7 +159,7 @@ class WriterProcess:
     def send(self, message: ToWriter) -> None:
         """Send a message."""
         assert self._socket is not None
-        self._socket.sendall(encode(message))
+        self._socket.sendall(CODEC.encode(message))
 
     def expect(self, kind: type[M], right: Callable[[M], bool] = lambda _: True) -> M:
         """Wait for a message of a kind, and drop those of the kind that are not right."""

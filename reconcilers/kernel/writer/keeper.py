@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final, NoReturn
 
-from reconcilers.kernel.writer.log import log
+from reconcilers.process.log import log
 
 FIRST_PAUSE: Final = 0.05
 LAST_PAUSE: Final = 5.0

@@ -16,18 +16,11 @@ from typing import Final
 
 from reconcilers.kernel.writer import listings
 from reconcilers.kernel.writer.changes import Changes, changes_of, note, packed
-from reconcilers.kernel.writer.connection import AgentTooSlowError, Connection, is_trusted
 from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
-from reconcilers.kernel.writer.log import log
 from reconcilers.kernel.writer.messages import RouteMessage
 from reconcilers.kernel.writer.monitor import Events, Monitor
 from reconcilers.kernel.writer.netlink import Kernel
-from reconcilers.kernel.writer.protocol import (
-    Message,
-    ProtocolError,
-    VersionError,
-    common_version,
-)
+from reconcilers.kernel.writer.protocol import CODEC, Message
 from reconcilers.kernel.writer.route_writer import RouteWriter
 from reconcilers.kernel.writer.values import (
     Batch,
@@ -47,6 +40,9 @@ from reconcilers.kernel.writer.values import (
     Settings,
     Track,
 )
+from reconcilers.process.codec import ProtocolError, VersionError
+from reconcilers.process.connection import AgentTooSlowError, Connection, is_trusted
+from reconcilers.process.log import log
 
 VERIFY_SECONDS: Final = 60.0
 """From the reading of one table to that of the next one."""
@@ -87,7 +83,7 @@ class Service:
         self._writer: RouteWriter | None = None
         self._settings = Settings()
         self._foreign = ForeignRoutes(self._kernel, self._is_ours)
-        self._agent: Connection | None = None
+        self._agent: Connection[Message] | None = None
         self._next_verification = clock() + verify_seconds
         self._next_reading: float | None = None
         """When tables are read again that a link's routes may have gone from."""
@@ -164,7 +160,7 @@ class Service:
             return
         # The newest agent is the one that runs: the former one's end may not be noticed yet.
         self._disconnect("another agent connected")
-        self._agent = Connection(agent)
+        self._agent = Connection(agent, CODEC)
         self._selector.register(self._agent, selectors.EVENT_READ, self._readable)
         self._send(Hello(self._program))
 
@@ -236,7 +232,7 @@ class Service:
 
     def _greet(self, hello: Hello) -> None:
         try:
-            common_version(hello)
+            CODEC.common_version(hello)
         except VersionError as error:
             self._disconnect(str(error))
 

@@ -13,7 +13,7 @@ import pytest
 from cells.hive import Health as ScopeHealth
 from cells.hive.child_process import ChildProcess
 from reconcilers.kernel.writer.client import WriterClient
-from reconcilers.kernel.writer.protocol import Decoder, encode
+from reconcilers.kernel.writer.protocol import CODEC
 from reconcilers.kernel.writer.values import Freed, FromWriter, Health, Hello, Listing, Settings
 from tests.support.netns import Link
 
@@ -44,14 +44,14 @@ class Lab:
         self.client.connection_made(self.wire)
 
     def sent(self) -> list[object]:
-        return list(Decoder().feed(self.wire.written))
+        return list(CODEC.decoder().feed(self.wire.written))
 
 
 def test_both_greet_and_then_messages_pass() -> None:
     lab = Lab()
     assert lab.sent() == [Hello("test")]
     lab.client.send(Settings())  # too early
-    lab.client.data_received(encode(Hello("writer")) + encode(Health("")))
+    lab.client.data_received(CODEC.encode(Hello("writer")) + CODEC.encode(Health("")))
     lab.client.send(Settings(protocol=7))
     assert lab.events == ["connected", Health("")]
     assert lab.sent() == [Hello("test"), Settings(protocol=7)]
@@ -60,7 +60,7 @@ def test_both_greet_and_then_messages_pass() -> None:
 
 def test_a_writer_of_another_version_is_a_problem() -> None:
     lab = Lab()
-    lab.client.data_received(encode(Hello("writer 9", (8, 9))))
+    lab.client.data_received(CODEC.encode(Hello("writer 9", (8, 9))))
     assert lab.wire.closed
     assert lab.client.problem == ("writer 9 speaks versions 8-9 of the messages, this program 1-1")
     assert lab.events == []
@@ -75,13 +75,13 @@ def test_what_is_no_message_ends_the_connection() -> None:
 
 def test_after_a_connection_is_lost_what_is_sent_is_dropped() -> None:
     lab = Lab()
-    lab.client.data_received(encode(Hello("writer")))
+    lab.client.data_received(CODEC.encode(Hello("writer")))
     lab.client.connection_lost(None)
     lab.client.send(Settings())
     assert lab.sent() == [Hello("test")]
     again = Wire()
     lab.client.connection_made(again)
-    lab.client.data_received(encode(Hello("writer")) + encode(Freed(())))
+    lab.client.data_received(CODEC.encode(Hello("writer")) + CODEC.encode(Freed(())))
     assert lab.events == ["connected", "connected", Freed(())]
 
 

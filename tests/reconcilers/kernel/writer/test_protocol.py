@@ -8,16 +8,7 @@ import struct
 import pytest
 
 from reconcilers.kernel.writer import values
-from reconcilers.kernel.writer.protocol import (
-    Decoder,
-    Message,
-    ProtocolError,
-    VersionError,
-    common_version,
-    decode,
-    encode,
-    prefixes,
-)
+from reconcilers.kernel.writer.protocol import CODEC, Message, prefixes
 from reconcilers.kernel.writer.values import (
     BLACKHOLE,
     IPV4,
@@ -50,6 +41,7 @@ from reconcilers.kernel.writer.values import (
     Track,
     TrackedAddress,
 )
+from reconcilers.process.codec import ProtocolError, VersionError
 
 MAIN = RouteTable(254, IPV4, 20)
 RED = RouteTable(1001, IPV6, 20)
@@ -80,14 +72,14 @@ MESSAGES: list[Message] = [
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
 def test_a_message_comes_out_as_it_went_in(message: Message) -> None:
-    (found,) = Decoder().feed(encode(message))
+    (found,) = CODEC.decoder().feed(CODEC.encode(message))
     assert found == message
     assert type(found) is type(message)
 
 
 def test_a_stream_may_be_cut_anywhere() -> None:
-    stream = b"".join(encode(message) for message in MESSAGES)
-    decoder = Decoder()
+    stream = b"".join(CODEC.encode(message) for message in MESSAGES)
+    decoder = CODEC.decoder()
     found = [message for octet in stream for message in decoder.feed(bytes((octet,)))]
     assert found == MESSAGES
 
@@ -100,12 +92,12 @@ def test_every_kind_of_message_is_tested() -> None:
 
 
 def test_a_newer_version_may_have_more_fields_and_more_kinds() -> None:
-    assert decode(b'{"kind": "Teleport", "to": 3}', b"") is None
-    assert decode(b'{"kind": "Read", "number": 3, "colour": [1]}', b"") == Read(3)
+    assert CODEC.decode(b'{"kind": "Teleport", "to": 3}', b"") is None
+    assert CODEC.decode(b'{"kind": "Read", "number": 3, "colour": [1]}', b"") == Read(3)
 
 
 def test_an_older_version_may_have_fewer_fields() -> None:
-    assert decode(b'{"kind": "Settings"}', b"") == Settings()
+    assert CODEC.decode(b'{"kind": "Settings"}', b"") == Settings()
 
 
 @pytest.mark.parametrize(
@@ -130,22 +122,22 @@ def test_an_older_version_may_have_fewer_fields() -> None:
 )
 def test_what_is_no_message_is_an_error_of_the_protocol(header: bytes) -> None:
     if header == b'{"kind": 3, "number": 3}':
-        assert decode(header, b"") is None  # a kind that is not known
+        assert CODEC.decode(header, b"") is None  # a kind that is not known
         return
     with pytest.raises(ProtocolError):
-        decode(header, b"")
+        CODEC.decode(header, b"")
 
 
 @pytest.mark.parametrize("lengths", [(1 << 31, 2), (10, 7)])
 def test_lengths_that_cannot_be_are_an_error(lengths: tuple[int, int]) -> None:
     with pytest.raises(ProtocolError):
-        list(Decoder().feed(struct.pack("!II", *lengths) + bytes(20)))
+        list(CODEC.decoder().feed(struct.pack("!II", *lengths) + bytes(20)))
 
 
 def test_the_latest_version_of_both_is_spoken() -> None:
-    assert common_version(Hello("other", (1, 9))) == 1
+    assert CODEC.common_version(Hello("other", (1, 9))) == 1
     with pytest.raises(VersionError, match=r"other speaks versions 2-3 of the messages"):
-        common_version(Hello("other", (2, 3)))
+        CODEC.common_version(Hello("other", (2, 3)))
 
 
 def test_prefixes_are_cut_by_their_lengths() -> None:
@@ -156,7 +148,7 @@ def test_prefixes_are_cut_by_their_lengths() -> None:
 
 
 def test_prefixes_are_not_part_of_the_json() -> None:
-    frame = encode(Freed((Routes(MAIN, NET * 1000),)))
+    frame = CODEC.encode(Freed((Routes(MAIN, NET * 1000),)))
     _, header = struct.unpack_from("!II", frame)
     assert len(frame) == 8 + header + 4000
     assert json.loads(frame[8 : 8 + header])["routes"][0]["prefixes"] == [0, 4000]

@@ -6,27 +6,30 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from reconcilers.kernel.writer.protocol import Decoder, Message, encode
+from reconcilers.process.codec import Codec
 
 _RECEIVE: Final = 1 << 20
 _MAX_WAITING: Final = 1 << 26
 """Octets that wait for an agent which does not read, before its connection is closed."""
 _CREDENTIALS: Final = struct.Struct("=iII")
 
+M = TypeVar("M")
+
 
 class AgentTooSlowError(Exception):
     """The agent does not read its messages."""
 
 
-class Connection:
+class Connection(Generic[M]):
     """One agent's connection."""
 
-    def __init__(self, agent: socket.socket) -> None:
+    def __init__(self, agent: socket.socket, codec: Codec[M]) -> None:
         agent.setblocking(False)
         self._socket = agent
-        self._decoder = Decoder()
+        self._encode = codec.encode
+        self._decoder = codec.decoder()
         self._waiting = bytearray()
 
     def fileno(self) -> int:
@@ -42,7 +45,7 @@ class Connection:
         """True if octets wait until the agent reads."""
         return bool(self._waiting)
 
-    def receive(self) -> Iterator[Message] | None:
+    def receive(self) -> Iterator[M] | None:
         """Return the messages that have come; None at the end. Raises `OSError`, `ProtocolError`."""
         try:
             octets = self._socket.recv(_RECEIVE)
@@ -50,9 +53,9 @@ class Connection:
             return iter(())
         return self._decoder.feed(octets) if octets else None
 
-    def send(self, message: Message) -> None:
+    def send(self, message: M) -> None:
         """Send a message, as soon as the agent reads. Raises `OSError`, `AgentTooSlowError`."""
-        self._waiting += encode(message)
+        self._waiting += self._encode(message)
         self.flush()
         if len(self._waiting) > _MAX_WAITING:
             raise AgentTooSlowError(f"{len(self._waiting)} octets wait for the agent")

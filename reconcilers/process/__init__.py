@@ -1,0 +1,9 @@
+"""What a process beside the agent shares with others: its messages and its connection.
+
+It imports the standard library alone, as these processes are to be small.
+
+* `codec`: messages, which are frozen values, as octets; their versions
+* `connection`: the end of the process, which never blocks
+* `client`: the end of the agent
+* `log`: lines that the agent copies to its log
+"""

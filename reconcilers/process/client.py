@@ -1,0 +1,88 @@
+"""The agent's end of the connection to a process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+from reconcilers.process.codec import Codec, Hello, ProtocolError, VersionError
+
+M = TypeVar("M")
+
+
+class ProcessClient(asyncio.Protocol, Generic[M]):
+    """Sends and receives messages. One object for all connections, one at a time."""
+
+    def __init__(self, codec: Codec[M], hello: M) -> None:
+        """``hello``: the first message of each connection."""
+        self._codec = codec
+        self._hello = hello
+        self._transport: asyncio.Transport | None = None
+        self._decoder = codec.decoder()
+        self._greeted = False
+        self._gone = asyncio.Event()
+        """Set while there is no connection."""
+        self._gone.set()
+        self._connected: list[Callable[[], None]] = []
+        self._received: list[Callable[[Any], None]] = []
+        self.version: int | None = None
+        """Of the messages, once both sides have greeted."""
+        self.problem = ""
+        """What is wrong with the process or with the last connection; empty if nothing is."""
+
+    def follow(self, connected: Callable[[], None], received: Callable[[Any], None]) -> None:
+        """Call ``connected`` for each new connection, and ``received`` for each message of it."""
+        self._connected.append(connected)
+        self._received.append(received)
+
+    def send(self, message: M) -> None:
+        """Send a message; without a connection it is dropped."""
+        if self._transport is not None and self._greeted:
+            self._transport.write(self._codec.encode(message))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Greet."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._gone.clear()
+        self._decoder = self._codec.decoder()
+        self._transport.write(self._codec.encode(self._hello))
+
+    def data_received(self, data: bytes) -> None:
+        """Pass messages on; what is no message ends the connection."""
+        try:
+            for message in self._decoder.feed(data):
+                if self._transport is None:
+                    return
+                if isinstance(message, type(self._hello)):
+                    self._greet(cast("Hello", message))
+                elif self._greeted:
+                    self._pass_on(message)
+        except (ProtocolError, VersionError) as error:
+            self.problem = str(error)
+            if self._transport is not None:
+                self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        if exc is not None:
+            self.problem = f"the connection to the process failed: {exc}"
+        self._transport = None
+        self._greeted = False
+        self._gone.set()
+        self.version = None
+
+    async def disconnected(self) -> None:
+        """Return once there is no connection."""
+        await self._gone.wait()
+
+    def _greet(self, hello: Hello) -> None:
+        self.version = self._codec.common_version(hello)
+        self._greeted = True
+        self.problem = ""
+        for connected in self._connected:
+            connected()
+
+    def _pass_on(self, message: M) -> None:
+        for received in self._received:
+            received(message)
