@@ -71,6 +71,13 @@ def make_host_demand(
     return HostDemand(database, tables, dialects, node.name)
 
 
+class BfdRunner:
+    """What the cell contributes that runs BFD sessions; without it peers have none."""
+
+
+NO_BFD_RUNNER: Final = "this agent runs without BFD (--bfd)"
+
+
 class IntentTraceLinks(TraceLinks):
     """The spans of intent rounds, for the next apply round."""
 
@@ -97,6 +104,7 @@ class IntentLoop:
         health: Health,
         jobs: Jobs,
         trace_links: IntentTraceLinks,
+        bfd_runners: Group[BfdRunner],
     ) -> None:
         self._database = database
         self._tables = tables
@@ -121,6 +129,7 @@ class IntentLoop:
         self._rounds = 0
         self._compiler: IntentCompiler | None = None
         self._trace_links = trace_links
+        self._bfd_off = "" if bfd_runners else NO_BFD_RUNNER
         self._done: Subject[None] = Subject()
         self.ready = False
         """Whether a round has been done with all sources read."""
@@ -189,6 +198,7 @@ class IntentLoop:
             host_demand=self._host_demand,
             operator_in_process=bool(self._steps),
             trace_links=self._event_links,
+            bfd_off=self._bfd_off,
             on_error=_log_failed_dialect,
         )
 

@@ -30,7 +30,7 @@ from reconcilers.model import (
 )
 from resources.addresses import canonical_address
 from resources.antrea import BGPPolicy
-from resources.antrea.bgppolicy import BGPPeer
+from resources.antrea.bgppolicy import Bfd, BGPPeer
 from resources.antrea.kinds import BGP_POLICY
 from resources.core import Node, Secret
 from resources.meta import ObjectKey
@@ -39,6 +39,8 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 INSTANCE: Final = "antrea"
 HOLD_TIME, CONNECT_RETRY_TIME = 90, 120
 """Seconds; those of Antrea's speaker."""
+BFD_INTERVAL: Final = 300
+"""Milliseconds, in both proposals."""
 MAX_DUPLICATES: Final = 10
 """Problems of entries with one address, each by itself; more are counted."""
 
@@ -192,7 +194,7 @@ def _peers(
             graceful_restart=(
                 GracefulRestart(given.graceful_restart_time_seconds) if restarts else None
             ),
-            bfd=_bfd(given),
+            bfd=bfd_profile(given.bfd),
             bfd_field=f"{entry.field}.bfd",
             families=(entry.family,),
             route_set=sets[entry.family].name,
@@ -203,14 +205,16 @@ def _peers(
     return peers
 
 
-def _bfd(peer: BGPPeer) -> BfdProfile | None:
-    profile = peer.bfd
-    if profile is None or not profile.enabled:
+def bfd_profile(bfd: Bfd | None) -> BfdProfile | None:
+    """Return the BFD settings of a peer, in the names of either proposal."""
+    if bfd is None or not bfd.enabled:
         return None
+    receive = bfd.receive_interval_milliseconds or bfd.min_receive_interval_milliseconds
+    transmit = bfd.transmit_interval_milliseconds or bfd.min_transmit_interval_milliseconds
     return BfdProfile(
-        receive_interval=profile.receive_interval_milliseconds,
-        transmit_interval=profile.transmit_interval_milliseconds,
-        detect_multiplier=profile.detection_multiplier,
+        receive_interval=receive or BFD_INTERVAL,
+        transmit_interval=transmit or BFD_INTERVAL,
+        detect_multiplier=bfd.detection_multiplier,
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from reconcilers.cilium import instances as v2
 from reconcilers.cilium import node_configs
+from reconcilers.cilium.bfd import IGNORED, bfd_profile
 from reconcilers.cilium.node_facts import addresses_of, known_nodes, preferring
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
@@ -92,7 +93,8 @@ class NodeConfiguration:
             for policy in applied:
                 compiled = self._compile_policy(snapshot, policy, nodes[name], secrets, context)
         elif config is not None:
-            result.problems.extend(_without_effect(objects, name))
+            next_fields = self._options.next_fields
+            result.problems.extend(_without_effect(objects, name, next_fields=next_fields))
             compiled = v2.compile_node(
                 config,
                 v2.Context(
@@ -103,6 +105,7 @@ class NodeConfiguration:
                     secrets_namespace=context.secrets_namespace,
                     host=context.host,
                     router_id_of_node=self._options.router_id_allocation_ip_pool is None,
+                    next_fields=next_fields,
                 ),
             )
         if name not in nodes:
@@ -219,19 +222,16 @@ class NodeConfiguration:
         )
 
 
-NO_BFD = "has no effect: BFD is not implemented, the sessions come up without it"
-
-
-def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:
+def _without_effect(objects: Objects, node: str, *, next_fields: bool) -> Iterator[Problem]:
     """Yield a problem for each field that is accepted and has no effect, as in Cilium."""
     text = "has no effect"
     for name, config in objects.peer_configs.items():
         if config.spec.transport.local_port:
             ref = ObjectRef(PEER_CONFIG.name, "", name)
             yield Problem((ref,), "spec.transport.localPort", text, category="unsupported")
-        if config.spec.bfd is not None and config.spec.bfd.enabled is not False:
+        if not next_fields and bfd_profile(config.spec.bfd) is not None:
             ref = ObjectRef(PEER_CONFIG.name, "", name)
-            yield Problem((ref,), "spec.bfd", NO_BFD, category="unsupported")
+            yield Problem((ref,), "spec.bfd", IGNORED, category="unsupported")
     override = objects.overrides.get(node)
     if override is None:
         return

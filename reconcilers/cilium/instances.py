@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium import sessions
+from reconcilers.cilium.bfd import bfd_profile
 from reconcilers.cilium.default_router_id import CILIUM_HOST, router_id_of, router_id_of_host
 from reconcilers.cilium.peer_ends import InvalidNodeConfigError, PeerEnds, local_address, peer_end
 from reconcilers.cilium.route_sets import RouteSet, route_set, unknown_values
@@ -57,6 +58,8 @@ class Context(msgspec.Struct, frozen=True):
     host: Host = Host()
     router_id_of_node: bool = True
     """True if the node's IPv4 address is the default router ID; false if router IDs are allocated."""
+    next_fields: bool = False
+    """True if fields that are proposed for later releases of Cilium are used."""
 
 
 class CompiledNode(NamedTuple):
@@ -258,7 +261,7 @@ def _peer(
         ebgp_multihop=spec.ebgp_multihop,
         password=password,
         graceful_restart=sessions.graceful_restart(spec.graceful_restart),
-        bfd=None,
+        bfd=bfd_profile(spec.bfd) if context.next_fields else None,
         families=tuple(sorted(families)),
         route_set=selected.name if selected is not None else None,
         accept=(),

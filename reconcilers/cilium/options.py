@@ -75,6 +75,13 @@ class CiliumOptions(RouterIdOptions, frozen=True):
             metavar="CIDR",
         ),
     ] = ()
+    next_fields: Annotated[
+        bool,
+        setting(
+            "accept fields of CiliumBGPPeerConfig that are proposed for later releases of Cilium: bfd",
+            flag="--cilium-next-fields",
+        ),
+    ] = False
     peering_policies: Annotated[
         PeeringPolicies,
         setting(

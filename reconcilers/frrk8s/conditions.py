@@ -25,7 +25,6 @@ _REASONS: Final[Sequence[tuple[ProblemCategory, str]]] = (
 _PARTS: Final[Mapping[str, str]] = {
     "RawConfig": "raw configuration has no effect",
     "EVPN": "EVPN has no effect",
-    "BFD": "no BFD is spoken",
     "KernelRoutes": "accepted routes are not installed in the kernel",
     "LeftOut": "the object is left out",
 }

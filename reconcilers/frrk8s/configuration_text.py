@@ -18,6 +18,7 @@ from reconcilers.dialect.node_object import RunningInstance
 from reconcilers.model import Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
+    BfdProfile,
     DynamicPeerConfig,
     InstanceConfig,
     InvalidConfig,
@@ -147,6 +148,10 @@ def _neighbor(peer: AnyPeer) -> Iterator[str]:
         yield f" {neighbor} ebgp-multihop {peer.ebgp_multihop}"
     if peer.graceful_restart is not None:
         yield f" {neighbor} graceful-restart"
+    if peer.bfd is not None:
+        yield f" {neighbor} bfd"
+        if peer.bfd.name:
+            yield f" {neighbor} bfd profile {peer.bfd.name}"
     yield from (f" ! {neighbor}: {text}" for text in _remarks(peer))
 
 
@@ -157,7 +162,7 @@ def _remarks(peer: AnyPeer) -> Iterator[str]:
     if peer.graceful_restart is not None:
         yield f"restart time {peer.graceful_restart.restart_time}"
     if peer.bfd is not None:
-        yield f"bfd profile {peer.bfd.name or 'default'}, without effect"
+        yield f"bfd {_bfd_settings(peer.bfd)}"
     hops = (peer.next_hop_ipv4, peer.next_hop_ipv6)
     defaults = (peer.default_next_hop_ipv4, peer.default_next_hop_ipv6)
     for what, addresses in (("next hop", hops), ("default next hop", defaults)):
@@ -167,6 +172,19 @@ def _remarks(peer: AnyPeer) -> Iterator[str]:
     yield from _accept(peer.import_)
     if peer.disabled_reason is not None:
         yield f"down: {peer.disabled_reason}"
+
+
+def _bfd_settings(profile: BfdProfile) -> str:
+    """Return the values of a profile in the words of FRR's profiles."""
+    texts = [
+        f"receive-interval {profile.receive_interval}",
+        f"transmit-interval {profile.transmit_interval}",
+        f"detect-multiplier {profile.detect_multiplier}",
+        f"echo-interval {profile.echo_interval}" if profile.echo_mode else "",
+        "passive-mode" if profile.passive else "",
+        f"minimum-ttl {profile.minimum_ttl}",
+    ]
+    return ", ".join(filter(None, texts))
 
 
 def _accept(policy: Import) -> Iterator[str]:

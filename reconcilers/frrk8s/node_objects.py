@@ -10,6 +10,8 @@ import ipaddress
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
+from reconcilers import bfd_session
+from reconcilers.bfd_session import BfdSession
 from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind, WrittenObjects
 from reconcilers.frrk8s.configuration_text import desired_text, running_text
 from reconcilers.model import Instance, Peer, Problem
@@ -95,7 +97,7 @@ class SessionStates:
     """Computes the BGPSessionStates; while a session is as before, its object is that of before."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], tuple[Instance, Peer, str, NodeObject]] = {}
+        self._last: dict[tuple[str, str], tuple[Instance, Peer, tuple[str, str], NodeObject]] = {}
 
     def rows(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
         """Yield the state of each session of the dialect."""
@@ -107,24 +109,27 @@ class SessionStates:
             if peer.dialect != context.dialect or instance is None:
                 continue
             key = (peer.instance, peer.name)
-            state = _state(sessions.get(key))
+            bfd = context.intent.bfd_sessions.get(snapshot, key)
+            states = (_state(sessions.get(key)), _bfd_state(bfd))
             entry = last.get(key)
             if (
                 entry is None
                 or entry[0] is not instance
                 or entry[1] is not peer
-                or entry[2] != state
+                or entry[2] != states
             ):
-                row = _session_state(context.node, instance, peer, state)
-                entry = (instance, peer, state, row)
+                row = _session_state(context.node, instance, peer, *states)
+                entry = (instance, peer, states, row)
             self._last[key] = entry
             yield entry[3]
 
 
-def _session_state(node: str, instance: Instance, peer: Peer, state: str) -> NodeObject:
+def _session_state(
+    node: str, instance: Instance, peer: Peer, state: str, bfd_state: str
+) -> NodeObject:
     name, vrf = peer_name(peer), instance.vrf or ""
     status = BGPSessionStateStatus(
-        node=node, peer=name, vrf=vrf, bgp_status=state, bfd_status=NO_BFD
+        node=node, peer=name, vrf=vrf, bgp_status=state, bfd_status=bfd_state
     )
     labels = {PEER_LABEL: label_value(name), VRF_LABEL: label_value(vrf)}
     return NodeObject(BGP_SESSION_STATE.name, status, labels)
@@ -143,6 +148,13 @@ def _state(session: PeerStatus | None) -> str:
     if session.established:
         return ESTABLISHED
     return ACTIVE if is_tried(session) else IDLE
+
+
+def _bfd_state(session: BfdSession | None) -> str:
+    """Return the state of a BFD session in FRR-k8s's words; N/A where there is none."""
+    if session is None or session.state == bfd_session.UNKNOWN:
+        return NO_BFD
+    return bfd_session.UP if session.up else bfd_session.DOWN
 
 
 def _sentence(problem: Problem) -> str:

@@ -20,7 +20,6 @@ COMPARED_PREFIXES: Final = 10_000
 """Of two versions of an object: with more, their comparison stops other work for too long."""
 RAW_CONFIG: Final = "RawConfig"
 EVPN: Final = "EVPN"
-BFD: Final = "BFD"
 KERNEL_ROUTES: Final = "KernelRoutes"
 """Reasons of the condition PartiallyApplied."""
 

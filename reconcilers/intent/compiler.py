@@ -21,10 +21,12 @@ from reconcilers.dialect import Dialect, Feeding, NodeContext, Rendering, extend
 from reconcilers.intent import drain
 from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners, arbitrate
+from reconcilers.intent.configurable import configurable
 from reconcilers.intent.created import created
 from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
+from reconcilers.intent.missing_bfd import missing_bfd
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.peer_limits import PeerLimits
@@ -33,7 +35,6 @@ from reconcilers.intent.service_addresses import AddressRules, AddressRulesTrack
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
-from reconcilers.intent.unsupported import supported
 from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Peer, Problem
 from reconcilers.sliced_work import Pieces, Slices, finish
@@ -82,11 +83,13 @@ class IntentCompiler:
         operator_in_process: bool = False,
         host_demand: HostDemand | None = None,
         trace_links: TraceLinks | None = None,
+        bfd_off: str = "",
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
     ) -> None:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
 
         ``states`` are those of dialects, of an earlier process (`Dialect.restore`) or compiler.
+        ``bfd_off`` is why this node has no BFD sessions; a problem of each peer that shall have one.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
         problem as well.
         """
@@ -100,6 +103,7 @@ class IntentCompiler:
         )
         self._options = options
         self._trace_links = trace_links or TraceLinks()
+        self._bfd_off = bfd_off
         self._on_error = on_error
         self.owners: Owners = owners or {}
         """The dialect that has each claim, for the next process."""
@@ -158,6 +162,7 @@ class IntentCompiler:
             intent.generated,
             intent.deletions,
             intent.unsent_routes,
+            intent.bfd_sessions,
             intent.learned_limits,
             *self._addresses.followed,
         )
@@ -171,7 +176,7 @@ class IntentCompiler:
         """Compile what is due in slices; the rows change at the end, all at once.
 
         Nothing else writes to the tables of the intent meanwhile, but for `reconcile_statuses`,
-        `session_addresses`, `unsent_routes` and `learned_limits`.
+        `session_addresses`, `unsent_routes`, `bfd_sessions` and `learned_limits`.
         """
         snapshot = self._db.snapshot()
         waiting_for = self._waiting_for(snapshot)
@@ -232,7 +237,7 @@ class IntentCompiler:
         judged = yield from self._addresses.read(snapshot, changed, compiled)
         if judged and not configuration:
             self._set_address_rules(snapshot, intent.peers.all(snapshot))
-        problems = intent.unsent_routes in changed
+        problems = not changed.isdisjoint((intent.unsent_routes, intent.bfd_sessions))
         problems |= self._addresses.take_problems()
         pending = [sets for sets in self._route_sets.values() if sets.pending]
         if not (configuration or problems or pending):
@@ -280,7 +285,7 @@ class IntentCompiler:
             for kind, found in marked(one, OF_DIALECTS, name).items():
                 rows[kind] += found
         instances, of_dialects = rows[IntentTables.instances], len(problems)
-        peers = supported(
+        peers = configurable(
             (
                 peer
                 if peer.route_set is None
@@ -310,8 +315,13 @@ class IntentCompiler:
         for kind in intent.outdated(txn, rows):
             intent.replace(txn, kind, rows[kind])
         before, self._problems = self._problems, [*problems, *arbitrated.problems]
-        # The problems of unsent routes have the objects of peers.
-        return before != self._problems or intent.unsent_routes.count(snapshot) > 0
+        # These problems have the objects of peers.
+        of_peers = (intent.unsent_routes, intent.bfd_sessions)
+        return (
+            before != self._problems
+            or bool(self._bfd_off)
+            or any(table.count(snapshot) for table in of_peers)
+        )
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [text for one in self._intents.compiled.values() for text in one.addresses]
@@ -329,6 +339,7 @@ class IntentCompiler:
             *of_sets,
             *self._object_problems.rows(),
             *unsent_problems(intent, txn),
+            *missing_bfd(intent, txn, self._bfd_off),
         ]
         intent.replace(txn, IntentTables.problems, rows)
 

@@ -151,6 +151,8 @@ def _bfd(profile: BfdProfile | None) -> Json | None:
         "echoMode": profile.echo_mode,
         "passiveMode": profile.passive,
         "minimumTTL": profile.minimum_ttl,
+        "multihop": profile.multihop,
+        "strict": profile.strict,
     }
 
 

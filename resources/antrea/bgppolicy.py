@@ -16,6 +16,7 @@ from resources.addresses import address_errors
 from resources.crds.patterns import ADDRESS
 from resources.crds.schema_markers import Rule, doc
 from resources.errors import FieldError
+from resources.json_names import json_name
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 
@@ -27,7 +28,8 @@ _NEXT: Final = " Proposed for a later release of the API."
 _Asn = Meta(ge=1, le=4294967294)
 _OldAsn = Meta(ge=1, le=MAX_RELEASED_ASN)
 _Port = Meta(ge=1, le=65535)
-_BfdInterval = Meta(ge=50, le=60000)
+BfdInterval = Annotated[int, Meta(ge=50, le=60000)]
+BfdMinInterval = Annotated[int, Meta(ge=10, le=60000)]
 
 NEXT_FIELDS: Final = (
     "hold_time_seconds",
@@ -84,15 +86,28 @@ class Advertisements(Struct, frozen=True):
 
 
 class Bfd(Struct, frozen=True):
-    """RFC 5880."""
+    """RFC 5880, with the names of both proposals (antrea#8325, antrea#8360): neither is merged."""
 
+    cel: ClassVar[tuple[Rule, ...]] = tuple(
+        Rule(f"!has(self.{one}) || !has(self.{other})", f"is not set together with {one}", other)
+        for one, other in (
+            ("transmitIntervalMilliseconds", "minTransmitIntervalMilliseconds"),
+            ("receiveIntervalMilliseconds", "minReceiveIntervalMilliseconds"),
+        )
+    )
     enabled: Annotated[bool, doc("Whether BFD is used.")]
     transmit_interval_milliseconds: Annotated[
-        int, _BfdInterval, doc("The minimum interval between sent packets.")
-    ] = 300
+        BfdInterval | None, doc("The minimum interval between sent packets; 300 by default.")
+    ] = None
     receive_interval_milliseconds: Annotated[
-        int, _BfdInterval, doc("The minimum interval between received packets.")
-    ] = 300
+        BfdInterval | None, doc("The minimum interval between received packets; 300 by default.")
+    ] = None
+    min_transmit_interval_milliseconds: Annotated[
+        BfdMinInterval | None, doc("transmitIntervalMilliseconds in the second proposal.")
+    ] = None
+    min_receive_interval_milliseconds: Annotated[
+        BfdMinInterval | None, doc("receiveIntervalMilliseconds in the second proposal.")
+    ] = None
     detection_multiplier: Annotated[
         int, Meta(ge=1, le=255), doc("The missed packets after which the peer is down.")
     ] = 3
@@ -179,7 +194,18 @@ def bgp_policy_errors(policy: BGPPolicy) -> Iterator[FieldError]:
     for i, peer in enumerate(spec.bgp_peers):
         path = f"spec.bgpPeers[{i}]"
         yield from address_errors(peer.address, f"{path}.address")
+        if peer.bfd is not None:
+            yield from _two_names(peer.bfd, f"{path}.bfd")
         hold, keepalive = peer.hold_time_seconds or 90, peer.keepalive_interval_seconds
         if keepalive is not None and keepalive >= hold:
             where = f"{path}.keepaliveIntervalSeconds"
             yield FieldError(where, f"{keepalive} is not below holdTimeSeconds ({hold})")
+
+
+def _two_names(bfd: Bfd, path: str) -> Iterator[FieldError]:
+    """Yield an error for each interval that has the names of both proposals."""
+    for way in ("transmit", "receive"):
+        one = f"{way}_interval_milliseconds"
+        if getattr(bfd, one) is not None and getattr(bfd, f"min_{one}") is not None:
+            text = f"is not set together with {json_name(one)}"
+            yield FieldError(f"{path}.{json_name(f'min_{one}')}", text)

@@ -15,6 +15,7 @@ from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
+_BfdInterval = Meta(ge=10, le=60000)
 AFIS: Final = ("ipv4", "ipv6", "l2vpn", "ls", "opaque")
 SAFIS: Final = (
     "unicast",
@@ -121,11 +122,18 @@ DEFAULT_FAMILIES = (
 
 
 class Bfd(Struct, frozen=True):
-    """Bidirectional Forwarding Detection (RFC 5880), which later definitions have."""
+    """Bidirectional Forwarding Detection (RFC 5880), as cilium#48251 proposes it."""
 
-    enabled: Annotated[
-        bool | None, doc("Whether the session uses BFD. Not done: it comes up without it.")
-    ] = None
+    enabled: Annotated[bool | None, doc("Whether BFD is used; true by default.")] = None
+    transmit_interval_milliseconds: Annotated[
+        int, _BfdInterval, doc("The minimum interval between sent packets.")
+    ] = 300
+    receive_interval_milliseconds: Annotated[
+        int, _BfdInterval, doc("The minimum interval between received packets.")
+    ] = 300
+    detection_multiplier: Annotated[
+        int, Meta(ge=1, le=255), doc("The missed packets after which the peer is down.")
+    ] = 3
 
 
 class PeerConfigSpec(Struct, frozen=True):
@@ -159,7 +167,13 @@ class PeerConfigSpec(Struct, frozen=True):
             "meaning for iBGP."
         ),
     ] = 1
-    bfd: Annotated[Bfd | None, doc("BFD. Accepted, and not done.")] = None
+    bfd: Annotated[
+        Bfd | None,
+        doc(
+            "Bidirectional forwarding detection. Proposed for a later release of the API, and ignored "
+            "unless the agent accepts such fields."
+        ),
+    ] = None
     families: Annotated[
         tuple[PeerFamily, ...],
         doc(

@@ -37,6 +37,7 @@ class Cluster:
         also: Sequence[type[Dialect]] = (),
         owners: Owners | None = None,
         memories: Mapping[str, bytes] = MappingProxyType({}),
+        bfd_off: str = "",
         **options: Any,  # noqa: ANN401
     ) -> None:
         self.db = Database()
@@ -63,6 +64,7 @@ class Cluster:
                 if dialect.name in memories
             },
             operator_in_process=operator,
+            bfd_off=bfd_off,
         )
 
     def put(self, kind: Kind[Any], value: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from reconcilers.frrk8s.claims import (
 )
 from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge.union import Merge, MergedRouter, united
-from reconcilers.frrk8s.one_object import BFD, compile_unit, imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.one_object import compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import (
     Compiled,
     NeighborKey,
@@ -233,12 +233,12 @@ class Merger:
         return Merge(united(units, compiled), reported, tuple(units), partial)
 
     def _unsupported(self, units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
-        """Return the fields without effect; the middle reports BFD for every dialect."""
+        """Return the fields without effect."""
         return [
             Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
             for unit, parts in zip(units, compiled, strict=True)
             for reason, error in parts.unsupported
-            if reason != BFD and not unit.is_quiet and not self._has_effect(reason)
+            if not unit.is_quiet and not self._has_effect(reason)
         ]
 
     def _partial(

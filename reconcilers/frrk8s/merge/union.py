@@ -61,7 +61,7 @@ class Merge(NamedTuple):
     accepted: tuple[Unit, ...]
     """The units that the routers are merged from."""
     partial: tuple[tuple[ObjectRef, str], ...] = ()
-    """Objects of which a part has no effect, with the reason: RawConfig, EVPN, BFD."""
+    """Objects of which a part has no effect, with the reason: RawConfig, EVPN."""
 
 
 def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedRouter, ...]:

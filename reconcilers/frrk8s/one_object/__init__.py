@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from reconcilers.frrk8s.one_object.routers import compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.one_object.session import PORT, SECRETS_NAMESPACE
-from reconcilers.frrk8s.unit import BFD
 
 __all__ = [
-    "BFD",
     "PORT",
     "SECRETS_NAMESPACE",
     "compile_unit",

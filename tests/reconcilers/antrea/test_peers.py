@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.model import SecretRef
+from reconcilers.model import BfdProfile, SecretRef
 from resources.errors import ObjectName
 from tests.reconcilers.antrea.build import Cluster, dual, node, policy, secret
 
@@ -199,12 +199,32 @@ def test_the_keepalive_time_is_a_third(hold: int, keepalive: int) -> None:
     assert it.peers()["10.30.4.1"]["keepaliveTime"] == keepalive
 
 
-def test_bfd_is_not_supported_and_the_session_goes_on() -> None:
-    peers = [
-        address("10.30.4.1", bfd={"enabled": True}),
-        address("10.30.4.2", bfd={"enabled": False}),
-    ]
-    it = Cluster(node(), policy(peers=peers), next_fields=True)
-    assert it.problems() == [("BGPPolicy/edge-export", "spec.bgpPeers[0].bfd")]
-    assert "without BFD" in it.render()["problems"][0]["message"]
-    assert sorted(it.peers()) == ["10.30.4.1", "10.30.4.2"]
+@pytest.mark.parametrize(
+    ("bfd", "profile"),
+    [
+        ({"enabled": True}, BfdProfile()),
+        (
+            {
+                "enabled": True,
+                "transmitIntervalMilliseconds": 50,
+                "receiveIntervalMilliseconds": 60,
+                "detectionMultiplier": 1,
+            },
+            BfdProfile(transmit_interval=50, receive_interval=60, detect_multiplier=1),
+        ),
+        (
+            {"enabled": True, "minTransmitIntervalMilliseconds": 10, "detectionMultiplier": 4},
+            BfdProfile(transmit_interval=10, detect_multiplier=4),
+        ),
+        (
+            {"enabled": True, "minReceiveIntervalMilliseconds": 10},
+            BfdProfile(receive_interval=10),
+        ),
+        ({"enabled": False, "detectionMultiplier": 4}, None),
+    ],
+)
+def test_bfd_of_either_proposal(bfd: dict[str, Any], profile: BfdProfile | None) -> None:
+    it = Cluster(node(), policy(peers=[address("10.30.4.1", bfd=bfd)]), next_fields=True)
+    it.run()
+    (peer,) = it.intent.peers.all(it.db.snapshot())
+    assert (peer.bfd, peer.bfd_field) == (profile, "spec.bgpPeers[0].bfd")

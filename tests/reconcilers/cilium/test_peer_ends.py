@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconcilers.model import BfdProfile
 from tests.reconcilers.build import NODE, Cluster, cluster_config, peer_config, usual
 from tests.support import kinds
 
@@ -109,9 +110,9 @@ def test_the_part_of_another_mode_has_no_effect_and_is_a_problem(
 
 @pytest.mark.parametrize(
     ("bfd", "problems"),
-    [({"enabled": True}, 1), ({"transmitInterval": 300}, 1), ({"enabled": False}, 0), (None, 0)],
+    [({"enabled": True}, 1), ({}, 1), ({"enabled": False}, 0), (None, 0)],
 )
-def test_bfd_of_a_later_definition_is_unsupported_and_costs_no_session(
+def test_bfd_of_a_later_definition_is_ignored_without_the_flag(
     bfd: dict[str, Any] | None, problems: int
 ) -> None:
     found = usual()
@@ -124,6 +125,30 @@ def test_bfd_of_a_later_definition_is_unsupported_and_costs_no_session(
         (problem["objects"], problem["field"], problem["category"])
         for problem in document["problems"]
     ] == [(["CiliumBGPPeerConfig/pc"], "spec.bfd", "unsupported")] * problems
+    assert document["instances"][0]["peers"][0]["bfd"] is None
+
+
+@pytest.mark.parametrize(
+    ("bfd", "profile"),
+    [
+        ({}, BfdProfile()),
+        ({"enabled": True, "detectionMultiplier": 5}, BfdProfile(detect_multiplier=5)),
+        (
+            {"transmitIntervalMilliseconds": 100, "receiveIntervalMilliseconds": 200},
+            BfdProfile(transmit_interval=100, receive_interval=200),
+        ),
+        ({"enabled": False}, None),
+        (None, None),
+    ],
+)
+def test_bfd_of_a_later_definition(bfd: dict[str, Any] | None, profile: BfdProfile | None) -> None:
+    found = usual(next_fields=True)
+    spec: dict[str, Any] = {} if bfd is None else {"bfd": bfd}
+    found.put(kinds.PEER_CONFIG, peer_config(**spec))
+    found.run()
+    (peer,) = found.intent.peers.all(found.db.snapshot())
+    assert peer.bfd == profile
+    assert found.render()["problems"] == []
 
 
 @pytest.mark.parametrize(

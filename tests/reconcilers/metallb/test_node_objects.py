@@ -8,8 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
+from reconcilers.bfd_session import BfdSession
 from reconcilers.dialect import NodeObject, WrittenObjects
 from reconcilers.frrk8s.configuration_text import desired_text
+from reconcilers.frrk8s.node_objects import peer_name
 from reconcilers.intent.unsent_routes import write_unsent_routes
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.model import Instance, Peer, PrefixRule, ReconcileStatus, UnsentRoutes
@@ -251,6 +253,23 @@ def test_every_session_has_a_state_with_the_labels_of_the_api() -> None:
     assert {row.status.bfd_status for row in node.run()["BGPSessionState"]} == {"N/A"}
     node.delete(BASE[1])
     assert ("", "203.0.113.9") not in node.sessions()
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("Up", "Up"), ("Down", "Down"), ("Init", "Down"), ("AdminDown", "Down"), ("Unknown", "N/A")],
+)
+def test_the_state_of_a_bfd_session_in_the_words_of_the_api(state: str, status: str) -> None:
+    node = Node()
+    node.put(*BASE)
+    (peer, *_) = node.intent.peers.all(node.db.snapshot())
+    table = node.intent.bfd_sessions
+    node.run()
+    with node.db.write(table) as txn:
+        table.upsert(txn, BfdSession(instance=peer.instance, peer=peer.name, state=state))
+    found = {row.status.peer: row.status.bfd_status for row in node.run()["BGPSessionState"]}
+    assert found.pop(peer_name(peer)) == status
+    assert set(found.values()) == {"N/A"}
 
 
 def test_the_states_that_a_session_passes_in_each_attempt_are_one() -> None:

@@ -92,6 +92,24 @@ REJECTED = [
     (peer(idleHoldTimeAfterResetSeconds=0), f"{PEERS}.idleHoldTimeAfterResetSeconds"),
     (peer(bfd={}), f"{PEERS}.bfd.enabled"),
     (peer(bfd={"enabled": True, "detectionMultiplier": 0}), f"{PEERS}.bfd.detectionMultiplier"),
+    (
+        peer(bfd={"enabled": True, "transmitIntervalMilliseconds": 49}),
+        f"{PEERS}.bfd.transmitIntervalMilliseconds",
+    ),
+    (
+        peer(bfd={"enabled": True, "minReceiveIntervalMilliseconds": 9}),
+        f"{PEERS}.bfd.minReceiveIntervalMilliseconds",
+    ),
+    (
+        peer(
+            bfd={
+                "enabled": True,
+                "receiveIntervalMilliseconds": 50,
+                "minReceiveIntervalMilliseconds": 50,
+            }
+        ),
+        f"{PEERS}.bfd.minReceiveIntervalMilliseconds",
+    ),
     (expression(key="pool", operator="In"), f"{EXPRESSION}.values"),
     (expression(key="pool", operator="NotIn", values=[]), f"{EXPRESSION}.values"),
     (expression(key="pool", operator="Exists", values=["a"]), f"{EXPRESSION}.values"),

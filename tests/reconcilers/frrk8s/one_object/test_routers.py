@@ -42,7 +42,7 @@ def test_what_has_no_effect_has_a_reason_and_does_not_stop_the_object() -> None:
         evpn={"advertiseVNIs": "All"},
     )
     found = compiled(unit("a", one, bfdProfiles=[{"name": "quick"}]))
-    assert [reason for reason, _ in found.unsupported] == ["EVPN", "BFD", "EVPN"]
+    assert [reason for reason, _ in found.unsupported] == ["EVPN", "EVPN"]
     assert len(found.routers) == 1
 
 

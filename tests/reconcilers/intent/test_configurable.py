@@ -1,11 +1,11 @@
-"""Peers without an end are left out, and what is not done yet is reported."""
+"""Peers without an end are left out, with a problem."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.intent.unsupported import supported
+from reconcilers.intent.configurable import configurable
 from reconcilers.model import (
     BfdProfile,
     FieldRef,
@@ -35,23 +35,17 @@ PEER = Peer(
 def rejected(*peers: Peer) -> tuple[list[Problem], list[Peer]]:
     """Return the problems, and the peers that are left."""
     problems: list[Problem] = []
-    return problems, supported(peers, problems)
+    return problems, configurable(peers, problems)
 
 
-def test_supported_configuration_is_unchanged() -> None:
+def test_a_peer_with_an_end_is_unchanged() -> None:
     assert rejected(PEER) == ([], [PEER])
-
-
-def test_bfd_is_reported_and_the_session_is_there_without_it() -> None:
-    peer = replace(PEER, bfd=BfdProfile(300, 300, 3))
-    text = "peer 'p' has a session without BFD, which is not supported"
-    problem = Problem((NEIGHBOR,), "", text, (), "unsupported", "ant")
-    assert rejected(peer) == ([problem], [peer])
 
 
 @pytest.mark.parametrize(
     "fields",
     [
+        {"bfd": BfdProfile()},
         {"peer_asn": "internal"},
         {"peer_asn": "external"},
         {"reject": (PrefixRule("10.0.0.0/8"),)},
@@ -60,7 +54,7 @@ def test_bfd_is_reported_and_the_session_is_there_without_it() -> None:
         {"next_hops": (NextHop(IPV4_UNICAST, "192.0.2.5"), NextHop(IPV6_UNICAST, "2001:db8::5"))},
     ],
 )
-def test_every_other_field_of_a_peer_is_supported(fields: dict[str, object]) -> None:
+def test_no_other_field_of_a_peer_leaves_it_out(fields: dict[str, object]) -> None:
     peer = replace(PEER, **fields)
     assert rejected(peer) == ([], [peer])
 

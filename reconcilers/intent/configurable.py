@@ -1,4 +1,4 @@
-"""Removes peers that cannot be configured, and reports fields that are not implemented yet. Pure."""
+"""Removes peers that cannot be configured. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from reconcilers.model import Peer, Problem
 
 
-def supported(peers: Iterable[Peer], problems: list[Problem]) -> list[Peer]:
+def configurable(peers: Iterable[Peer], problems: list[Problem]) -> list[Peer]:
     """Return the peers that can be configured; ``problems`` takes why others are not configured."""
     sessions: list[Peer] = []
     for peer in peers:
@@ -19,10 +19,6 @@ def supported(peers: Iterable[Peer], problems: list[Problem]) -> list[Peer]:
             problems.append(Problem(peer.origins, "", text, names, "invalid", peer.dialect))
             continue
         sessions.append(peer)
-        if peer.bfd is not None:
-            text = f"peer {peer.name!r} has a session without BFD, which is not supported"
-            field = peer.bfd_field
-            problems.append(Problem(peer.origins, field, text, (), "unsupported", peer.dialect))
     return sessions
 
 
