@@ -1,0 +1,96 @@
+"""The BFD session that a peer shall have: its identity and its settings. Pure.
+
+Both depend on the peer and on the networks of the node alone, never on the state of the BGP session: a
+session that comes up, or ends, changes nothing of BFD. So the source address is the configured one, or
+the kernel's choice, which is that of the BGP connection, too.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from typing import Final
+
+from reconcilers.model import BfdProfile, Instance, Peer
+from resources.host.network import Host
+from speaker.bfd.values import SessionKey, Settings
+
+MICROSECONDS: Final = 1000
+"""Of a millisecond."""
+SINGLE_HOP_TTL: Final = 255
+
+
+def wanted_session(
+    peer: Peer,
+    instance: Instance,
+    address: str | None,
+    host: Host,
+    before: SessionKey | None = None,
+) -> tuple[SessionKey, Settings] | None:
+    """Return the session of a peer of an instance; None without a profile, or an address.
+
+    ``address`` is that of a peer which is discovered on its interface, once it is known. ``before`` is
+    the session that it has: a single hop stays one while its interface is gone.
+    """
+    end = peer.address or address
+    if peer.bfd is None or end is None:
+        return None
+    parsed = ipaddress.ip_address(end.partition("%")[0])
+    link_local = parsed.version == 6 and parsed.is_link_local
+    device = peer.interface if link_local else instance.vrf
+    key = SessionKey(
+        str(parsed),
+        "" if peer.local_address is None else str(ipaddress.ip_address(peer.local_address)),
+        device or "",
+    )
+    multihop = not link_local and _is_multihop(peer, instance, parsed, host, known=before == key)
+    if multihop:
+        key = SessionKey(key.peer, key.local, key.device, multihop=True)
+    return key, bfd_settings(peer.bfd, multihop=multihop)
+
+
+def _is_multihop(
+    peer: Peer,
+    instance: Instance,
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+    host: Host,
+    *,
+    known: bool,
+) -> bool:
+    """True if routers may be between the ends, as FRR decides; ``known``: a session has none.
+
+    An external peer is one hop away unless it has a TTL, an internal one if it is in a network of the
+    node.
+    """
+    if peer.bfd is not None and peer.bfd.multihop is not None:
+        return peer.bfd.multihop
+    if peer.peer_asn not in ("internal", peer.local_asn or instance.local_asn):
+        return peer.ebgp_multihop > 1
+    return not (known or _is_within(address, host, instance.vrf or ""))
+
+
+def _is_within(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address, host: Host, vrf: str
+) -> bool:
+    networks: Iterable[str] = (
+        text for device in host.devices if device.vrf == vrf for text in device.networks
+    )
+    return any(address in ipaddress.ip_network(text) for text in networks)
+
+
+def bfd_settings(profile: BfdProfile, *, multihop: bool) -> Settings:
+    """Return the settings of a session with a profile.
+
+    The echo function is for a single hop (RFC 5883 section 2). With it the kernel returns the packets
+    of the neighbor, too, in the same interval.
+    """
+    echo = profile.echo_interval * MICROSECONDS if profile.echo_mode and not multihop else 0
+    return Settings(
+        desired_min_tx=profile.transmit_interval * MICROSECONDS,
+        required_min_rx=profile.receive_interval * MICROSECONDS,
+        detect_multiplier=profile.detect_multiplier,
+        passive=profile.passive,
+        minimum_ttl=profile.minimum_ttl if multihop else SINGLE_HOP_TTL,
+        echo_interval=echo,
+        required_min_echo_rx=echo,
+    )
