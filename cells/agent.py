@@ -32,7 +32,7 @@ def agent_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
         cells.LOCAL_OPERATOR,
         cells.INTENT,
         cells.SPEAKER,
-        cells.KERNEL,
+        cells.kernel_cell([entry.name for entry in dialects if entry.installs_routes]),
         cells.APPLY,
         cells.READINESS,
         cells.STATUS,

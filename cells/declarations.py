@@ -6,6 +6,11 @@ and `operator.cells` list which cells a program has.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
 from cells.hive import Cell
 from cells.options import (
     ApiOptions,
@@ -153,9 +158,32 @@ KERNEL = Cell(
     name="kernel",
     description="Installs received routes in the kernel.",
     options=FibOptions,
-    on_with="fib",
     wiring="cells.kernel.cell",
 )
+
+
+def kernel_cell(installing: Collection[str]) -> Cell:
+    """Return the kernel cell in a program of dialects; the APIs of ``installing`` are for that.
+
+    Without ``--fib`` it is on where one of them is, and the routes can be written.
+    """
+
+    def off_while(options: FibOptions, on: AbstractSet[str]) -> str:
+        if options.fib is not None:
+            return ""
+        if on.isdisjoint(installing):
+            return "--fib is not set"
+        from cells.hive import capabilities
+
+        if options.socket is None and not capabilities.children_have(capabilities.NET_ADMIN):
+            return NO_NET_ADMIN
+        return ""
+
+    return msgspec.structs.replace(KERNEL, off_while=off_while)
+
+
+NO_NET_ADMIN = "the agent has no capability NET_ADMIN, and --fib-socket is not set"
+"""Why received routes are not installed, of an agent whose dialects' APIs are for that."""
 
 READINESS = Cell(
     name="readiness",

@@ -290,6 +290,15 @@ class ApiOptions(Options, frozen=True):
 class OperatorOptions(Options, frozen=True):
     """Options of the operator cell."""
 
+    fib: Annotated[
+        bool | Literal["auto"],
+        setting(
+            "whether agents install received routes in the kernel, as their --fib has it; false: the "
+            "operator reports objects that accept routes as partially applied",
+            flag="--fib",
+            metavar="auto|true|false",
+        ),
+    ] = "auto"
     lease_namespace: Annotated[
         str,
         setting("namespace of the Lease by which one operator leads", flag="--lease-namespace"),

@@ -137,6 +137,7 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "apiServer.port": _PORT,
     "commonLabels": _TEXTS,
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+    "agent.kernelRoutes.enabled": {"enum": ["auto", True, False]},
     "agent.kernelRoutes.fib": {"enum": ["auto", True, False]},
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "image.repository": {"type": "string", "minLength": 1},

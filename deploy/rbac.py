@@ -69,9 +69,15 @@ def template(cells: Sequence[DialectCell]) -> str:
         for cell in cells
         if cell.needs is not None
     )
+    kernel = "".join(
+        f"{{{{- if {_is_on(cell)} }}}}\n- {cell.name}\n{{{{- end }}}}\n"
+        for cell in cells
+        if cell.entry.installs_routes
+    )
     text = f'{HEAD}\n{{{{- define "waggle.dialects.feeds" }}}}\n{feeds}{{{{- end }}}}\n'
     named = "".join(f"- {cell.name}\n" for cell in cells if _names_secrets(cell))
     text += f'\n{{{{- define "waggle.dialects.secrets.known" }}}}\n{named}{{{{- end }}}}\n'
+    text += f'\n{{{{- define "waggle.dialects.kernel" }}}}\n{kernel}{{{{- end }}}}\n'
     for part, rules in parts.items():
         text += f'\n{{{{- define "waggle.dialects.{part}" }}}}\n'
         for cell in cells:

@@ -104,9 +104,7 @@ class OfflineIntent:
         ]
         self._dialects = instances
         for instance in instances:
-            instance.routes_installed = settings.fib.fib is not None and settings.fib.installs(
-                for_that=instance.installs_routes
-            )
+            instance.routes_installed = settings.fib.installs(for_that=instance.installs_routes)
         planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
         self._operator = LocalOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(

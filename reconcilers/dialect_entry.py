@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One dialect. ``name``, ``title`` and the types of options are those of the class."""
+    """One dialect. What is a field of the class, too, has the same value there."""
 
     name: str
     title: str
@@ -35,5 +35,7 @@ class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
     status 503."""
     feeds: str | None = None
     """The dialect that this one feeds, and switches on."""
+    installs_routes: bool = False
+    """Whether its API is for routes in the kernel, too."""
     on_by_default: bool = False
     """Whether agents and operators have it on; an upgrade must not open second sessions."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from cells.hive import capabilities
 from tests.support import builds, examples, helm, netns
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
@@ -48,6 +49,14 @@ def _no_authorities() -> Iterator[None]:
     """Trust none of this machine's authorities: each client would take 70 ms to read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_net_admin() -> Iterator[None]:
+    """Start no process that writes routes, unless a test sets --fib: they are this machine's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capabilities, "children_have", lambda _: False)
         yield
 
 

@@ -33,4 +33,5 @@ DIALECT = DialectEntry(
     kinds=kinds,
     options=Frrk8sOptions,
     operator_options=Frrk8sClusterOptions,
+    installs_routes=True,
 )

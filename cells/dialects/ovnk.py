@@ -34,4 +34,5 @@ DIALECT = DialectEntry(
     options=OvnkOptions,
     operator_options=OvnkOptions,
     feeds="frrk8s",
+    installs_routes=True,
 )

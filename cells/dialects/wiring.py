@@ -70,6 +70,7 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
         ("title", entry.title, dialect.title),
         ("options", entry.options, dialect.options_type),
         ("operator_options", entry.operator_options, dialect.operator_options_type),
+        ("installs_routes", entry.installs_routes, dialect.installs_routes),
         ("feeds", entry.feeds, dialect.feeds),
     ):
         if declared != own:

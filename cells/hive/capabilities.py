@@ -64,6 +64,12 @@ def give_up(capability: int) -> bool:
     return True
 
 
+def children_have(capability: int) -> bool:
+    """Return whether the programs that this process starts have a capability of it."""
+    is_root = os.geteuid() == 0
+    return _holds("self", capability, ("CapEff",) if is_root else ("CapAmb",))
+
+
 def _holds(process: str, capability: int, sets: tuple[str, ...]) -> bool:
     """Return whether any of some sets of a process or thread has a capability."""
     try:

@@ -14,6 +14,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -139,6 +140,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     name, which is an error."""
     off_beside: str | None = None
     """The cell beside which this one is off by default: that one does its work."""
+    off_while: Callable[[Any, AbstractSet[str]], str] | None = None
+    """Returns why the cell is off by default, or an empty text, by its options and the names of the
+    cells that are on for other reasons."""
 
     def wired(self) -> Wiring:
         """Return the constructors; imports the module that has them."""

@@ -274,6 +274,7 @@ def _switches(
     enabled: dict[str, bool] = {}
     reasons: dict[str, str] = {}
     off: set[str] = set()
+    chosen: set[str] = set()
     for cell in sorted(cells, key=lambda c: (c.on_beside is not None) + (c.off_beside is not None)):
         setting = next(
             (s for s in describe(cell.name, cell.options) if s.field == cell.on_with), None
@@ -292,6 +293,8 @@ def _switches(
             raise SettingError("", f"cell {cell.name}", wrong)
         if switched is False:
             off.add(cell.name)
+        elif switched:
+            chosen.add(cell.name)
         by_default = default and beside and cell.on_by_default
         enabled[cell.name] = by_default if switched is None else switched
         if not enabled[cell.name]:
@@ -308,6 +311,14 @@ def _switches(
             )
     for cell in cells:
         _switch_on_needed(cell, cells, enabled, reasons, off)
+    on = {name for name, is_on in enabled.items() if is_on}
+    for cell in cells:
+        if cell.off_while is not None and cell.name not in off | chosen:
+            reason = cell.off_while(options[cell.name], on)
+            enabled[cell.name] = not reason
+            reasons.pop(cell.name, None)
+            if reason:
+                reasons[cell.name] = reason
     return enabled, reasons
 
 

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
@@ -27,6 +29,8 @@ from reconcilers.model import Instance
 from reconcilers.tables import IntentTables
 from reconcilers.target import Reconciler
 from statedb import Database
+
+log = structlog.get_logger("waggle.kernel")
 
 WRITER: Final = "waggle-kernel"
 GOODBYE_SECONDS: Final = 2.0
@@ -69,6 +73,7 @@ class Writer:
         health: Health,
         jobs: Jobs,
         lifecycle: Lifecycle,
+        dialects: Group[Dialect],
     ) -> None:
         self._client = client
         self._kernel = kernel
@@ -88,6 +93,8 @@ class Writer:
         jobs.add("writer", self._run)
         # Hooks run in the opposite order: before the end of the job, and of the connection with it.
         lifecycle.append("goodbye", stop=self._goodbye)
+        self._dialects = dialects
+        lifecycle.append("choice", start=self._log_choice)
 
     async def _run(self) -> None:
         if self._child is not None:
@@ -96,6 +103,16 @@ class Writer:
             await stay_connected(
                 str(Path(self._options.socket)), lambda: self._client, self._health, WRITER
             )
+
+    async def _log_choice(self) -> None:
+        fib = self._options.fib
+        installing = [dialect.name for dialect in self._dialects if dialect.routes_installed]
+        log.info(
+            "received routes are installed in the kernel",
+            event_name="kernel.on",
+            dialects=",".join(installing),
+            fib="default" if fib is None else str(fib).lower(),
+        )
 
     def _give_up_capability(self) -> None:
         """Leave CAP_NET_ADMIN to the writer: its keeper starts another one that has it, too."""

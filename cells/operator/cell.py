@@ -42,6 +42,7 @@ from cells.sources.kubernetes import Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, Operation, extended
+from reconcilers.kernel.options import FibOptions
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
 from reconcilers.operator.planned_conditions import PlannedConditions
@@ -106,6 +107,9 @@ class Operator:
         owner: Owner,
         jobs: Jobs,
     ) -> None:
+        fib = FibOptions(fib=options.fib)
+        for dialect in dialects:
+            dialect.routes_installed = fib.installs(for_that=dialect.installs_routes)
         self._planner = Planner(
             database, dialects, secrets_namespace.name, report=options.status_report
         )

@@ -16,6 +16,7 @@ from cells.api.client import AgentError, at_socket
 from cells.api.model import ReconcilerItem, default_path
 from cells.apply.api import reconciler_item
 from cells.apply.show import lines
+from cells.declarations import NO_NET_ADMIN
 from cells.hive import Cell, Settings
 from cells.hive.hive import Hive
 from cells.hive.show import CellView, dot, tree, views, with_wiring
@@ -83,6 +84,13 @@ async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
     hive.readiness.when_ready(settle_memory)
 
     def started() -> None:
+        reason = hive.settings.reasons.get("kernel")
+        if reason == NO_NET_ADMIN:
+            log.info(
+                "received routes are not installed in the kernel",
+                event_name="kernel.off",
+                reason=reason,
+            )
         if not any(hive.settings.enabled[source] for source in ("manifests", "kubernetes")):
             log.warning(
                 "no source of objects, so no route will be advertised: "

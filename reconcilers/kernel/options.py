@@ -24,7 +24,8 @@ class FibOptions(Options, frozen=True):
         setting(
             "install received routes in the kernel. auto: those of dialects whose API is for that "
             "(FRR-k8s and what builds on it); true: those of all dialects; false: none, and those of "
-            "an earlier run are removed. An agent without it leaves the kernel alone",
+            "an earlier run are removed. By default auto, if such a dialect is on, and the agent has "
+            "NET_ADMIN or --fib-socket is set; otherwise the kernel is left alone",
             flag="--fib",
             metavar="auto|true|false",
         ),

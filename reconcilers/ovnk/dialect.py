@@ -70,6 +70,7 @@ class OvnkDialect(Dialect):
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_GENERATING, POD)
     kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_OF_MANIFESTS)
     options_type: ClassVar = OvnkOptions
+    installs_routes: ClassVar = True
     operator_options_type: ClassVar = OvnkOptions
     extensions: ClassVar = (
         OptionalKinds(_OF_MANIFESTS, when=lambda _: False),

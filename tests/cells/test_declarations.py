@@ -123,5 +123,6 @@ def test_a_dialect_has_a_title_and_kinds_that_show_its_use(
     entry: DialectEntry, title: str, kinds: str
 ) -> None:
     assert entry.title == title
+    assert entry.installs_routes is (title in ("FRR-k8s", "OVN-Kubernetes"))
     assert [str(kind.name) for kind in entry.kinds()] == kinds.split()
     assert entry.load().name == entry.name

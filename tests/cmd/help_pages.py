@@ -16,6 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import waggle_agent.__main__
+import waggle_kernel.__main__
 import waggle_operator.__main__
 from waggle.__main__ import COMMANDS
 from waggle.__main__ import main as waggle
@@ -29,11 +30,12 @@ ACTIONS = (
 PAGE_NAMES = (
     *("waggle", *(f"waggle {command}" for command in COMMANDS)),
     *(f"waggle router {action}" for action in ACTIONS),
-    *("waggle antrea", "waggle-agent", "waggle-operator"),
+    *("waggle antrea", "waggle-agent", "waggle-kernel", "waggle-operator"),
 )
 MAINS: dict[str, Callable[[Sequence[str]], int]] = {
     "waggle": waggle,
     "waggle-agent": waggle_agent.__main__.main,
+    "waggle-kernel": waggle_kernel.__main__.main,
     "waggle-operator": waggle_operator.__main__.main,
 }
 

@@ -71,6 +71,7 @@ def lab(kind: str, count: int, directory: Path, *arguments: str) -> Iterator[Lab
             link.left,
             directory / "agent",
             arguments=("--enable-cell", "frrk8s", "--disable-cell", "cilium", *arguments),
+            kernel=True,
         )
         agent.write_objects("configuration.json", configuration(count))
         routers = [
@@ -123,7 +124,7 @@ def configuration(count: int) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", ["bird", "frr"])
 def test_routes_follow_their_peers(kind: str, need_router: NeedRouter, tmp_path: Path) -> None:
     need_router(kind)
-    with lab(kind, 2, tmp_path, "--fib") as found:
+    with lab(kind, 2, tmp_path) as found:
         one, two = found.routers
         one.announce(PREFIX, OTHERS)
         two.announce(PREFIX)
@@ -172,16 +173,3 @@ def test_routes_of_other_programs_stay_and_ours_waits_until_its_place_is_free(
         found.agent.stop()
         found.until({})
         assert PREFIX in found.link.left.run("ip", "route", "show", "metric", "7")
-
-
-def test_without_the_flag_the_kernel_is_left_alone(need_router: NeedRouter, tmp_path: Path) -> None:
-    need_router("bird")
-    with lab("bird", 1, tmp_path) as found:
-        found.routers[0].announce(PREFIX)
-        eventually(lambda: _is_available(found), context=found.logs)
-        found.hold({})
-
-
-def _is_available(found: Lab) -> None:
-    items = found.agent.ask("/v1/routes", table="available")
-    assert PREFIX in {item["prefix"] for item in items}

@@ -33,8 +33,14 @@ class Agent:
         arguments: Sequence[str] = (),
         kubeconfig: Path | None = None,
         program: Sequence[str] = ("waggle_agent",),
+        kernel: bool = False,
     ) -> None:
-        """``program`` is the module to run, with the arguments that come first."""
+        """``program`` is the module to run, with the arguments that come first.
+
+        ``kernel``: it may install received routes, as it does by default with FRR-k8s.
+        """
+        if not kernel:
+            arguments = (*arguments, "--disable-cell", "kernel")
         self.node = node
         self.directory = directory
         self.manifests = directory / "manifests"

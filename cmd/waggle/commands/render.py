@@ -171,8 +171,6 @@ def run(args: argparse.Namespace) -> int:
     gc.disable()
     try:
         fib = given_options(args, KERNEL, FibOptions)
-        if fib.fib is None:
-            fib = msgspec.structs.replace(fib, fib="auto")
         settings = msgspec.structs.replace(offline_settings(args, args.dialects), fib=fib)
         dialects = args.dialects.load()
         compiled = compile_manifests(paths, dialects, settings, sys.stdin.buffer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -240,6 +241,27 @@ def test_a_cell_may_be_on_only_with_its_option() -> None:
     address = {"cells": {"web": {"address": "::1"}}}
     assert switched(file=address).enabled["web"] is True
     assert switched(file=address, flags=flags("--disable-cell", "web")).enabled["web"] is False
+
+
+def test_a_cell_decides_by_its_options_and_the_other_cells_whether_it_is_on_by_default() -> None:
+    def off_while(options: WebOptions, on: AbstractSet[str]) -> str:
+        return "" if options.verbose or "store" in on else "nothing is stored"
+
+    lamp = Cell(name="lamp", description="Shines.", options=WebOptions, off_while=off_while)
+
+    def lit(*arguments: str) -> tuple[bool, str | None]:
+        cells = (lamp, STORE)
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        add_flags(parser, cells)
+        loaded = load(cells, flags=vars(parser.parse_args(arguments)))
+        return loaded.enabled["lamp"], loaded.reasons.get("lamp")
+
+    assert lit() == (True, None)
+    off = ("--disable-cell", "store")
+    assert lit(*off) == (False, "nothing is stored")
+    assert lit(*off, "--lamp-verbose") == (True, None)
+    assert lit(*off, "--enable-cell", "lamp") == (True, None)
+    assert lit("--disable-cell", "lamp") == (False, "switched off")
 
 
 def test_the_file_is_a_mapping_in_yaml(tmp_path: Path) -> None:

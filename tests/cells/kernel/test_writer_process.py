@@ -35,7 +35,7 @@ def test_the_writer_alone_has_the_capability(
     link: Link, tmp_path: Path, *, keeps_state: bool
 ) -> None:
     state = ("--state-directory", str(tmp_path / "state")) if keeps_state else ()
-    agent = Agent(link.left, tmp_path, arguments=("--fib", *state))
+    agent = Agent(link.left, tmp_path, arguments=("--fib", *state), kernel=True)
     agent.start()
     try:
         agent.wait_ready()

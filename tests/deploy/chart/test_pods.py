@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from cells.options import (
     HttpOptions,
+    OperatorOptions,
 )
 from reconcilers.kernel.options import FibOptions
 from tests.deploy.chart.rendered import container, find, option, pod, settings
@@ -78,6 +80,38 @@ def test_routes_in_the_kernel_are_written_by_a_container_of_their_own(helm: Helm
     for fib in (True, False):
         objects = helm.template({"agent": {"kernelRoutes": {"enabled": True, "fib": fib}}})
         assert option(settings(objects, "agent"), "kernel", FibOptions).fib is fib
+        assert option(settings(objects, "operator"), "operator", OperatorOptions).fib is fib
+
+
+@pytest.mark.parametrize(
+    ("values", "installs"),
+    [
+        ({}, False),
+        ({"cells": {"metallb": {"enabled": True}}}, False),
+        ({"cells": {"frrk8s": {"enabled": True}}}, True),
+        ({"agent": {"cells": {"ovnk": {"enabled": True}}}}, True),
+        (
+            {
+                "cells": {"frrk8s": {"enabled": True}},
+                "agent": {
+                    "kernelRoutes": {"enabled": False},
+                    "capabilities": ["NET_ADMIN", "NET_BIND_SERVICE"],
+                },
+            },
+            False,
+        ),
+    ],
+)
+def test_routes_are_installed_by_default_where_a_dialect_is_for_that(
+    helm: Helm, values: dict[str, Any], *, installs: bool
+) -> None:
+    objects = helm.template(values)
+    names = [each["name"] for each in pod(objects, "agent")["spec"]["containers"]]
+    assert ("kernel" in names) is installs
+    found = settings(objects, "agent")
+    assert found.enabled["kernel"] is installs
+    fib = option(settings(objects, "operator"), "operator", OperatorOptions).fib
+    assert fib == ("auto" if installs else False)
 
 
 def test_the_memory_of_an_agent_is_limited_to_one_gibibyte(helm: Helm) -> None:

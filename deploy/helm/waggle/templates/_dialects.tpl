@@ -11,6 +11,15 @@
 - metallb
 {{- end }}
 
+{{- define "waggle.dialects.kernel" }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- frrk8s
+{{- end }}
+{{- if eq (toString (.ovnk).enabled) "true" }}
+- ovnk
+{{- end }}
+{{- end }}
+
 {{- define "waggle.dialects.agent" }}
 {{- if eq (toString (.antrea).enabled) "true" }}
 - apiGroups: [""]

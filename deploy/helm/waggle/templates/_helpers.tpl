@@ -83,6 +83,15 @@ true
 {{- end -}}
 {{- end -}}
 
+{{/* "true" where agents install received routes in the kernel. */}}
+{{- define "waggle.kernelRoutes" -}}
+{{- $enabled := toString .Values.agent.kernelRoutes.enabled -}}
+{{- $cells := mergeOverwrite (deepCopy .Values.cells) (deepCopy .Values.agent.cells) -}}
+{{- if or (eq $enabled "true") (and (eq $enabled "auto") (include "waggle.dialects.kernel" $cells | trim)) -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* The configuration file of a program; takes {root, part}. */}}
 {{- define "waggle.configuration" -}}
 {{- $root := .root -}}
@@ -94,6 +103,7 @@ true
   "kubernetes" (dict "kubeconfig" "in-cluster") -}}
 {{- if eq .part "operator" -}}
 {{- $_ := set $made "operator" (dict
+  "fib" (ternary $root.Values.agent.kernelRoutes.fib false (eq (include "waggle.kernelRoutes" $root) "true"))
   "deployment" (printf "%s-operator" (include "waggle.fullname" $root))
   "leaseNamespace" $root.Release.Namespace) -}}
 {{- with $own.webhook -}}
@@ -119,8 +129,10 @@ true
 {{- end -}}
 {{- $_ := set $made "intent" $intent -}}
 {{- end -}}
-{{- if $own.kernelRoutes.enabled -}}
+{{- if include "waggle.kernelRoutes" $root -}}
 {{- $_ := set $made "kernel" (dict "fib" $own.kernelRoutes.fib "socket" "/run/waggle-kernel/kernel.sock") -}}
+{{- else if has "NET_ADMIN" $own.capabilities -}}
+{{- $_ := set $made "kernel" (dict "enabled" false) -}}
 {{- end -}}
 {{- if $own.snapshot.hostPath -}}
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}

@@ -1,0 +1,40 @@
+"""Whether an agent without --fib installs received routes: its dialects, and what it may do."""
+
+from __future__ import annotations
+
+import pytest
+
+from cells.declarations import NO_NET_ADMIN
+from cells.hive import capabilities, load
+from waggle_agent.__main__ import CELLS
+
+FRRK8S = {"cells": {"frrk8s": {"enabled": True}}}
+OVNK = {"cells": {"ovnk": {"enabled": True}}}
+CILIUM: dict[str, object] = {}
+
+
+@pytest.mark.parametrize(
+    ("file", "flags", "capable", "reason"),
+    [
+        (FRRK8S, {}, True, None),
+        (OVNK, {}, True, None),
+        (FRRK8S, {}, False, NO_NET_ADMIN),
+        (FRRK8S, {"--fib-socket": "/run/waggle-kernel/kernel.sock"}, False, None),
+        (CILIUM, {}, True, "--fib is not set"),
+        (CILIUM, {"--fib": "true"}, False, None),
+        (FRRK8S, {"--fib": "false"}, False, None),
+        (FRRK8S, {"disable_cell": ["kernel"]}, True, "switched off"),
+    ],
+)
+def test_routes_are_installed_by_default_where_an_api_is_for_that_and_they_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+    file: dict[str, object],
+    flags: dict[str, object],
+    *,
+    capable: bool,
+    reason: str | None,
+) -> None:
+    monkeypatch.setattr(capabilities, "children_have", lambda _: capable)
+    loaded = load(CELLS, flags=flags, file=file)
+    assert loaded.reasons.get("kernel") == reason
+    assert loaded.enabled["kernel"] is (reason is None)
