@@ -9,11 +9,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
 NET_ADMIN: Final = 12
+IPC_LOCK: Final = 14
 
+_SETPCAP: Final = 8
 _VERSION_3: Final = 0x20080522
 _PR_CAPBSET_DROP, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_LOWER = 24, 47, 3
 _SETS: Final = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
@@ -68,6 +71,14 @@ def children_have(capability: int) -> bool:
     """Return whether the programs that this process starts have a capability of it."""
     is_root = os.geteuid() == 0
     return _holds("self", capability, ("CapEff",) if is_root else ("CapAmb",))
+
+
+def keep_only(kept: AbstractSet[int]) -> None:
+    """Drop all capabilities but these. Raises `OSError` if a thread would keep another one."""
+    last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+    # SETPCAP last: it takes the others out of the bounding set.
+    for capability in sorted(set(range(last + 1)) - kept, key=lambda each: each == _SETPCAP):
+        give_up(capability)
 
 
 def _holds(process: str, capability: int, sets: tuple[str, ...]) -> bool:

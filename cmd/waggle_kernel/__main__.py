@@ -12,8 +12,8 @@ from pathlib import Path
 
 from cells.arguments import Parser, open_standard_streams
 from cells.unix_socket import UnixSocketError, bind
-from reconcilers.kernel.writer.keeper import keep
 from reconcilers.kernel.writer.service import VERIFY_SECONDS, Service
+from reconcilers.process.keeper import keep
 
 EXIT_OK, EXIT_ERROR = 0, 1
 SOCKET_MODE, BACKLOG = 0o660, 8
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         listener = socket.socket(fileno=args.listener)
         # What was imported is shared by all writers that it starts.
         gc.freeze()
-        return keep(lambda: _serve(listener, args, child=True))
+        return keep(lambda: _serve(listener, args, child=True), "the writer")
     except (OSError, UnixSocketError) as error:
         print(f"waggle-kernel: {error}", file=sys.stderr)
         return EXIT_ERROR

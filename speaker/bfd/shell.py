@@ -90,9 +90,7 @@ class Shell:
         """Open the sockets that sessions need, and close those that none does."""
         sources: dict[tuple[int, str, bool], set[str]] = {}
         for key in self._wanted:
-            family = socket.AF_INET6 if ":" in key.peer else socket.AF_INET
-            device = "" if is_link_local(key.peer) else key.device
-            sources.setdefault((family, device, key.multihop), set()).add(key.peer)
+            sources.setdefault(_place(key), set()).add(key.peer)
         for place in self._receivers.keys() - sources.keys():
             self._close_receiver(place)
         self.errors = {k: e for k, e in self.errors.items() if k in self._wanted or k in sources}
@@ -135,6 +133,14 @@ class Shell:
     def unregister(self, descriptor: int) -> None:
         """Undo `register`."""
         self._poll.unregister(descriptor)
+
+    def now(self) -> int:
+        """Return the time of the engine."""
+        return self._clock()
+
+    def error(self, key: SessionKey) -> OSError | None:
+        """Return why a session cannot send or receive, if it cannot."""
+        return self.errors.get(key) or self.errors.get(_place(key))
 
     def links_changed(self) -> None:
         """Open sockets again: an interface or VRF was made, deleted or renamed."""
@@ -236,3 +242,9 @@ class Shell:
             sock.close()
         self._sending.clear()
         self._poll.close()
+
+
+def _place(key: SessionKey) -> tuple[int, str, bool]:
+    """Return family, device and hops of the socket that receives a session's packets."""
+    family = socket.AF_INET6 if ":" in key.peer else socket.AF_INET
+    return family, "" if is_link_local(key.peer) else key.device, key.multihop

@@ -8,16 +8,11 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from reconcilers.kernel.writer.protocol import CODEC, Message
 from reconcilers.kernel.writer.values import (
@@ -34,15 +29,13 @@ from reconcilers.kernel.writer.values import (
     RouteTable,
     SetRoutes,
     Settings,
-    ToWriter,
 )
 from tests.support.netns import Namespace
+from tests.support.socket_program import SocketProgram
 
-M = TypeVar("M", bound=Message)
 MAIN = RouteTable(MAIN_TABLE, IPV4, 20)
 MAIN6 = RouteTable(MAIN_TABLE, IPV6, 20)
 PROTOCOL = 186
-SECONDS = 30.0
 
 
 def wire(*prefixes: str) -> bytes:
@@ -85,7 +78,7 @@ def gateways(route: dict[str, Any]) -> set[tuple[str, str, int]]:
     }
 
 
-class WriterProcess:
+class WriterProcess(SocketProgram[Message]):
     """A writer, and the agent's end of a connection to it."""
 
     def __init__(
@@ -96,56 +89,14 @@ class WriterProcess:
         if group is not None:
             without = ["setpriv", "--regid", str(group), "--clear-groups"]
         program = [sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags]
-        self._command = [*side.command(), *without, *program]
-        self.path = path
-        self._decoder = CODEC.decoder()
-        self._received: list[Message] = []
-        self._socket: socket.socket | None = None
         self._batch = 0
-        self.start()
-
-    def start(self) -> None:
-        """Start the program, after it was killed too."""
-        top = Path(__file__).parents[2]
-        environment = {**os.environ, "PYTHONPATH": f"{top}:{top / 'cmd'}"}
-        self.process = subprocess.Popen(self._command, cwd=top, env=environment)
-
-    def kill(self) -> None:
-        """Kill -9."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(5)
-
-    def end(self) -> None:
-        """End it as Kubernetes does."""
-        if self._socket is not None:
-            self._socket.close()
-        self.process.terminate()
-        self.process.wait(5)
+        super().__init__([*side.command(), *without, *program], path, CODEC, Hello("test"))
 
     def connect(self, settings: Settings | None = None) -> list[SetRoutes]:
         """Connect as a new agent, and return the routes that the writer lists."""
-        self.connect_without_settings()
+        self.greet()
         self.send(settings or Settings())
         return self.listing()
-
-    def connect_without_settings(self) -> None:
-        """Connect and greet."""
-        if self._socket is not None:
-            self._socket.close()
-        self._decoder, self._received = CODEC.decoder(), []
-        until = time.monotonic() + SECONDS
-        while True:
-            self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.settimeout(SECONDS)
-            try:
-                self._socket.connect(str(self.path))
-                break
-            except OSError:
-                self._socket.close()
-                assert time.monotonic() < until, "the writer does not listen"
-                time.sleep(0.01)
-        self.send(Hello("test"))
-        self.expect(Hello)
 
     def listing(self) -> list[SetRoutes]:
         """Wait for the next listing."""
@@ -155,32 +106,6 @@ class WriterProcess:
             found += piece.routes
             if piece.last:
                 return found
-
-    def send(self, message: ToWriter) -> None:
-        """Send a message."""
-        assert self._socket is not None
-        self._socket.sendall(CODEC.encode(message))
-
-    def expect(self, kind: type[M], right: Callable[[M], bool] = lambda _: True) -> M:
-        """Wait for a message of a kind, and drop those of the kind that are not right."""
-        assert self._socket is not None
-        while True:
-            for message in self._received:
-                if isinstance(message, kind):
-                    self._received.remove(message)
-                    if right(message):
-                        return message
-                    break
-            else:
-                octets = self._socket.recv(1 << 20)
-                if not octets:
-                    raise ConnectionError("the writer closed the connection")
-                self._received += self._decoder.feed(octets)
-
-    def drained(self) -> list[Message]:
-        """Return what has been received and not been expected."""
-        found, self._received = self._received, []
-        return found
 
     def batch(self, **parts: Any) -> Confirmed:  # noqa: ANN401  fields of a batch
         """Send a batch and wait until it is confirmed."""

@@ -9,5 +9,5 @@ loop would stand still. It imports the standard library alone, so that it stays 
 * `next_hop_groups`: objects and groups of next hops
 * `route_writer`: batches, adoption, whose route it is
 * `monitor`, `foreign_routes`: notifications; routes of others that concern the agent
-* `service`, `keeper`: the loop, on `reconcilers.process`; the process that starts it again
+* `service`: the loop, on `reconcilers.process`
 """

@@ -99,7 +99,7 @@ def test_versions_that_do_not_overlap_end_the_connection(
 def test_nothing_comes_before_the_settings(ground: Ground, writer: WriterProcess) -> None:
     writer.kill()
     writer.start()
-    writer.connect_without_settings()
+    writer.greet()
     with pytest.raises(ConnectionError):
         writer.install((ground.a,), "10.1.0.0/16")
     assert routes(ground.side) == {}

@@ -1,7 +1,7 @@
-"""Starts the writer again when it dies, with the capability that the agent has given up.
+"""Starts a process again when it dies, with the capabilities that its agent has given up.
 
-A process with the capability NET_ADMIN that does nothing but wait: its child, the writer, shares its
-memory. Without it an agent that has given the capability up could not start another writer.
+The keeper has these capabilities and does nothing but wait: its child, which works, shares its memory.
+The next child starts in milliseconds, as it imports nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,21 @@ FIRST_PAUSE: Final = 0.05
 LAST_PAUSE: Final = 5.0
 """Seconds before the next start, which double with each death in a short time."""
 FORGOTTEN: Final = 30.0
-"""Seconds of life after which the next pause is the first one."""
 
 
-def keep(work: Callable[[], int]) -> int:
-    """Run ``work`` in a child, again while it dies; returns when it returns 0, or at SIGTERM."""
-    pause = FIRST_PAUSE
+def keep(
+    work: Callable[[], int],
+    name: str,
+    *,
+    first_pause: float = FIRST_PAUSE,
+    forgotten: float = FORGOTTEN,
+) -> int:
+    """Run ``work`` in a child, again while it dies; returns when it returns 0, or at SIGTERM.
+
+    ``name``: of the child, for the log. ``forgotten``: seconds of life after which the next pause is
+    the first one.
+    """
+    pause = first_pause
     child = 0
 
     def end(number: int, frame: FrameType | None) -> NoReturn:
@@ -53,14 +62,12 @@ def keep(work: Callable[[], int]) -> int:
         code = os.waitstatus_to_exitcode(status)
         if code == 0:
             return 0
-        if time.monotonic() - began >= FORGOTTEN:
-            pause = FIRST_PAUSE
+        if time.monotonic() - began >= forgotten:
+            pause = first_pause
         how = f"status {code}" if code > 0 else f"signal {-code}"
-        log(
-            "error", f"the writer ended with {how}; it starts again in {pause:g} s, and routes stay"
-        )
+        log("error", f"{name} ended with {how}; it starts again in {pause:g} s")
         time.sleep(pause)
-        pause = min(2 * pause, LAST_PAUSE)
+        pause = min(max(2 * pause, FIRST_PAUSE), LAST_PAUSE)
 
 
 def _run(work: Callable[[], int]) -> NoReturn:

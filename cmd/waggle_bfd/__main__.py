@@ -1,0 +1,117 @@
+"""Have the BFD sessions of a node, until SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cells.arguments import Parser, open_standard_streams
+from cells.hive.capabilities import IPC_LOCK, keep_only
+from cells.unix_socket import UnixSocketError, bind
+from reconcilers.bfd.process import realtime
+from reconcilers.bfd.process.service import Policy, Service, serve
+from reconcilers.process.keeper import keep
+
+EXIT_OK, EXIT_ERROR = 0, 1
+SOCKET_MODE, BACKLOG = 0o660, 8
+"""Owner and group may connect: an agent of another user, in a container of the same group."""
+
+DESCRIPTION = """\
+Have the BFD sessions of a node (RFC 5880) for an agent. An agent starts it, except in Kubernetes, where
+it is a container of the agent's Pod.
+
+It goes on while the agent is restarted or updated. Its sessions are continued by the next process, with
+the files of --state-directory, if that starts before the neighbors' detection time has passed.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit status."""
+    open_standard_streams()
+    args = _parser().parse_args(argv)
+    try:
+        if args.listener is not None:
+            return _keep(socket.socket(fileno=args.listener), args)
+        bound = bind(args.socket, "waggle-bfd", SOCKET_MODE)
+        try:
+            bound.sock.listen(BACKLOG)
+            return _keep(bound.sock, args)
+        finally:
+            bound.unlink()
+    except (OSError, UnixSocketError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_ERROR
+
+
+def _keep(listener: socket.socket, args: argparse.Namespace) -> int:
+    """Have the sessions in a child: another one continues them within a detection time."""
+    gc.freeze()
+    return keep(
+        lambda: _serve(listener, args),
+        "the process with the sessions",
+        first_pause=0.0,
+        forgotten=1.0,
+    )
+
+
+def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
+    given = realtime.enter()
+    if os.geteuid() == 0:
+        # Memory that is allocated later is locked, too.
+        keep_only({IPC_LOCK})
+    policy = Policy(
+        round(args.least_interval * 1000),
+        args.at_end,
+        None if args.alone is None else float(args.alone),
+    )
+    serve(Service(listener, "waggle-bfd", given, policy, directory=args.state_directory))
+    return EXIT_OK
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="waggle-bfd", description=DESCRIPTION)
+    parser.add_version()
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--socket", metavar="PATH", type=Path, help="the Unix socket to which the agent connects"
+    )
+    where.add_argument(
+        "--listener", metavar="FD", type=int, help="a listening Unix socket that the agent made"
+    )
+    parser.add_argument(
+        "--state-directory",
+        metavar="PATH",
+        type=Path,
+        help="a directory of memory, such as one in /run: the next process continues the sessions",
+    )
+    parser.add_argument(
+        "--least-interval",
+        metavar="MILLISECONDS",
+        type=float,
+        default=300.0,
+        help="to which shorter intervals are raised where the kernel gives no real-time scheduling "
+        "(default: %(default)g)",
+    )
+    parser.add_argument(
+        "--at-end",
+        choices=("keep", "admin-down"),
+        default="keep",
+        help="keep: the next process comes before neighbors notice; admin-down: it comes later, and "
+        "neighbors shall keep their BGP sessions (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--alone",
+        metavar="SECONDS",
+        type=float,
+        help="end all sessions and the process after this time without an agent (default: never)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,377 @@
+"""The loop of the BFD process: its sessions, and the agent's connection beside them.
+
+Sessions come first: in one turn of the loop the connection costs a piece of a report, or what an agent
+sent at once. Without an agent everything goes on.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from reconcilers.bfd.process.realtime import RealTime
+from reconcilers.bfd.process.settings_file import SESSIONS, SettingsFile
+from reconcilers.bfd.process.values import (
+    CODEC,
+    Change,
+    Changes,
+    Discarded,
+    Hello,
+    Message,
+    ProcessStatus,
+    RemoveSessions,
+    SessionStatus,
+    SetSessions,
+    Statuses,
+)
+from reconcilers.process.codec import ProtocolError, VersionError
+from reconcilers.process.connection import AgentTooSlowError, Connection, is_trusted
+from reconcilers.process.log import log
+from speaker.bfd.engine import Engine, StateChange
+from speaker.bfd.shell import Shell
+from speaker.bfd.state_file import StateFile
+from speaker.bfd.values import SessionKey, Settings
+
+REPORT_SECONDS: Final = 5.0
+"""From one report of all sessions to the next one; changes of state are reported at once."""
+PIECE: Final = 32
+"""Sessions of one message: half a millisecond."""
+_UNREAD_SECONDS: Final = 0.05
+"""Until the next attempt to write to an agent that does not read."""
+_LAST_SECONDS: Final = 3.0
+"""At most, for neighbors to notice that their sessions are AdminDown."""
+
+AtEnd: TypeAlias = Literal["keep", "admin-down"]
+
+
+class Policy(NamedTuple):
+    """What the flags of the program decide."""
+
+    least_interval: int = 300_000
+    """To which shorter intervals are raised without real time, in microseconds."""
+    at_end: AtEnd = "keep"
+    """``keep``: another process continues the sessions before neighbors notice. ``admin-down``: it
+    comes later, and neighbors shall not take the end for a failure (RFC 5882 section 4.2)."""
+    alone_seconds: float | None = None
+    """Without an agent, until the process ends by itself; None: never."""
+
+
+class Service:
+    """The process, from its start until `end`."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        program: str,
+        realtime: RealTime,
+        policy: Policy,
+        *,
+        directory: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``directory``: of the files by which the next process continues. Raises `OSError`."""
+        self._listener = listener
+        self._program = program
+        self._realtime = realtime
+        self._policy = policy
+        self._clock = clock
+        self._file = None if directory is None else SettingsFile(directory)
+        source = random.SystemRandom()
+        self._engine = Engine(source.random)
+        self._shell = Shell(
+            self._engine,
+            source.random,
+            on_change=self._note,
+            state_file=None if directory is None else StateFile(directory / SESSIONS),
+        )
+        self._wanted: dict[SessionKey, Settings] = {}
+        """As the agent set them."""
+        self._agent: Connection[Message] | None = None
+        self._alone_since = clock()
+        self._pieces: Iterator[Statuses] | None = None
+        """What is left of a report, or of a listing."""
+        self._next_report = clock()
+        self._changes: list[Change] = []
+        self._ending = False
+        self._forgets = False
+        """Whether sessions end with this process: no successor continues them."""
+        self._wake = socket.socketpair()
+        for end in self._wake:
+            end.setblocking(False)
+        listener.setblocking(False)
+        self._shell.register(listener.fileno())
+        self._shell.register(self._wake[0].fileno())
+        if self._file is not None:
+            self._set(self._file.read())
+
+    def run(self) -> None:
+        """Have the sessions until `end`."""
+        for problem in self._realtime.problems:
+            log("error", problem)
+        while not self._ending:
+            self.turn()
+        if self._forgets or self._policy.at_end == "admin-down":
+            self._leave()
+        self._shell.close()
+
+    def end(self) -> None:
+        """Let `run` return, from a handler of signals as well."""
+        self._ending = True
+        self._wake[1].send(b"\0")
+
+    def turn(self) -> None:
+        """Wait for a packet, a deadline or a message, and do what is due."""
+        for descriptor in self._shell.turn(self._longest_wait()):
+            if descriptor == self._listener.fileno():
+                self._accept()
+            elif self._agent is not None and descriptor == self._agent.fileno():
+                self._readable()
+            elif descriptor == self._wake[0].fileno():
+                self._wake[0].recv(64)
+        if self._changes:
+            changes, self._changes = tuple(self._changes), []
+            self._send(Changes(changes))
+        self._report()
+        if self._agent is None and self._is_abandoned():
+            log("info", "no agent has connected: all sessions are ended")
+            self._ending = self._forgets = True
+
+    def _longest_wait(self) -> float:
+        if self._agent is None:
+            return REPORT_SECONDS
+        if self._agent.has_waiting:
+            return _UNREAD_SECONDS
+        if self._pieces is not None:
+            return 0.0
+        return max(0.0, self._next_report - self._clock())
+
+    def _is_abandoned(self) -> bool:
+        longest = self._policy.alone_seconds
+        return longest is not None and self._clock() - self._alone_since >= longest
+
+    def _leave(self) -> None:
+        """Tell neighbors that the sessions end: AdminDown, by which BGP does not end."""
+        self._shell.configure({})
+        until = self._clock() + _LAST_SECONDS
+        while self._engine.sessions and self._clock() < until:
+            self._shell.turn(until - self._clock())
+        if self._forgets and self._file is not None:
+            self._file.write({})
+
+    # The agent
+
+    def _accept(self) -> None:
+        try:
+            agent, _ = self._listener.accept()
+        except OSError:
+            return  # it is gone already
+        if not is_trusted(agent):
+            log("error", "a process of another user connected; its connection is closed")
+            agent.close()
+            return
+        # The newest agent is the one that runs: the former one's end may not be noticed yet.
+        self._disconnect("another agent connected")
+        self._agent = Connection(agent, CODEC)
+        self._shell.register(self._agent.fileno())
+        self._send(Hello(self._program))
+        self._begin_report(listing=True)
+
+    def _disconnect(self, reason: str) -> None:
+        if self._agent is None:
+            return
+        self._shell.unregister(self._agent.fileno())
+        self._agent.close()
+        self._agent, self._pieces = None, None
+        self._alone_since = self._clock()
+        log("info", f"the connection to the agent is closed: {reason}; sessions go on")
+
+    def _send(self, message: Message) -> None:
+        if self._agent is None:
+            return
+        try:
+            self._agent.send(message)
+        except (OSError, AgentTooSlowError) as error:
+            self._disconnect(str(error))
+
+    def _readable(self) -> None:
+        agent = self._agent
+        if agent is None:
+            return
+        wanted = dict(self._wanted)
+        try:
+            received = agent.receive()
+            if received is None:
+                self._disconnect("the agent has ended it")
+                return
+            for message in received:
+                _take(message, wanted)
+        except (OSError, ProtocolError, VersionError) as error:
+            self._disconnect(str(error))
+        self._set(wanted)
+
+    def _set(self, wanted: Mapping[SessionKey, Settings]) -> None:
+        """Have these sessions, with intervals that this process can hold."""
+        if wanted == self._wanted:
+            return
+        changed = {key for key, settings in wanted.items() if self._wanted.get(key) != settings}
+        self._wanted = dict(wanted)
+        self._shell.configure({key: self._held(each) for key, each in wanted.items()})
+        if self._file is not None:
+            try:
+                self._file.write(self._wanted)
+            except OSError as error:
+                log("error", f"settings are not kept for the next process: {error}")
+        # What a session consists of is not looked at by the collector any more.
+        gc.freeze()
+        if changed:
+            self._send(Statuses(tuple(self._status(key) for key in changed)))
+
+    def _held(self, settings: Settings) -> Settings:
+        least = 0 if self._realtime.scheduled else self._policy.least_interval
+        receive = settings.required_min_rx
+        return msgspec.structs.replace(
+            settings,
+            desired_min_tx=max(settings.desired_min_tx, least),
+            required_min_rx=receive and max(receive, least),
+        )
+
+    # Reports
+
+    def _note(self, change: StateChange) -> None:
+        session = self._engine.sessions.get(change.key)
+        if session is None or change.key not in self._wanted:
+            return
+        log("info", _line(change))
+        self._changes.append(
+            Change(
+                change.key,
+                change.before,
+                change.after,
+                change.diagnostic,
+                change.remote_state,
+                change.remote_diagnostic,
+                change.remote_independent,
+                session.local_discriminator,
+                session.remote_detect_multiplier
+                * max(session.settings.required_min_rx, session.remote_desired_min_tx),
+            )
+        )
+
+    def _report(self) -> None:
+        """Send a piece of a report, or begin the next one."""
+        agent = self._agent
+        if agent is None:
+            return
+        if agent.has_waiting:
+            try:
+                agent.flush()
+            except OSError as error:
+                self._disconnect(str(error))
+            return
+        if self._pieces is None:
+            if self._clock() < self._next_report:
+                return
+            # Interfaces may have been renamed or made anew.
+            self._shell.links_changed()
+            self._begin_report(listing=False)
+        piece = None if self._pieces is None else next(self._pieces, None)
+        if piece is None:
+            self._pieces = None
+            self._send(self._own_status())
+        else:
+            self._send(piece)
+
+    def _begin_report(self, *, listing: bool) -> None:
+        self._next_report = self._clock() + REPORT_SECONDS
+        self._pieces = self._statuses(listing=listing)
+
+    def _statuses(self, *, listing: bool) -> Iterator[Statuses]:
+        keys = list(self._wanted)
+        for start in range(0, len(keys), PIECE):
+            present = (key for key in keys[start : start + PIECE] if key in self._wanted)
+            yield Statuses(tuple(self._status(key) for key in present))
+        if listing:
+            yield Statuses((), last=True)
+
+    def _status(self, key: SessionKey) -> SessionStatus:
+        session = self._engine.sessions[key]
+        error = self._shell.error(key)
+        age = (self._shell.now() - session.since) / 1_000_000
+        return SessionStatus(
+            key,
+            self._wanted[key],
+            session.state,
+            session.diagnostic,
+            round(time.time() - age, 3),
+            session.ups,
+            session.local_discriminator,
+            session.remote_discriminator,
+            session.remote_state,
+            session.remote_diagnostic,
+            session.remote_independent,
+            session.settings.desired_min_tx,
+            session.settings.required_min_rx,
+            session.remote_desired_min_tx,
+            session.remote_min_rx if session.remote_discriminator else 0,
+            session.remote_detect_multiplier,
+            session.transmit_interval,
+            session.detection_time,
+            session.packets_sent,
+            session.packets_received,
+            session.longest_gap,
+            "" if error is None else error.strerror or str(error),
+        )
+
+    def _own_status(self) -> ProcessStatus:
+        return ProcessStatus(
+            self._realtime.scheduled,
+            self._realtime.memory_locked,
+            0 if self._realtime.scheduled else self._policy.least_interval,
+            self._shell.lateness,
+            tuple(
+                Discarded(reason.value, count)
+                for reason, count in sorted(
+                    self._engine.discarded.items(), key=lambda item: item[0].value
+                )
+            ),
+            self._realtime.problems,
+        )
+
+
+def _take(message: Message, wanted: dict[SessionKey, Settings]) -> None:
+    """Do what a message asks for. Raises `ProtocolError`, `VersionError`."""
+    match message:
+        case Hello():
+            CODEC.common_version(message)
+        case SetSessions(sessions):
+            wanted.update(sessions)
+        case RemoveSessions(keys):
+            for key in keys:
+                wanted.pop(key, None)
+        case _:
+            raise ProtocolError(f"a BFD process takes no {type(message).__name__}")
+
+
+def _line(change: StateChange) -> str:
+    key = change.key
+    where = f"{key.peer}%{key.device}" if key.device else key.peer
+    return (
+        f"session to {where}: {change.before} to {change.after}, {change.diagnostic}; "
+        f"the neighbor is {change.remote_state}"
+    )
+
+
+def serve(service: Service) -> None:
+    """Run a service until SIGTERM or SIGINT."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: service.end())
+    gc.freeze()
+    service.run()

@@ -1,0 +1,1 @@
+"""Tests of the process with the BFD sessions."""

@@ -1,0 +1,100 @@
+"""The BFD process in namespaces: its sessions outlive agents, and its own end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from reconcilers.bfd.process.values import Changes, ProcessStatus, RemoveSessions
+from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from tests.support.bfd_process import bfd_in
+from tests.support.netns import Link
+
+pytestmark = [pytest.mark.netns, pytest.mark.program]
+
+LEFT, RIGHT = "192.0.2.1", "192.0.2.2"
+TO_RIGHT, TO_LEFT = SessionKey(RIGHT, ""), SessionKey(LEFT, "")
+SETTINGS = Settings(desired_min_tx=100_000, required_min_rx=100_000)
+RESTARTS = 3
+
+
+def test_sessions_outlive_agents_and_the_process_itself(link: Link) -> None:
+    link.connect(LEFT, RIGHT)
+    with bfd_in(link.left) as ours, bfd_in(link.right) as theirs:
+        ours.set(TO_RIGHT, SETTINGS)
+        theirs.set(TO_LEFT, SETTINGS)
+        before = theirs.wait_up(TO_LEFT)
+        known = ours.wait_up(TO_RIGHT)
+        assert known.settings == SETTINGS
+
+        # Agents come and go.
+        for _ in range(3):
+            ours.disconnect()
+            assert ours.connect()[TO_RIGHT].ups == known.ups
+
+        # The process is killed: its keeper starts the next one, before any agent comes.
+        for _ in range(RESTARTS):
+            os.kill(ours.worker(), signal.SIGKILL)
+            ours.wait_up(TO_RIGHT)
+        again = ours.wait_up(TO_RIGHT)
+        assert again.local_discriminator == known.local_discriminator
+        time.sleep(2 * again.detection_time / 1e6)
+        after = theirs.status(TO_LEFT)
+        assert after.state is State.UP
+        assert after.ups == before.ups, "the neighbor has noticed nothing"
+
+        # Other settings change no state; the interval in use follows by a Poll Sequence.
+        ours.set(TO_RIGHT, Settings(desired_min_tx=200_000, required_min_rx=200_000))
+        while theirs.status(TO_LEFT).transmit_interval != 200_000:
+            pass
+        assert theirs.status(TO_LEFT).ups == before.ups
+
+        # A removed session is AdminDown for its neighbor, at once.
+        theirs.drained()
+        ours.send(RemoveSessions((TO_RIGHT,)))
+        (change,) = theirs.expect(Changes).changes
+        assert (change.before, change.after) == (State.UP, State.DOWN)
+        assert change.diagnostic == Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
+        assert change.remote_state is State.ADMIN_DOWN
+        assert ours.connect() == {}
+
+
+def test_the_end_of_a_pod_is_no_failure_for_neighbors(link: Link) -> None:
+    link.connect(LEFT, RIGHT)
+    with bfd_in(link.right) as theirs:
+        with bfd_in(link.left, "--at-end", "admin-down") as ours:
+            ours.set(TO_RIGHT, SETTINGS)
+            theirs.set(TO_LEFT, SETTINGS)
+            theirs.wait_up(TO_LEFT)
+        (change,) = theirs.expect(Changes).changes
+        assert change.remote_state is State.ADMIN_DOWN
+
+
+def test_without_real_time_short_intervals_are_raised(link: Link) -> None:
+    link.connect(LEFT, RIGHT)
+    lacking = "-sys_nice,-ipc_lock"
+    with bfd_in(link.left, "--least-interval", "250", lacking=lacking) as ours:
+        ours.set(TO_RIGHT, SETTINGS)
+        status = ours.status(TO_RIGHT)
+        assert status.settings == SETTINGS
+        assert (status.desired_min_tx, status.required_min_rx) == (250_000, 250_000)
+        own = ours.expect(ProcessStatus)
+        assert not own.realtime
+        assert own.least_interval == 250_000
+        assert any("CAP_SYS_NICE" in problem for problem in own.problems)
+
+
+def test_the_process_keeps_no_capability_that_it_does_not_need(link: Link) -> None:
+    with bfd_in(link.left) as ours:
+        own = ours.expect(ProcessStatus)
+        (line,) = (
+            line
+            for line in Path(f"/proc/{ours.worker()}/status").read_text().splitlines()
+            if line.startswith("CapEff")
+        )
+        assert int(line.split()[1], 16) in (0, 1 << 14)
+        assert own.realtime == (not own.problems or own.least_interval == 0)

@@ -1,0 +1,80 @@
+"""The program ``waggle-bfd`` in a network namespace, and the agent's end of its connection."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from reconcilers.bfd.process.values import (
+    CODEC,
+    Hello,
+    Message,
+    SessionStatus,
+    SetSessions,
+    Statuses,
+    Wanted,
+)
+from speaker.bfd.values import SessionKey, Settings, State
+from tests.support.netns import Namespace
+from tests.support.socket_program import SocketProgram
+
+
+class BfdProcess(SocketProgram[Message]):
+    """A BFD process, its files in a folder."""
+
+    def __init__(self, side: Namespace, folder: Path, *flags: str, lacking: str = "") -> None:
+        """``lacking``: capabilities that the program does not get, as setpriv has them."""
+        path = folder / "bfd.sock"
+        without = ["setpriv", "--bounding-set", lacking] if lacking else []
+        program = [sys.executable, "-m", "waggle_bfd", "--socket", str(path)]
+        state = ["--state-directory", str(folder / "state")]
+        command = [*side.command(), *without, *program, *state, *flags]
+        super().__init__(command, path, CODEC, Hello("test"))
+
+    def connect(self) -> dict[SessionKey, SessionStatus]:
+        """Connect as a new agent, and return the sessions that the process has."""
+        self.greet()
+        found: dict[SessionKey, SessionStatus] = {}
+        while True:
+            piece = self.expect(Statuses)
+            found.update((status.key, status) for status in piece.sessions)
+            if piece.last:
+                return found
+
+    def worker(self) -> int:
+        """Return the process with the sessions: the child of its keeper."""
+        pid = self.process.pid
+        (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(child)
+
+    def set(self, key: SessionKey, settings: Settings) -> None:
+        """Set a session, and wait until the process has it."""
+        self.send(SetSessions((Wanted(key, settings),)))
+        self.expect(
+            Statuses, lambda m: any((s.key, s.settings) == (key, settings) for s in m.sessions)
+        )
+
+    def status(self, key: SessionKey) -> SessionStatus:
+        """Return the status of a session, as of now."""
+        return self.connect()[key]
+
+    def wait_up(self, key: SessionKey) -> SessionStatus:
+        """Wait until a session is Up."""
+        while (status := self.status(key)).state is not State.UP:
+            pass
+        return status
+
+
+@contextlib.contextmanager
+def bfd_in(side: Namespace, *flags: str, lacking: str = "") -> Iterator[BfdProcess]:
+    """Run a BFD process in a namespace, connected."""
+    with tempfile.TemporaryDirectory(prefix="waggle-bfd-") as folder:
+        process = BfdProcess(side, Path(folder), *flags, lacking=lacking)
+        try:
+            process.connect()
+            yield process
+        finally:
+            process.end()
