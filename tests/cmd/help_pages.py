@@ -16,6 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import waggle_agent.__main__
+import waggle_bfd.__main__
 import waggle_kernel.__main__
 import waggle_operator.__main__
 from waggle.__main__ import COMMANDS
@@ -30,11 +31,12 @@ ACTIONS = (
 PAGE_NAMES = (
     *("waggle", *(f"waggle {command}" for command in COMMANDS)),
     *(f"waggle router {action}" for action in ACTIONS),
-    *("waggle antrea", "waggle-agent", "waggle-kernel", "waggle-operator"),
+    *("waggle antrea", "waggle-agent", "waggle-bfd", "waggle-kernel", "waggle-operator"),
 )
 MAINS: dict[str, Callable[[Sequence[str]], int]] = {
     "waggle": waggle,
     "waggle-agent": waggle_agent.__main__.main,
+    "waggle-bfd": waggle_bfd.__main__.main,
     "waggle-kernel": waggle_kernel.__main__.main,
     "waggle-operator": waggle_operator.__main__.main,
 }
