@@ -201,7 +201,11 @@ class ChildProcess:
                 lines = group.create_task(self._copy_log(process.stderr))
                 status = await process.wait()
                 connection.cancel()
-                await lines
+                # A process that it started itself has the log, too, and ends with the input.
+                self._end_input(process)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(END_SECONDS):
+                        await lines
         finally:
             await self._end(process)
         self._health.degraded(f"{self._name} has ended")
@@ -257,11 +261,15 @@ class ChildProcess:
                         "child process", event_name="child.info", process=self._name, text=text
                     )
 
+    @staticmethod
+    def _end_input(process: asyncio.subprocess.Process) -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         """End the process: by the end of its standard input, by SIGTERM, by SIGKILL."""
         self.pid = None
-        if process.stdin is not None:
-            process.stdin.close()
+        self._end_input(process)
         for end in (None, process.terminate, process.kill):
             if process.returncode is not None:
                 return

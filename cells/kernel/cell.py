@@ -81,6 +81,7 @@ class Writer:
         self._health = health.scope("writer")
         self._routes = health.scope("kernel")
         self._capability = health.scope("capability")
+        self._gave_up = False
         self._child: ChildProcess | None = None
         if options.socket is None:
             command = (sys.executable, "-m", "waggle_kernel")
@@ -116,8 +117,15 @@ class Writer:
 
     def _give_up_capability(self) -> None:
         """Leave CAP_NET_ADMIN to the writer: its keeper starts another one that has it, too."""
+        if self._gave_up:
+            # Nothing has the capability any more that could start a writer with it.
+            self._capability.degraded(
+                f"{WRITER} was killed with the process that keeps NET_ADMIN for it: routes stay as "
+                "they are, and are written again when the agent is started again"
+            )
+            return
         try:
-            give_up(NET_ADMIN)
+            self._gave_up = give_up(NET_ADMIN)
         except OSError as error:
             reason = error.strerror or str(error)
             self._capability.degraded(

@@ -56,6 +56,17 @@ def test_the_writer_alone_has_the_capability(
             assert may_write(Path(f"/proc/{second}"))
 
         eventually(replaced, context=agent.daemon.tail)
+
+        os.kill(keeper, signal.SIGKILL)
+
+        def reported() -> None:
+            health = agent.health()["kernel/capability"]
+            assert health["level"] == "degraded"
+            assert "when the agent is started again" in health["message"]
+            assert "lacks the capability" in agent.health()["kernel/kernel"]["message"]
+
+        eventually(reported, context=agent.daemon.tail)
+        (keeper,) = children(pid)
     finally:
         agent.stop()
     assert not Path(f"/proc/{keeper}").exists()
