@@ -16,6 +16,7 @@ from reconcilers.admission import (
     nodes_to_come,
     selects,
 )
+from reconcilers.apply.passwords import Passwords
 from reconcilers.dialect import Admission, Dialect, extended
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
@@ -27,17 +28,19 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.operator import LocalOperator, Planner
+from reconcilers.plan import NodeState, node_state
 from reconcilers.tables import IntentTables, Json, problem_item
 from resources.core import Node, NodeAddress, NodeStatus
 from resources.core import kinds as core
 from resources.enumeration import enumerate_some
-from resources.errors import FieldError
+from resources.errors import FieldError, ObjectName
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
 from resources.meta import ObjectKey, ObjectMeta
 from resources.option_declarations import Options
 from resources.remaining_errors import unrelated
+from resources.row_updates import replace_all
 from resources.source import Replace
 from resources.tables import Tables
 from statedb import Database
@@ -117,8 +120,39 @@ class OfflineIntent:
             options=settings.intent,
             operator_in_process=True,
         )
+        self._passwords = Passwords(self.db, self.intent, self.resources)
+        self._run()
+
+    def _run(self) -> None:
         self._operator.run()
         self._compiler.run()
+
+    def change(self, loaded: Loaded) -> None:
+        """Compile other manifests in place of these, as an agent does that has read these before.
+
+        What is kept of the state before stays: claims, the last valid version of an invalid object.
+        """
+        invalid = {kind.name_of(value) for kind, value, _ in loaded.rejected}
+        for kind, event in loaded.replacements:
+            table = self.resources.of(kind)
+            valid = {row.key for row in event.objects}
+            with self.db.write(table) as txn:
+                rows = [
+                    row
+                    for row in table.all(txn)
+                    if row.key not in valid
+                    and ObjectName(kind.name, row.metadata.namespace, row.metadata.name) in invalid
+                ]
+                replace_all(txn, table, (*rows, *event.objects))
+        with self.db.write(self.resources.source_problems) as txn:
+            replace_all(txn, self.resources.source_problems, loaded.problems)
+        self._is_empty = loaded.is_empty
+        self._run()
+
+    def state(self) -> NodeState:
+        """Return what the node is to do."""
+        snapshot = self.db.snapshot()
+        return node_state(snapshot, self.resources, self.intent, self._passwords.reader(snapshot))
 
     def unknown_node(self) -> str:
         """Return a sentence if manifests have Nodes and not this one, or nothing; else ``""``."""

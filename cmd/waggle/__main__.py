@@ -38,6 +38,7 @@ COMMANDS = (
     "verify",
     "render",
     "check",
+    "plan",
     "convert",
     "crds",
     "decode",
@@ -48,7 +49,7 @@ COMMANDS = (
 )
 """Modules of `waggle.commands` with ``add_parser(subparsers)`` and ``run(args)``, which returns the
 exit status. ``add_parser`` imports nothing slow."""
-OF_DIALECTS = frozenset({"explain", "render", "check", "convert", "crds"})
+OF_DIALECTS = frozenset({"explain", "render", "check", "plan", "convert", "crds"})
 """Modules whose ``add_parser(subparsers, dialects)`` takes the API dialects as well."""
 
 EPILOG = exit_statuses(

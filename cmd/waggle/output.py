@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import Any, TextIO
 
 from cells.safe_text import escape
-from waggle.tables import NONE, Column, Layout, fitted, plain, text_width, wrap
+from waggle.tables import NONE, Column, Layout, fitted, plain, styled, text_width, wrap
 
 EXIT_OK = 0
 EXIT_ERROR = 1
@@ -110,14 +110,17 @@ def terminal_width(stream: TextIO) -> int | None:
     return shutil.get_terminal_size().columns
 
 
-def line(text: str, indent: int, stream: TextIO | None = None) -> None:
-    """Print a line of text; on a terminal it is broken at spaces, and goes on behind ``indent``."""
+def line(text: str, indent: int, stream: TextIO | None = None, *, style: str = "") -> None:
+    """Print a line of text; on a terminal it is broken at spaces, and goes on behind ``indent``.
+
+    ``style``: the name of its colour.
+    """
     stream = stream or sys.stdout
     text, width = escape(text), terminal_width(stream)
     if width is not None and text_width(text) > width > 2 * indent:
         parts = wrap(text[indent:], width - indent)
         text = text[:indent] + f"\n{' ' * indent}".join(parts)
-    stream.write(text + "\n")
+    stream.write(styled(text, style, Layout(color=bool(style))) + "\n")
 
 
 def _groups(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:

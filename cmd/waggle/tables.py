@@ -93,7 +93,7 @@ def fitted(
     if fit.left_out:
         titles = ", ".join(columns[at].title for at in fit.left_out)
         note = f"({titles}: not shown at this width; -o wide shows all columns)"
-        yield [_styled(line, "dim", layout) for line in wrap(note, width)]
+        yield [styled(line, "dim", layout) for line in wrap(note, width)]
 
 
 class Fit(NamedTuple):
@@ -248,7 +248,7 @@ def _beneath(
         style = columns[at].style
         for number, part in enumerate(wrap(row[at], max(MIN_WIDTH, width - head - 2 * len(GAP)))):
             title = "" if number else columns[at].title
-            text = _styled(part, style(row[at]) if style else "", layout)
+            text = styled(part, style(row[at]) if style else "", layout)
             lines.append(f"{GAP}{title:<{head}}{GAP}{text}")
     return lines
 
@@ -267,7 +267,7 @@ def _row(
             text = cells[at][number] if number < len(cells[at]) else ""
             padding = " " * (widths[at] - text_width(text))
             padded = padding + text if column.right else text + padding
-            parts.append(_styled(padded, styles[at], layout))
+            parts.append(styled(padded, styles[at], layout))
         lines.append(GAP.join(parts).rstrip())
     return lines
 
@@ -286,11 +286,12 @@ def _blocks(
             parts = wrap(value, max(MIN_WIDTH, width - head - len(GAP)))
             for number, part in enumerate(parts):
                 title = column.title if layout.headers and number == 0 else ""
-                text = _styled(part, style, layout)
+                text = styled(part, style, layout)
                 lines.append(f"{title:<{head}}{GAP}{text}" if layout.headers else text)
     return lines
 
 
-def _styled(text: str, style: str, layout: Layout) -> str:
+def styled(text: str, style: str, layout: Layout) -> str:
+    """Return a text in a colour, if there are colours."""
     code = _ANSI.get(style, "") if layout.color and text.strip() else ""
     return f"\x1b[{code}m{text}\x1b[0m" if code else text

@@ -92,9 +92,14 @@ def _routes(
     if route_set is None:
         return []
     if route_set not in rendered:
-        rows = sorted(intent.routes.prefix(snapshot, KEY, (route_set,)), key=_address_order)
-        rendered[route_set] = [_route(row) for row in rows]
+        rendered[route_set] = route_items(snapshot, intent, route_set)
     return rendered[route_set]
+
+
+def route_items(snapshot: Snapshot, intent: IntentTables, route_set: str) -> list[Json]:
+    """Return the routes of a route set in address order."""
+    rows = sorted(intent.routes.prefix(snapshot, KEY, (route_set,)), key=_address_order)
+    return [_route(row) for row in rows]
 
 
 def _address_order(row: Route) -> tuple[int, bytes, int]:

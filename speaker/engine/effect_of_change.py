@@ -12,6 +12,8 @@ BFD                                            none: it is carried for a BFD pro
 any other                                      reset; the status shows the reason
 =============================================  ==========================================
 
+A changed instance keeps its sessions, unless it is another router (`is_same_router`).
+
 Routes that are kept without a session (RFC 4724) are always those that the new settings permit.
 """
 
@@ -20,7 +22,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from speaker.api import PeerConfig
+from speaker.api import InstanceConfig, PeerConfig
 
 
 class Effect(enum.Enum):
@@ -48,6 +50,18 @@ SOFT: Final = frozenset(
         "default_next_hop_ipv6",
     }
 )
+
+OF_SAME_ROUTER: Final = frozenset({"selection_deferral_time", "originate", "imports"})
+"""Fields of an instance that leave all sessions as they are."""
+
+
+def is_same_router(before: InstanceConfig, after: InstanceConfig) -> bool:
+    """Return whether a changed instance leaves all sessions as they are; otherwise all are reset."""
+    return all(
+        getattr(before, field) == getattr(after, field)
+        for field in InstanceConfig.__struct_fields__
+        if field not in OF_SAME_ROUTER
+    )
 
 
 def effect_of(before: PeerConfig, after: PeerConfig) -> Effect:

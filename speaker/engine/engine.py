@@ -25,6 +25,7 @@ from speaker.api import (
 from speaker.engine import views
 from speaker.engine.best_path_streams import BestPathStreams
 from speaker.engine.digest import digest
+from speaker.engine.effect_of_change import is_same_router
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.inputs import (
     BytesReceived,
@@ -314,7 +315,7 @@ class Engine:
         for imported in config.imports:
             compile_import(f"{config.name} imports {imported.instance}", imported.import_)
         before = self._instances.get(config.name)
-        if before is not None and before.same_router(config):
+        if before is not None and is_same_router(before.config, config):
             before.reconfigure(config)
             self._imports.follow_configuration()
             return

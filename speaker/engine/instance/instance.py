@@ -40,8 +40,6 @@ from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
-SOFT_FIELDS: Final = frozenset({"selection_deferral_time", "originate", "imports"})
-"""Settings of an instance whose change leaves all sessions as they are."""
 
 
 class Instance:
@@ -99,14 +97,6 @@ class Instance:
             self._no_stale_routes,
             self._stale_routes_removed,
             self._routes_departed,
-        )
-
-    def same_router(self, config: InstanceConfig) -> bool:
-        """Return whether another configuration leaves all sessions as they are."""
-        return all(
-            getattr(self.config, field) == getattr(config, field)
-            for field in config.__struct_fields__
-            if field not in SOFT_FIELDS
         )
 
     def reconfigure(self, config: InstanceConfig) -> None:

@@ -1,0 +1,91 @@
+"""``waggle plan``: what a change of the manifests does on each node, before it is made."""
+
+from __future__ import annotations
+
+import argparse
+
+from waggle import output
+from waggle.dialects import Dialects
+from waggle.intent_flags import add_intent_flags, add_option_flags
+from waggle.manifest_flag import PATHS, add_manifest_flag
+from waggle.output import EXIT_NOT_FOUND, EXIT_OK, exit_statuses
+
+FORMATS = ("table", "json", "yaml", "markdown")
+EXIT_CHANGES = 1
+EXIT_PROBLEMS = 2
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
+) -> None:
+    """Declare the command and its arguments."""
+    from reconcilers.kernel.options import FibOptions
+
+    parser = subparsers.add_parser(
+        "plan",
+        help="show what a change of the manifests does on each node, offline",
+        description="Compare two sets of manifests: the sessions that come, go or are reset, and why; "
+        "the routes that each peer is sent, or no longer; the problems of objects. Nodes with the same "
+        "plan are one.",
+        epilog=exit_statuses(
+            {
+                EXIT_OK: "no change",
+                EXIT_CHANGES: "changes",
+                EXIT_PROBLEMS: "new problems, a limit is exceeded (--max-withdraw, --no-reset), wrong "
+                "usage, or unreadable input",
+                EXIT_NOT_FOUND: "no Node of that name",
+            }
+        ),
+    )
+    add_manifest_flag(parser, description=f"the manifests after the change: {PATHS}")
+    parser.add_argument(
+        "--from",
+        dest="present",
+        action="append",
+        required=True,
+        metavar="PATH",
+        nargs="+",
+        help="the manifests before the change",
+    )
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="-f is applied on top of --from, as kubectl apply does; otherwise it is in its place",
+    )
+    nodes = parser.add_mutually_exclusive_group()
+    nodes.add_argument(
+        "--node", action="append", default=[], metavar="NAME", help="this node; may be repeated"
+    )
+    nodes.add_argument(
+        "--all-nodes", action="store_true", help="all Nodes of the manifests (the default)"
+    )
+    parser.add_argument(
+        "--received",
+        metavar="FILE",
+        help="routes that the peers of the one --node announce, as JSON: the plan has the changes in "
+        "the kernel, too",
+    )
+    parser.add_argument(
+        "--max-withdraw",
+        metavar="N|N%",
+        help="exit 2 if more routes would be withdrawn, in all or as a part of all".replace(
+            "%", "%%"
+        ),
+    )
+    parser.add_argument(
+        "--no-reset",
+        action="store_true",
+        help="exit 2 if a session would end: by a reset, or as its peer is replaced, stopped or "
+        "removed",
+    )
+    output.add_output_flags(parser, FORMATS)
+    add_intent_flags(parser, dialects)
+    add_option_flags(parser, "kernel", FibOptions)
+    parser.set_defaults(dialects=dialects)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile and print; returns the exit status."""
+    from waggle.commands.plan.program import run_plan
+
+    return run_plan(args)

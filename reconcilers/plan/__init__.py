@@ -1,0 +1,32 @@
+"""What a change of the configuration does on each node, before it is made.
+
+`NodeState` is what a node is to do: instances, sessions, routes, problems. `node_plan` compares two
+states of a node, by the speaker's table of what resets a session (`speaker.engine.effect_of_change`).
+`Plan` joins the plans of all nodes. Pure; `reconcilers.plan_manifests` compiles the states.
+"""
+
+from reconcilers.plan.changes import (
+    FieldChange,
+    InstanceChange,
+    KernelChange,
+    NodePlan,
+    RouteChange,
+    SessionChange,
+)
+from reconcilers.plan.fleet import MaxWithdraw, Plan
+from reconcilers.plan.node_plan import node_plan
+from reconcilers.plan.node_state import NodeState, node_state
+
+__all__ = [
+    "FieldChange",
+    "InstanceChange",
+    "KernelChange",
+    "MaxWithdraw",
+    "NodePlan",
+    "NodeState",
+    "Plan",
+    "RouteChange",
+    "SessionChange",
+    "node_plan",
+    "node_state",
+]

@@ -1,0 +1,91 @@
+"""What one node is to do, read of the tables of the intent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from reconcilers.apply.to_speaker import instance_config, peer_config
+from reconcilers.intent.render import route_items
+from reconcilers.model import PasswordRef
+from reconcilers.tables import IntentTables, Json
+from resources.tables import Tables
+from speaker.api import InstanceConfig, InvalidConfig, PeerConfig
+from statedb import Snapshot
+
+
+class PeerState(msgspec.Struct, frozen=True):
+    """A session as it is configured."""
+
+    config: PeerConfig
+    object: str | None
+    """The first of the objects that configure it; of a generated one its owner."""
+
+
+class ProblemState(msgspec.Struct, frozen=True):
+    """A problem of objects."""
+
+    objects: tuple[str, ...]
+    field: str
+    message: str
+    where: str = ""
+    """The file and line, of a problem of one object in manifests."""
+
+
+class NodeState(msgspec.Struct, frozen=True):
+    """Instances, sessions, route sets and problems of a node."""
+
+    instances: Mapping[str, InstanceConfig] = {}
+    peers: Mapping[tuple[str, str], PeerState] = {}
+    """By instance and name."""
+    route_sets: Mapping[str, Mapping[str, Json]] = {}
+    """By name and prefix; the routes as ``waggle render`` has them."""
+    problems: tuple[ProblemState, ...] = ()
+    kernel: tuple[Json, ...] = ()
+    """The received routes that stand in the kernel, as ``waggle render`` has them."""
+
+    def routes_of(self, peer: PeerState) -> Mapping[str, Json]:
+        """Return the routes that a peer is sent, by prefix."""
+        return self.route_sets.get(peer.config.route_set or "", {})
+
+
+def node_state(
+    snapshot: Snapshot,
+    resources: Tables,
+    intent: IntentTables,
+    password_of: Callable[[PasswordRef], bytes | None],
+) -> NodeState:
+    """Return the state of the node that the tables are compiled for."""
+    problems = [
+        ProblemState((str(row.object or ""),), row.field, row.message, row.where)
+        for row in resources.source_problems.all(snapshot)
+    ]
+    problems += [
+        ProblemState((*map(str, row.objects),), row.field, row.message)
+        for row in intent.problems.all(snapshot)
+    ]
+    instances = {row.name: row for row in intent.instances.all(snapshot)}
+    owners = {row.object: row.owner for row in intent.generated.all(snapshot)}
+    peers: dict[tuple[str, str], PeerState] = {}
+    for row in intent.peers.all(snapshot):
+        if row.instance not in instances:
+            continue
+        origin = next((str(owners.get(ref, ref)) for ref in row.origins), None)
+        try:
+            config = peer_config(row, instances[row.instance].local_asn, password_of)
+        except InvalidConfig as error:
+            problems.append(ProblemState((*map(str, row.origins),), error.field, str(error)))
+            continue
+        peers[row.instance, row.name] = PeerState(config, origin)
+    names = {peer.config.route_set for peer in peers.values()} - {None}
+    return NodeState(
+        {name: instance_config(row) for name, row in instances.items()},
+        peers,
+        {
+            name: {route["prefix"]: route for route in route_items(snapshot, intent, name)}
+            for name in names
+            if name is not None
+        },
+        tuple(problems),
+    )

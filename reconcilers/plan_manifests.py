@@ -1,0 +1,98 @@
+"""The plan between two sets of manifests: what each node would do, without an agent.
+
+Each node is compiled with the manifests as they are, and again after the change, as an agent compiles
+that has read the former ones: with claims, and with the last valid version of an invalid object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+import msgspec
+
+from reconcilers.compile_manifests import UNNAMED_NODE, OfflineIntent, OfflineSettings
+from reconcilers.dialect import Dialect
+from reconcilers.kernel.received_file import ReceivedRoutes
+from reconcilers.plan import NodeState, Plan, node_plan
+from resources.core import kinds as core
+from resources.manifests import Loaded
+from resources.manifests.load import NO_MANIFESTS
+from resources.source import Replace, SourceProblem
+
+
+class UnreadableFileError(Exception):
+    """A file of the new manifests that cannot be parsed: its objects are not known."""
+
+
+def added(before: Loaded, after: Loaded) -> Loaded:
+    """Return the manifests before with those after applied on top, as ``kubectl apply`` does.
+
+    An invalid object leaves the one before in effect.
+    """
+    rows = {kind.name: {row.key: row for row in e.objects} for kind, e in before.replacements}
+    replacements = [
+        (
+            kind,
+            Replace((*(rows.get(kind.name, {}) | {row.key: row for row in e.objects}).values(),)),
+        )
+        for kind, e in after.replacements
+    ]
+    given = {problem.object for problem in after.problems}
+    problems = [problem for problem in before.problems if problem.object not in given]
+    return after._replace(replacements=replacements, problems=(*problems, *after.problems))
+
+
+def plan_manifests(
+    before: Loaded,
+    after: Loaded,
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    nodes: Collection[str] = (),
+    received: ReceivedRoutes | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Plan:
+    """Return the plan of these nodes, by default of all Nodes in either of both.
+
+    Where neither has one, of a node without labels. With ``received`` also the routes that would stand
+    in the kernel if the peers of the node announced these. ``progress`` is called before each node with
+    the number of nodes that are done, and of all. Raises `UnreadableFileError`, and
+    `reconcilers.kernel.received_file.InvalidReceivedFile`.
+    """
+    broken = next(filter(_hides_objects, after.problems), None)
+    if broken is not None:
+        raise UnreadableFileError(f"{broken.where}: {broken.message}")
+    plan = Plan()
+    names = sorted(nodes or node_names(before, after)) or [UNNAMED_NODE]
+    for done, node in enumerate(names):
+        if progress is not None:
+            progress(done, len(names))
+        compiled = OfflineIntent(before, dialects, msgspec.structs.replace(settings, node=node))
+        present = _state(compiled, received)
+        compiled.change(after)
+        changed = _state(compiled, received)
+        plan.add(node, present, changed, node_plan(present, changed))
+    return plan
+
+
+def _hides_objects(problem: SourceProblem) -> bool:
+    """True of a problem of a file, not of an object or of an empty directory."""
+    return problem.object is None and not problem.ignored and problem.message != NO_MANIFESTS
+
+
+def node_names(*manifests: Loaded) -> set[str]:
+    """Return the names of all Nodes."""
+    return set(_names(manifests))
+
+
+def _names(manifests: Iterable[Loaded]) -> Iterator[str]:
+    for loaded in manifests:
+        for kind, event in loaded.replacements:
+            if kind is core.NODE:
+                yield from (row.metadata.name for row in event.objects)
+
+
+def _state(compiled: OfflineIntent, received: ReceivedRoutes | None) -> NodeState:
+    state = compiled.state()
+    if received is None:
+        return state
+    return msgspec.structs.replace(state, kernel=tuple(compiled.kernel(received)["kernel"]))

@@ -1,0 +1,217 @@
+"""``waggle plan``: two directories of manifests, and what the nodes do when one replaces the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cmd.lab import configuration, service
+from waggle.__main__ import main
+from waggle.commands.plan.markdown import text
+from waggle.commands.plan.program import Progress
+
+Objects = list[dict[str, Any]]
+PORTS = (1179, 1180)
+
+
+def objects() -> Objects:
+    return [*deepcopy(configuration(PORTS)), service("web", "198.51.100.10")]
+
+
+def of_kind(kind: str, listed: Objects) -> dict[str, Any]:
+    return next(item for item in listed if item["kind"] == kind)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Callable[..., int]:
+    """Return a function that plans from one list of objects to another."""
+
+    def run(before: Objects, after: Objects, *arguments: str) -> int:
+        for name, content in (("before", before), ("after", after)):
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "all.yaml").write_text(yaml.safe_dump_all(content))
+        paths = ("-f", str(tmp_path / "after"), "--from", str(tmp_path / "before"))
+        return main(["plan", *paths, *arguments])
+
+    return run
+
+
+def test_no_change_is_a_sentence_and_exit_status_0(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan(objects(), objects()) == 0
+    assert capsys.readouterr().out == "Plan: no changes (1 node).\n"
+
+
+def test_a_reset_names_the_changed_field_and_routes_their_object_and_peers(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = objects()
+    of_kind("CiliumBGPPeerConfig", after)["spec"]["timers"]["holdTimeSeconds"] = 30
+    after[-1] = service("web", "198.51.100.12")
+    assert plan(objects(), after) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "on node node-1:",
+        "  ! session main/tor-1 (127.0.0.2) resets: holdTime 90 -> 30",
+        "  - route 198.51.100.10/32 (Service/shop/web) from main/tor-1, main/tor-2",
+        "  + route 198.51.100.12/32 (Service/shop/web) to main/tor-1, main/tor-2",
+        "Plan: 1 session to reset; 2 routes to advertise, 2 to withdraw, on 1 of 1 node.",
+    ]
+
+
+def test_another_as_number_of_an_instance_resets_each_of_its_sessions(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = objects()
+    of_kind("CiliumBGPClusterConfig", after)["spec"]["bgpInstances"][0]["localASN"] = 65002
+    assert plan(objects(), after, "-o", "json") == 1
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    change = {"before": 65001, "after": 65002}
+    assert item["instances"] == [
+        {"name": "main", "change": "recreate", "fields": [{"name": "localASN", **change}]}
+    ]
+    assert [(s["peer"], s["change"]) for s in item["sessions"]] == [
+        ("tor-1", "reset"),
+        ("tor-2", "reset"),
+    ]
+    assert item["sessions"][0]["fields"] == [{"name": "instance.localASN", **change}]
+    assert item["sessions"][0]["object"] == "CiliumBGPClusterConfig/rack"
+
+
+def test_nodes_with_the_same_plan_are_one(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = objects()
+    for number in (2, 3, 4, 5):
+        node = deepcopy(of_kind("Node", before))
+        node["metadata"]["name"] = f"node-{number}"
+        if number == 5:
+            node["metadata"]["labels"] = {}
+        node["status"]["addresses"][0]["address"] = f"192.0.2.{10 + number}"
+        before.append(node)
+    after = deepcopy(before)
+    of_kind("Service", after)["metadata"]["labels"] = {}
+    assert plan(before, after) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("on nodes node-1, node-2, node-3 and 1 more:\n  - route ")
+    assert out.endswith("Plan: 8 routes to withdraw, on 4 of 5 nodes.\n")
+    assert plan(before, after, "--node", "node-5") == 0
+    assert plan(before, after, "--node", "node-9") == 4
+    assert "there is no Node node-9; the Nodes: node-1, node-2" in capsys.readouterr().err
+
+
+def test_an_object_that_is_refused_is_a_problem_and_its_last_valid_version_stays(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = objects()
+    of_kind("CiliumBGPPeerConfig", after)["spec"]["timers"]["holdTimeSeconds"] = 1
+    assert plan(objects(), after, "-o", "json") == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["items"] == []
+    (problem,) = answer["problems"]
+    assert problem["objects"] == ["CiliumBGPPeerConfig/tor-1"]
+    assert problem["field"] == "spec.timers.holdTimeSeconds"
+    assert (problem["change"], problem["nodes"]) == ("new", ["node-1"])
+    # It is there already: no reason to fail.
+    assert plan(after, after) == 0
+    assert plan(after, objects(), "--node", "node-1") == 1
+    assert "+ solved: CiliumBGPPeerConfig/tor-1: spec.timers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "message"),
+    [
+        ("2", 1, ""),
+        ("1", 2, "2 of 4 routes would be withdrawn, --max-withdraw is 1"),
+        ("50%", 1, ""),
+        ("49%", 2, "2 of 4 routes would be withdrawn, --max-withdraw is 49%"),
+        ("many", 2, "--max-withdraw: not a number, nor a percentage: 'many'"),
+    ],
+)
+def test_a_pipeline_fails_for_too_many_withdrawals(
+    plan: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    limit: str,
+    status: int,
+    message: str,
+) -> None:
+    before = [*objects(), service("shop", "198.51.100.11")]
+    assert plan(before, objects(), "--max-withdraw", limit) == status
+    assert message in capsys.readouterr().err
+
+
+def test_a_pipeline_fails_for_a_session_that_would_end(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = objects()
+    of_kind("CiliumBGPClusterConfig", after)["spec"]["bgpInstances"][0]["peers"].pop()
+    assert plan(objects(), after) == 1
+    assert "- session main/tor-2 (127.0.0.3), 1 route\n" in capsys.readouterr().out
+    assert plan(objects(), after, "--no-reset") == 2
+    assert capsys.readouterr().err == (
+        "waggle plan: 1 session would end (node node-1): --no-reset\n"
+    )
+    # A peer that comes ends none.
+    assert plan(after, objects(), "--no-reset") == 1
+
+
+def test_with_add_the_other_objects_stay(plan: Callable[..., int]) -> None:
+    change = [service("web", "198.51.100.10"), service("new", "198.51.100.11")]
+    assert plan(objects(), change, "--add", "--no-reset", "--max-withdraw", "0") == 1
+    assert plan(objects(), change, "--no-reset") == 2
+
+
+def test_a_file_that_cannot_be_parsed_is_no_deletion(
+    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(objects(), objects())
+    (tmp_path / "after" / "all.yaml").write_text("kind: [")
+    capsys.readouterr()
+    paths = ("-f", str(tmp_path / "after"), "--from", str(tmp_path / "before"))
+    assert main(["plan", *paths]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("waggle plan: ")
+    assert "all.yaml" in err
+
+
+def test_markdown_shows_texts_of_objects_as_they_are(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    after = objects()
+    of_kind("CiliumBGPPeerConfig", after)["spec"]["timers"]["holdTimeSeconds"] = 1
+    plan(objects(), [*after, service("new", "198.51.100.11")], "-o", "markdown", "--no-reset")
+    out = capsys.readouterr().out
+    assert out.startswith("### Plan: 2 routes to advertise; 1 new problem, on 1 of 1 node\n")
+    assert "> [!WARNING]\n> - problem: CiliumBGPPeerConfig/tor-1: " in out
+    row = "route 198.51.100.11/32 (Service/shop/new) to main/tor-1, main/tor-2"
+    assert f"| `+` | {row} |\n" in out
+    assert text("<b>|`@all` #1 https://x [y](z) *a*\n&") == (
+        "\\<b\\>\\|\\`&#64;all\\` &#35;1 https:&#47;/x \\[y\\](z) \\*a\\*\\\\x0a&amp;"
+    )
+
+
+def test_progress_is_reported_every_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    progress = Progress(lambda: now)
+    for done in range(5):
+        progress(done, 5)
+        now += 1.0
+    assert capsys.readouterr().err == ("waggle plan: 2 of 5 nodes\nwaggle plan: 4 of 5 nodes\n")
+
+
+def test_routes_in_the_kernel_are_those_of_one_node(
+    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    received = tmp_path / "received.json"
+    received.write_text(json.dumps({"127.0.0.2": [{"prefix": "203.0.113.0/24"}]}))
+    assert plan(objects(), objects(), "--received", str(received)) == 2
+    assert "which --node names" in capsys.readouterr().err
+    arguments = ("--received", str(received), "--node", "node-1")
+    assert plan(objects(), objects(), *arguments) == 0
