@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 
 import msgspec
@@ -14,6 +15,7 @@ from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.options import ApplyOptions
 from reconcilers.target import Drift, Runner, Verification
+from reconcilers.target.reconciler import ReconcileError
 from reconcilers.target.verification import SLICE_SECONDS
 from resources.enumeration import first_of
 
@@ -79,7 +81,9 @@ class VerificationLoop:
             self._requested.clear()
             requests, self._requests = self._requests, []
             try:
-                result = await self._verify()
+                async with contextlib.AsyncExitStack() as stack:
+                    unread = await self._read_again(stack) if requests else []
+                    result = await self._verify(unread)
             except BaseException:
                 for request in requests:
                     request.cancel()
@@ -88,10 +92,20 @@ class VerificationLoop:
                 if not request.done():
                     request.set_result(result)
 
-    async def _verify(self) -> VerificationResult:
+    async def _read_again(self, stack: contextlib.AsyncExitStack) -> list[Drift]:
+        """Have all targets read for what follows; returns those that cannot be read."""
+        unread = []
+        for queue in self._runner.queues:
+            try:
+                await stack.enter_async_context(queue.reconciler.read_again())
+            except ReconcileError as error:
+                unread.append(Drift(queue.name, "*", error=str(error)))
+        return unread
+
+    async def _verify(self, unread: list[Drift]) -> VerificationResult:
         began = time.perf_counter()
         verification = Verification(self._runner, asyncio.get_running_loop().time)
-        drifts: list[Drift] = []
+        drifts = unread
         for outcome in verification.slices():
             for drift in outcome:
                 self._log(drift, len(drifts))

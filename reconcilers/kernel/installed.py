@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple, final
 
+from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import (
     MAX_ROUTES,
@@ -26,6 +27,7 @@ from reconcilers.kernel.writer.values import (
     Move,
     NextHop,
     NextHopSet,
+    Read,
     Reason,
     Resolved,
     Routes,
@@ -122,6 +124,9 @@ class InstalledRoutes:
         self._retry: dict[RouteTable, tuple[float, float]] = {}
         """Of tables with failures: when their routes are sent again, and the pause before."""
         self._listing: dict[RouteTable, dict[bytes, NextHopSet]] = {}
+        self._reading: Reading | None = None
+        self._compared = True
+        """False from a reading to `end_reading`: a verification repairs what differs."""
         writer.follow(self._connected, self._received)
 
     # ------------------------------------------------------------- the target
@@ -211,8 +216,42 @@ class InstalledRoutes:
 
     def take_changed(self) -> dict[RouteTable, set[bytes] | None]:
         """Return what the kernel does not have any more, by table; None is a whole table."""
+        if not self._compared:
+            return {}
         changed, self._changed = self._changed, {}
         return changed
+
+    def read(self, done: Callable[[], None]) -> None:
+        """Have the kernel's routes read; ``done`` is called once they are known.
+
+        Until `end_reading` `take_changed` returns nothing.
+        """
+        self._number += 1
+        self._compared = False
+        self._reading = Reading(self._number, done)
+        self._writer.send(Read(self._number))
+
+    def end_reading(self) -> None:
+        """End what `read` began."""
+        self._reading, self._compared = None, True
+        self._on_change()
+
+    def _compare(self, reading: Reading) -> None:
+        """Take what was read for what the kernel has."""
+        in_flight = [batch.changes for batch in self._in_flight.values()]
+        if not all(in_flight):
+            return  # moves, of any routes
+        busy: dict[RouteTable, set[bytes]] = {}
+        for changes in (self._waiting, *in_flight):
+            for table, part in changes.items():
+                busy.setdefault(table, set()).update(part)
+        for table, routes in reading.differences(self._held, busy).items():
+            held = self._held.setdefault(table, {})
+            for nlri, hops in routes.items():
+                if hops is not None:
+                    held[nlri] = hops
+                else:
+                    held.pop(nlri, None)
 
     def error(self, table: RouteTable) -> str:
         """Return what the kernel does not take of a table, as text; empty without an error.
@@ -290,6 +329,8 @@ class InstalledRoutes:
         self._in_flight.clear()
         self._waiting.clear()
         self._listing = {}
+        if self._reading is not None:
+            self._reading.done()
         self._writer.send(self._settings)
         self._on_connected()
 
@@ -312,7 +353,15 @@ class InstalledRoutes:
                 pass
 
     def _list(self, message: Listing) -> None:
+        reading = self._reading
         if message.number:
+            if reading is not None and reading.number == message.number:
+                for hops, routes in message.routes:
+                    for table, octets in routes:
+                        reading.add(table, split(octets), hops)
+                if message.last:
+                    self._compare(reading)
+                    reading.done()
             return
         for hops, routes in message.routes:
             for table, octets in routes:

@@ -11,8 +11,10 @@ route selection is complete, and the peers that routes are accepted from are Est
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, final
 
@@ -44,6 +46,8 @@ from speaker.api import BestPathItem
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
 from statedb import Database, Snapshot
 
+READ_SECONDS: Final = 10.0
+"""For the writer to read all tables."""
 _KERNEL_FAMILIES: Final = {str(family): kind for kind, family in FAMILIES.items()}
 
 
@@ -281,6 +285,23 @@ class KernelRoutes(Reconciler):
         others = (nlri for nlri in self.installed.prefixes(table) if nlri not in wanted)
         while piece := list(islice(others, size)):
             yield piece
+
+    @contextlib.asynccontextmanager
+    async def read_again(self) -> AsyncIterator[None]:
+        """See `Reconciler`."""
+        if not self.installed.listed:
+            raise ReconcileError("the writer of kernel routes does not answer")
+        done = asyncio.Event()
+        self.installed.read(done.set)
+        try:
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    await done.wait()
+            except TimeoutError:
+                raise ReconcileError("the writer of kernel routes does not answer") from None
+            yield
+        finally:
+            self.installed.end_reading()
 
     def text(self, part: bytes) -> str:
         """See `Reconciler`. An IPv4 and an IPv6 prefix may be the same octets."""

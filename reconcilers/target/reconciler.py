@@ -16,9 +16,18 @@ parts of their own have the single part `WHOLE`.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -190,6 +199,14 @@ class Reconciler(ABC):
         """Return the objects among some that others in the target still use; they are deleted later."""
         del keys
         return ()
+
+    @contextlib.asynccontextmanager
+    async def read_again(self) -> AsyncIterator[None]:
+        """Within this context `actual` returns what the target has now, for a verification on request.
+
+        For a target whose state is known by what it has confirmed. Raises `ReconcileError`.
+        """
+        yield
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[Part]]:
         """Iterate over all parts, desired and actual, in pieces that cost ``size`` lookups or less.

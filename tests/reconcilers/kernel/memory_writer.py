@@ -17,6 +17,7 @@ from reconcilers.kernel.writer.values import (
     KernelRoute,
     Listing,
     NextHopSet,
+    Read,
     Reason,
     Resolution,
     Resolved,
@@ -86,6 +87,9 @@ class MemoryWriter:
                 new = [one for one in addresses if one not in self.tracked.addresses]
                 self.tracked = message
                 self.resolve(new)
+            case Read(number):
+                pieces = (SetRoutes(h, (Routes(*place),)) for place, h in self.kernel.items())
+                self._received(Listing(number, tuple(pieces), last=True))
             case _:
                 raise AssertionError(message)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -21,7 +23,8 @@ from reconcilers.kernel.writer.values import (
 from reconcilers.model import Instance, InstanceImport, Peer, PrefixRule
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
-from reconcilers.target.verification import Verification
+from reconcilers.target.reconciler import ReconcileError
+from reconcilers.target.verification import Drift, Verification
 from resources.host import Host
 from speaker.api import (
     NO_PATHS,
@@ -491,6 +494,36 @@ class TestOthers:
             one for found in Verification(agent.runner, lambda: 0.0).slices() for one in found
         ]
         assert (drift.object, drift.missing, drift.details) == ("/".join(KEY), 1, (PREFIX,))
+
+    def test_verification_on_request_compares_with_what_the_kernel_has_now(self) -> None:
+        agent = Agent().start().table(ONE, PREFIX, "20.0.0.0/8", "21.0.0.0/8")
+        kernel = agent.writer.kernel
+
+        async def verify() -> list[Drift]:
+            kernel.pop((MAIN, wire(PREFIX)))
+            kernel[MAIN, wire("20.0.0.0/8")] = hops("10.88.0.2")
+            kernel[MAIN, wire("22.0.0.0/8")] = hops("10.88.0.2")
+            asyncio.get_running_loop().call_soon(agent.writer.run)
+            async with agent.kernel.read_again():
+                # What the writer reports meanwhile is no work for a round before the comparison.
+                agent.round()
+                found = Verification(agent.runner, lambda: 0.0).slices()
+                return [one for drifts in found for one in drifts]
+
+        (drift,) = asyncio.run(verify())
+        assert (drift.missing, drift.different, drift.unexpected) == (1, 1, 1)
+        agent.settle()
+        assert agent.routes == dict.fromkeys(
+            (PREFIX, "20.0.0.0/8", "21.0.0.0/8"), hops("10.88.0.1")
+        )
+
+    def test_a_writer_that_is_not_there_is_an_error_of_the_verification(self) -> None:
+        async def verify() -> None:
+            async with Agent().kernel.read_again():
+                pytest.fail("there is nothing to compare")
+
+        with pytest.raises(ReconcileError, match="does not answer"):
+            asyncio.run(verify())
 
 
 class TestVrfs:
