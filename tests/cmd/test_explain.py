@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cells.api.model import ExplainItem, OriginItem, ReceivedExplainItem
+from cells.api.model import ExplainItem, KernelRouteItem, OriginItem, ReceivedExplainItem
+from cells.api.resource import ApiResource
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
@@ -197,6 +198,40 @@ def test_received_needs_a_prefix(path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["explain", "--received", "--socket", str(path)]) == 2
     text = "waggle explain: --received needs a prefix or an address\n"
     assert capsys.readouterr().err == text
+
+
+def test_the_route_of_the_kernel_is_beside_what_the_peers_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    route = KernelRouteItem(
+        node="node-a",
+        table=254,
+        metric=20,
+        family="ipv4-unicast",
+        prefix="10.1.0.0/16",
+        type="unicast",
+        state="NotInstalled",
+        reason="NextHop",
+        peers=["tor-1"],
+    )
+    resource = ApiResource(
+        path="/v1/kernel-routes",
+        kind="KernelRouteList",
+        parameters=("prefix",),
+        read=lambda query: iter([[route] if query.get("prefix") == route.prefix else []]),
+    )
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp(explained_received=[ACCEPTED]), resource):
+        arguments = ["explain", route.prefix, "--received", "--socket", str(path)]
+        assert main(arguments) == 0
+        assert lines(capsys.readouterr().out)[-3:] == [
+            "In the kernel:",
+            "NODE TABLE PREFIX NEXT-HOPS PEERS STATE",
+            "node-a 254 10.1.0.0/16 - tor-1 NextHop",
+        ]
+        assert main([*arguments, "-o", "json"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)["kernel"]
+        assert (found["prefix"], found["reason"]) == (route.prefix, "NextHop")
 
 
 def test_received_is_decided_by_manifests_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from cells.api.model import ExplainItem, ReceivedExplainItem, RouteItem, StatusItem
-from cells.api.resource import ApiStream, BadRequestError, NotFoundError
+from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, supply
 from cells.hive.hive import Hive
@@ -135,9 +135,9 @@ def api_cell(made_up: MadeUp) -> Cell:
 
 
 @contextmanager
-def serving(path: Path, made_up: MadeUp, *streams: ApiStream) -> Iterator[None]:
+def serving(path: Path, made_up: MadeUp, *parts: ApiStream | ApiResource) -> Iterator[None]:
     """Answer on a socket while the block runs."""
-    supplied = tuple(supply(stream) for stream in streams)
+    supplied = tuple(supply(part) for part in parts)
     cells = (
         Cell(name="speaker", description="Speaks BGP.", wiring=Wiring(contributes=supplied)),
         api_cell(made_up),

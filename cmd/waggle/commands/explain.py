@@ -7,11 +7,13 @@ The explanation comes from a running agent, which adds the state of its sessions
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ipaddress
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waggle import ask_agent, output
+from waggle import ask_agent, kernel_routes, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
@@ -158,6 +160,9 @@ def run(args: argparse.Namespace) -> int:
         output.table(RECEIVED if args.received else COLUMNS, answer["items"], args)
     elif not errors:
         output.complain("waggle explain", "every route is advertised to every peer")
+    if answer.get("kernel"):
+        print("\nIn the kernel:" if answer["items"] else "In the kernel:")
+        output.table(kernel_routes.COLUMNS, answer["kernel"], args)
     return status
 
 
@@ -190,14 +195,29 @@ def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
 
     def ask() -> dict[str, Any]:
         try:
-            return ask_agent.client(args).get(path, query)
+            answer = ask_agent.client(args).get(path, query)
         except ask_agent.AgentError as error:
             if error.code != "BadRequest":
                 raise
             # Of the arguments, and not of the agent.
             return output.document(kind, [], [{"code": error.code, "message": str(error)}])
+        if kernel := _in_kernel(args):
+            answer["kernel"] = kernel
+        return answer
 
     return ask_agent.answer(args, kind, ask)
+
+
+def _in_kernel(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the route of the kernel for a prefix or an address; none where the agent installs none."""
+    with contextlib.suppress(ValueError, ask_agent.AgentError):
+        ipaddress.ip_network(args.target or "")
+        query = {"prefix": args.target}
+        items: list[dict[str, Any]] = ask_agent.client(args).get("/v1/kernel-routes", query)[
+            "items"
+        ]
+        return items
+    return []
 
 
 def _offline(args: argparse.Namespace) -> dict[str, Any]:
