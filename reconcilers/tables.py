@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
 from msgspec.structs import replace
 
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
+from reconcilers.kernel_state import KernelNextHops, KernelTable
 from reconcilers.model import (
     AdvertiseLimit,
     Condition,
@@ -205,6 +206,20 @@ class IntentTables:
     """Of these sessions, as far as the process has them; read every few seconds."""
     bfd_process = RowKind(BfdProcess, lambda _: ("",), table="bfd-process", writer="agent")
     """One row, or none before the process has been connected to for the first time."""
+    kernel_tables = RowKind(
+        KernelTable,
+        lambda row: (row.table, row.family, row.metric),
+        table="kernel-tables",
+        writer="agent",
+    )
+    """Empty in an agent that installs no routes."""
+    kernel_next_hops = RowKind(
+        KernelNextHops,
+        lambda row: (row.instance, " ".join(row.next_hops), row.problem),
+        table="kernel-next-hops",
+        writer="agent",
+    )
+    """Of the instances whose routes are installed."""
     routes = RowKind(
         Route, _route_key, Index(BY_OBJECT, keys=_route_objects), writer="compiler", cleared=True
     )

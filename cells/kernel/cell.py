@@ -18,6 +18,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.kernel.api import kernel_route_resource
 from cells.kernel.following import BestPathFollower, DeferralJob, HostFollower, SessionFollower
 from cells.kernel.metrics import KernelMetrics
+from cells.kernel.state import KernelState
 from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
 from reconcilers.dialect import Dialect
@@ -157,7 +158,7 @@ class Writer:
 WIRING = Wiring(
     provides=(make_kernel_routes,),
     private=(make_client, KernelMetrics),
-    invokes=(BestPathFollower, HostFollower, SessionFollower, DeferralJob, Writer),
+    invokes=(BestPathFollower, HostFollower, SessionFollower, DeferralJob, KernelState, Writer),
     contributes=(
         provide(make_kernel_routes, as_=Reconciler),
         provide(KernelMetrics, as_=MetricsCollector),

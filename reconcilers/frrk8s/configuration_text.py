@@ -2,8 +2,8 @@
 
 For people, and for tools that look for FRR's lines in an FRRNodeState: what FRR has a command for is
 that command, and everything else is a comment. No program reads it as a configuration. Both texts are
-written from the speaker's own values, so that they are equal where everything is applied. No password
-is in them, and no route: `waggle routes` has those. Pure.
+written from the speaker's own values, so that they are equal where everything is applied, but for what
+is installed in the kernel. No password is in them, and no route: `waggle routes` has those. Pure.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.dialect.node_object import RunningInstance
+from reconcilers.kernel_state import KernelNextHops, KernelTable
 from reconcilers.model import Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
@@ -44,9 +45,28 @@ def desired_text(instances: Iterable[Instance], peers: Iterable[Peer]) -> str:
     return _limited(_desired(instances, peers))
 
 
-def running_text(instances: Mapping[str, RunningInstance]) -> str:
-    """Return the configuration that the speaker holds."""
-    return _limited(_running(instances))
+def running_text(
+    instances: Mapping[str, RunningInstance], of_kernel: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the configuration that the speaker holds; ``of_kernel``: lines by instance."""
+    return _limited(_running(instances, of_kernel))
+
+
+def kernel_lines(
+    instance: str, tables: Iterable[KernelTable], next_hops: Iterable[KernelNextHops]
+) -> Iterator[str]:
+    """Yield what of an instance is installed in the kernel."""
+    for table in tables:
+        if instance in table.instances:
+            failed = "".join(f", {number} {reason}" for reason, number in table.failed)
+            where = f"kernel table {table.table} {table.family} metric {table.metric}"
+            yield f"{where}: {table.installed} routes installed{failed}"
+    of_instance = [row for row in next_hops if row.instance == instance]
+    for row in of_instance[:MAX_VALUES]:
+        gateways = " ".join(row.next_hops) or row.problem or "blackhole"
+        yield f"kernel next hops: {gateways}"
+    if len(of_instance) > MAX_VALUES:
+        yield f"and {len(of_instance) - MAX_VALUES} more sets of next hops"
 
 
 class _Rejected(NamedTuple):
@@ -71,11 +91,14 @@ def _desired(instances: Iterable[Instance], peers: Iterable[Peer]) -> Iterator[s
         yield from _router(config, [_desired_peer(peer, row.local_asn) for peer in given])
 
 
-def _running(instances: Mapping[str, RunningInstance]) -> Iterator[str]:
+def _running(
+    instances: Mapping[str, RunningInstance], of_kernel: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     for config, peers in sorted(
         instances.values(), key=lambda pair: (pair[0].vrf or "", pair[0].name)
     ):
         yield from _router(config, [peers[name] for name in sorted(peers)])
+        yield from (f"! {line}" for line in of_kernel.get(config.name, ()))
 
 
 def _desired_peer(peer: Peer, asn: int) -> PeerConfig | _Rejected:

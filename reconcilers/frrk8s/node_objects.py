@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from reconcilers import bfd_session
 from reconcilers.bfd_session import BfdSession
 from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind, WrittenObjects
-from reconcilers.frrk8s.configuration_text import desired_text, running_text
+from reconcilers.frrk8s.configuration_text import desired_text, kernel_lines, running_text
 from reconcilers.model import Instance, Peer, Problem
 from reconcilers.overdue import is_tried
 from resources.enumeration import enumerate_some
@@ -69,8 +69,11 @@ class NodeState:
         }
         if self._desired[0] != (instances, peers):
             self._desired = ((instances, peers), desired_text(instances, peers))
-        if self._running[0] != running:
-            self._running = (running, running_text(running))
+        tables = list(intent.kernel_tables.all(snapshot))
+        next_hops = list(intent.kernel_next_hops.all(snapshot))
+        of_kernel = {name: list(kernel_lines(name, tables, next_hops)) for name in running}
+        if self._running[0] != (running, of_kernel):
+            self._running = ((running, of_kernel), running_text(running, of_kernel))
         problems = (
             problem
             for problem in intent.problems.all(snapshot)

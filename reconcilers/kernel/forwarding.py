@@ -108,6 +108,10 @@ class ForwardingRules:
             if rules_of.next_hops is not None
         )
 
+    def forwardings(self, used: AbstractSet[PathSet]) -> Iterator[Forwarding]:
+        """Iterate over what some path sets lead to."""
+        return (found for (paths, _), found in self._known.items() if paths in used)
+
     def refresh(self) -> list[Refreshed]:
         """Resolve all path sets again, as the host has changed; returns those with other next hops."""
         before, self._known = self._known, {}

@@ -162,11 +162,11 @@ class InstalledRoutes:
         """Return why the kernel does not have a route as it was sent; None where it has."""
         return self._failed.get(table, {}).get(nlri)
 
-    def failures(self) -> dict[Reason, int]:
-        """Return the number of routes that failed, by reason."""
+    def failures(self, table: RouteTable | None = None) -> dict[Reason, int]:
+        """Return the number of routes that failed, of a table or of all, by reason."""
         numbers: dict[Reason, int] = {}
-        for failed in self._failed.values():
-            for failure in failed.values():
+        for of_table, failed in self._failed.items():
+            for failure in failed.values() if table in (None, of_table) else ():
                 numbers[failure.reason] = numbers.get(failure.reason, 0) + 1
         return numbers
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, final
 
-from reconcilers.kernel.forwarding import ForwardingRules, Refreshed
+from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
@@ -139,6 +139,17 @@ class WantedTables:
     def tables(self) -> Sequence[RouteTable]:
         """The tables of the kernel that have routes of theirs, or may have them."""
         return list(self._tables)
+
+    def instances_of(self, table: RouteTable) -> list[str]:
+        """Return the names of the instances whose routes stand in a table."""
+        some = self._tables.get(table, ())
+        return [name for name, instance in self._instances.items() if instance in some]
+
+    def forwardings(self) -> Iterator[tuple[str, Forwarding]]:
+        """Yield what the best paths of each instance lead to, with its name."""
+        for name, instance in self._instances.items():
+            used = instance.routes.path_sets()
+            yield from ((name, found) for found in instance.rules.forwardings(used))
 
     @property
     def selected(self) -> bool:

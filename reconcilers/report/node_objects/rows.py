@@ -95,7 +95,7 @@ class NodeObjectRows:
         tables = {t.name: t for dialect, _ in self._written for t in dialect.compiled_tables}
         routes = (i.routes,) if self._origin_kinds else ()
         of_intent = (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes)
-        return (*tables.values(), *of_intent, i.bfd_sessions, *routes)
+        return (*tables.values(), *of_intent, i.bfd_sessions, i.kernel_tables, *routes)
 
     def run(self) -> None:
         """Compute what is due, at one go."""

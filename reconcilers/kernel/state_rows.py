@@ -1,0 +1,39 @@
+"""The rows of the kernel's tables and next hops: what shall be there, and what the writer confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcilers.kernel.forwarding import Forwarding
+from reconcilers.kernel.installed import InstalledRoutes
+from reconcilers.kernel.wanted_tables import FAMILIES, WantedTables
+from reconcilers.kernel_state import KernelNextHops, KernelTable
+from speaker.attribute import address_text
+
+
+def table_rows(
+    wanted: WantedTables, installed: InstalledRoutes, protocol: int
+) -> Iterator[KernelTable]:
+    """Yield the row of each table."""
+    for table in dict.fromkeys((*wanted.tables, *installed.tables)):
+        yield KernelTable(
+            table=table.table,
+            family=str(FAMILIES[table.family]),
+            metric=table.metric,
+            protocol=protocol,
+            instances=tuple(wanted.instances_of(table)),
+            wanted=wanted.count(table),
+            installed=installed.count(table),
+            failed=tuple((str(r), n) for r, n in sorted(installed.failures(table).items())),
+        )
+
+
+def next_hop_rows(wanted: WantedTables) -> set[KernelNextHops]:
+    """Return the rows of the next hops in use."""
+    return {_next_hops(instance, found) for instance, found in wanted.forwardings()}
+
+
+def _next_hops(instance: str, found: Forwarding) -> KernelNextHops:
+    hops = (f"{address_text(hop.gateway)}%{hop.device}".rstrip("%") for hop in found.hops)
+    problem = "" if found.why_not is None else found.why_not.message
+    return KernelNextHops(instance=instance, next_hops=tuple(hops), problem=problem)

@@ -1,0 +1,36 @@
+"""The kernel's tables and next hops as the agent sees them: rows of StateDB, which statuses read.
+
+Routes are no rows: there may be as many as the Internet has (`reconcilers.kernel.wanted`).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class KernelTable(msgspec.Struct, frozen=True, order=True, kw_only=True):
+    """The routes of one family and metric in a table of the kernel."""
+
+    table: int
+    family: str
+    metric: int
+    protocol: int
+    """Of our routes there."""
+    instances: tuple[str, ...] = ()
+    """Those whose routes stand there; empty for routes of an earlier run."""
+    wanted: int = 0
+    """Prefixes that the instances have best paths of, installed or not."""
+    installed: int = 0
+    """Routes of ours, as the writer has confirmed them."""
+    failed: tuple[tuple[str, int], ...] = ()
+    """Reason, and number of routes that the kernel does not have for it."""
+
+
+class KernelNextHops(msgspec.Struct, frozen=True, order=True, kw_only=True):
+    """What best paths of an instance lead to."""
+
+    instance: str
+    next_hops: tuple[str, ...] = ()
+    """``GATEWAY%INTERFACE``; several share each route. Empty: packets are discarded, or `problem`."""
+    problem: str = ""
+    """Why there is no route."""

@@ -1,0 +1,30 @@
+"""The rows of the kernel cell follow its reconciler."""
+
+from __future__ import annotations
+
+from cells.kernel.state import KernelState
+from reconcilers.kernel.options import FibOptions
+from speaker.api import NO_PATHS
+from tests.cells.kernel.jobs import TestJobs
+from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX, Agent
+
+
+def test_rows_are_written_as_they_change() -> None:
+    agent = Agent().start().table(BOTH, PREFIX)
+    state = KernelState(agent.db, agent.intent, agent.kernel, FibOptions(), TestJobs().given)
+
+    def rows() -> tuple[list[int], list[tuple[str, ...]]]:
+        snapshot = agent.db.snapshot()
+        return (
+            [row.installed for row in agent.intent.kernel_tables.all(snapshot)],
+            [row.next_hops for row in agent.intent.kernel_next_hops.all(snapshot)],
+        )
+
+    state.write()
+    assert rows() == ([1, 0], [("10.88.0.1%eth0", "10.88.0.2%eth0")])
+    revision = agent.intent.kernel_tables.revision(agent.db.snapshot())
+    state.write()
+    assert agent.intent.kernel_tables.revision(agent.db.snapshot()) == revision
+    agent.change(NO_PATHS, PREFIX, before=BOTH)
+    state.write()
+    assert rows() == ([0, 0], [])
