@@ -129,7 +129,8 @@ class IntentLoop:
         self._rounds = 0
         self._compiler: IntentCompiler | None = None
         self._trace_links = trace_links
-        self._bfd_off = "" if bfd_runners else NO_BFD_RUNNER
+        self.bfd_off = "" if bfd_runners else NO_BFD_RUNNER
+        """Why peers have no BFD session; empty where they may have one."""
         self._done: Subject[None] = Subject()
         self.ready = False
         """Whether a round has been done with all sources read."""
@@ -198,7 +199,7 @@ class IntentLoop:
             host_demand=self._host_demand,
             operator_in_process=bool(self._steps),
             trace_links=self._event_links,
-            bfd_off=self._bfd_off,
+            bfd_off=self.bfd_off,
             on_error=_log_failed_dialect,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from cells.api.model import ExplainItem, ReceivedExplainItem, StatusItem
+from cells.api.model import BfdItem, ExplainItem, ReceivedExplainItem, StatusItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
@@ -24,6 +24,19 @@ class Missing(Protocol):
 
     def reasons(self, *, empty: bool) -> list[str]:
         """Return why peers are missing, a sentence each; ``empty``: there are none at all."""
+
+
+class BfdSessions(Protocol):
+    """The BFD sessions of the agent."""
+
+    def bfd_sessions(self, peer: str | None, instance: str | None) -> list[BfdItem]:
+        """Return the sessions, by instance and peer."""
+
+    def why_no_bfd(self) -> str:
+        """Return why there may be no session."""
+
+    def bfd_problems(self) -> list[str]:
+        """Return what is wrong with the process that has the sessions."""
 
 
 class Explanations(Protocol):
@@ -54,6 +67,7 @@ def agent_resources(
     status: Status,
     routing: Routing,
     missing: Missing,
+    bfd: BfdSessions,
     explanations: Explanations,
     received: ReceivedExplanations,
     health: HealthTree,
@@ -75,6 +89,14 @@ def agent_resources(
             routing,
             notes=lambda: [row.message for row in status.item().unused_objects],
             problems=lambda empty: missing.reasons(empty=empty),
+        ),
+        ApiResource(
+            path="/v1/bfd",
+            kind="BfdSessionList",
+            parameters=("peer", "instance"),
+            read=lambda query: bfd.bfd_sessions(query.get("peer"), query.get("instance")),
+            notes=lambda: [bfd.why_no_bfd()],
+            problems=lambda _: bfd.bfd_problems(),
         ),
         routes_resource(routing),
         ApiResource(

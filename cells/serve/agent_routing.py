@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -50,6 +51,15 @@ class AgentRouting(SpeakerRouting):
     def chosen(self, peer: str | None, instance: str | None) -> Chosen:
         """Return whether a peer is the wanted one, also by the object that configures it."""
         return self._names.chosen(peer, instance)
+
+    def peer_item(self, status: PeerStatus) -> dict[str, Any]:
+        """Return the item of a session, with the state of its BFD session."""
+        item = super().peer_item(status)
+        snapshot = self._database.snapshot()
+        session = self._intent.bfd_sessions.get(snapshot, (status.instance, status.name))
+        if session is not None:
+            item["bfd"] = session.state
+        return item
 
     def received_items(
         self, status: PeerStatus

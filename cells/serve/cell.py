@@ -10,6 +10,7 @@ from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
 from cells.hive.composition import Composition
 from cells.serve.agent_resources import (
+    BfdSessions,
     Explanations,
     Missing,
     ReceivedExplanations,
@@ -17,6 +18,7 @@ from cells.serve.agent_resources import (
     agent_resources,
 )
 from cells.serve.agent_routing import AgentRouting
+from cells.serve.bfd import AgentBfd
 from cells.serve.explain import AgentExplanations
 from cells.serve.missing_peers import MissingPeers
 from cells.serve.peer_names import PeerNames
@@ -45,6 +47,7 @@ WIRING = Wiring(
         PeerNames,
         provide(AgentRouting, as_=Routing),
         provide(AgentStatus, as_=Status),
+        provide(AgentBfd, as_=BfdSessions),
         provide(MissingPeers, as_=Missing),
         provide(AgentExplanations, as_=Explanations),
         provide(AgentReceivedExplanations, as_=ReceivedExplanations),

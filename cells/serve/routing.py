@@ -100,7 +100,11 @@ class SpeakerRouting:
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
         """Return the sessions that match, by instance and name."""
-        return [peer_item(self.node, status) for status in self.sessions(peer, instance)]
+        return [self.peer_item(status) for status in self.sessions(peer, instance)]
+
+    def peer_item(self, status: PeerStatus) -> dict[str, Any]:
+        """Return the item of a session."""
+        return peer_item(self.node, status)
 
     def sessions(self, peer: str | None, instance: str | None) -> list[PeerStatus]:
         """Return the status of the sessions that match."""

@@ -31,6 +31,7 @@ from waggle.output import (
 COMMANDS = (
     "status",
     "peers",
+    "bfd",
     "routes",
     "explain",
     "watch",

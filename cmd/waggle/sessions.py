@@ -32,6 +32,7 @@ def columns(now: datetime) -> tuple[Column, ...]:
         Column("PEER-AS", _peer_asn, right=True, minor=7, beneath=True),
         Column("STATE", member("state"), style=state_style),
         Column("SINCE", output.age_of("sinceTime", now), right=True),
+        Column("BFD", member("bfd"), minor=4),
         Column("FAMILIES", _families, minor=4),
         Column("RECV", _counts("received"), right=True, minor=8, beneath=True),
         Column("SENT", _counts("advertised"), right=True, minor=9, beneath=True),

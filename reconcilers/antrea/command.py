@@ -40,7 +40,7 @@ VIEWS: Final = {
         ),
         ("name", "routerID", "localASN", "listenPort", "confederationIdentifier", "memberASNs"),
     ),
-    "peers": View(PEERS, ("PEER", "ASN", "STATE"), ("peer", "asn", "state")),
+    "peers": View(PEERS, ("PEER", "ASN", "STATE", "BFD"), ("peer", "asn", "state", "bfd")),
     "routes": View(ROUTES, ("ROUTE", "TYPE", "K8S-OBJ-REF"), ("route", "type", "k8sObjRef")),
 }
 ALIASES: Final = {

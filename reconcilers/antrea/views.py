@@ -45,6 +45,8 @@ class PeerView(msgspec.Struct, frozen=True, omit_defaults=True):
     peer: str = ""
     asn: int = 0
     state: str = ""
+    bfd: str = ""
+    """The state of the BFD session, as antrea#8360 proposes it; empty without one."""
 
 
 class RouteView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,6 +79,8 @@ def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | No
     states = {
         session.name: session.state for session in context.sessions if session.instance == row.name
     }
+    sessions = context.intent.bfd_sessions.prefix(context.snapshot, KEY, (row.name,))
+    bfd = {session.peer: session.state for session in sessions}
     neighbors = [
         peer
         for peer in context.intent.peers.prefix(context.snapshot, KEY, (row.name,))
@@ -87,6 +91,7 @@ def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | No
             _endpoint(peer),
             peer.peer_asn if isinstance(peer.peer_asn, int) else 0,
             states.get(peer.name, "Unknown"),
+            bfd.get(peer.name, ""),
         )
         for peer in sorted(neighbors, key=_peer_order)
     ] or None

@@ -64,8 +64,9 @@ def page(name: str) -> str:
 
 
 def file_of(name: str) -> Path:
-    """Return the file with the help of a command."""
-    return PAGES / f"{name.replace(' ', '-')}.txt"
+    """Return the file with the help of a command; ``waggle bfd`` and ``waggle-bfd`` are two."""
+    is_program = name in MAINS and name != "waggle"
+    return PAGES / ("programs" if is_program else ".") / f"{name.replace(' ', '-')}.txt"
 
 
 def _joined(text: str) -> Iterator[str]:
@@ -91,7 +92,7 @@ def _without_layout(line: str) -> str:
 
 def main() -> int:
     """Write the pages; returns the exit status."""
-    PAGES.mkdir(exist_ok=True)
+    (PAGES / "programs").mkdir(parents=True, exist_ok=True)
     for name in PAGE_NAMES:
         file_of(name).write_text(page(name))
     return 0

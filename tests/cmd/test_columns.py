@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from waggle import route_columns, sessions
-from waggle.commands import explain, reconcilers, render, status, verify
+from waggle.commands import bfd, explain, reconcilers, render, status, verify
 from waggle.commands.demo import view
 from waggle.commands.replay import program as replay
 from waggle.tables import Column
@@ -38,11 +38,20 @@ def tables() -> dict[str, Shown]:
     return {
         "sessions": Shown(
             PEERS,
-            always="NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE FAMILIES RECV SENT REASON",
+            always="NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE BFD FAMILIES RECV SENT REASON",
             wide="INSTANCE ROUTER-ID HOLD/KA MSG-IN/OUT FLAPS AUTH GR NEXT-RETRY LAST-ERROR "
             "LIKELY-CAUSE",
             right="LOCAL-AS PEER-AS SINCE RECV SENT FLAPS NEXT-RETRY",
-            room="LIKELY-CAUSE LAST-ERROR REASON NODE* FAMILIES* LOCAL-AS* ADDRESS PEER-AS RECV SENT",
+            room="LIKELY-CAUSE LAST-ERROR REASON NODE* BFD* FAMILIES* LOCAL-AS* ADDRESS PEER-AS RECV "
+            "SENT",
+        ),
+        "BFD sessions": Shown(
+            bfd.columns(NOW),
+            always="NODE PEER ADDRESS STATE REMOTE SINCE INTERVAL DETECTION HOPS DIAGNOSTIC PROBLEM",
+            wide="INSTANCE PROFILE ASKED REMOTE-ASKED PACKETS-IN/OUT LONGEST-GAP LATENESS UPS AUTH "
+            "DISCRIMINATORS",
+            right="SINCE INTERVAL DETECTION PACKETS-IN/OUT LONGEST-GAP LATENESS UPS",
+            room="DIAGNOSTIC PROBLEM NODE* HOPS* INTERVAL* ADDRESS",
         ),
         "explanations": Shown(
             explain.COLUMNS,

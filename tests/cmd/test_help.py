@@ -17,7 +17,7 @@ def test_the_help_of_a_command(name: str) -> None:
 
 
 def test_there_is_a_text_for_each_command_and_no_other() -> None:
-    assert set(PAGES.iterdir()) == {file_of(name) for name in PAGE_NAMES}
+    assert set(PAGES.rglob("*.txt")) == {file_of(name) for name in PAGE_NAMES}
 
 
 def test_there_is_a_text_for_each_action_of_the_router(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,6 +32,7 @@ UP = session_item(
     peer_asn=65001,
     state="Established",
     since_time=datetime.now(UTC) - timedelta(days=3, hours=5, minutes=30),
+    bfd="Up",
     families=["ipv4-unicast", "ipv6-unicast"],
     received=[
         FamilyCount(family="ipv4-unicast", routes=3),
@@ -76,9 +77,9 @@ def test_the_table_has_the_documented_columns(
     assert main(["peers", "--socket", str(path)]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
-        "NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE FAMILIES RECV SENT REASON",
-        "node-a tor-1 192.0.2.1 65000 65001 Established 3d5h v4,v6 3,0 12,1 -",
-        "node-a tor-2 192.0.2.2 65000 65002 Active - v4 - - connection refused (retry in 12s)",
+        "NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE BFD FAMILIES RECV SENT REASON",
+        "node-a tor-1 192.0.2.1 65000 65001 Established 3d5h Up v4,v6 3,0 12,1 -",
+        "node-a tor-2 192.0.2.2 65000 65002 Active - - v4 - - connection refused (retry in 12s)",
     ]
 
 

@@ -16,7 +16,7 @@ from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 
 PEERS = sessions.columns(datetime.now(UTC))
 PEER = [
-    "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "v4,v6",
+    "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "Up", "v4,v6",
     "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-", "4s", "-",
     "connection refused by the peer, perhaps for a wrong password (retry in 12s)", "-",
 ]  # fmt: skip
@@ -74,7 +74,7 @@ def narrow(columns: tuple[Column, ...], row: list[str], width: int) -> list[str]
 @pytest.mark.parametrize(
     ("columns", "row", "may_be_left_out"),
     [
-        (PEERS, PEER, {"NODE", "FAMILIES", "LOCAL-AS"}),
+        (PEERS, PEER, {"NODE", "BFD", "FAMILIES", "LOCAL-AS"}),
         (explain.COLUMNS, EXPLAINED, set()),
         (explain.RECEIVED, DECIDED, set()),
         (route_columns.COLUMNS["advertised"], ADVERTISED, {"NODE", "AGE"}),

@@ -16,12 +16,18 @@ from typing import Any
 
 import structlog
 
-from cells.api.model import ExplainItem, ReceivedExplainItem, RouteItem, StatusItem
+from cells.api.model import BfdItem, ExplainItem, ReceivedExplainItem, RouteItem, StatusItem
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, supply
 from cells.hive.hive import Hive
-from cells.serve.agent_resources import Explanations, Missing, ReceivedExplanations, Status
+from cells.serve.agent_resources import (
+    BfdSessions,
+    Explanations,
+    Missing,
+    ReceivedExplanations,
+    Status,
+)
 from cells.serve.routing import Routing
 from tests.support.cells import rewired
 
@@ -45,7 +51,10 @@ class MadeUp:
         status: StatusItem | None = None,
         missing: Sequence[str] = (),
         explained_received: Sequence[ReceivedExplainItem] = (),
+        bfd: Sequence[BfdItem] = (),
+        bfd_problems: Sequence[str] = (),
     ) -> None:
+        self._bfd, self._bfd_problems = bfd, bfd_problems
         self._explained_received = explained_received
         self._peers = peers
         self._routes = routes
@@ -61,6 +70,22 @@ class MadeUp:
         """Return the reasons, whether there are peers or not."""
         del empty
         return list(self._missing)
+
+    def bfd_sessions(self, peer: str | None, instance: str | None) -> list[BfdItem]:
+        """Return the BFD sessions that match."""
+        return [
+            item
+            for item in self._bfd
+            if peer in (None, item.peer, item.address) and instance in (None, item.instance)
+        ]
+
+    def why_no_bfd(self) -> str:
+        """Return why there may be no BFD session."""
+        return "no peer has BFD settings"
+
+    def bfd_problems(self) -> list[str]:
+        """Return what is wrong with the BFD process."""
+        return list(self._bfd_problems)
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[dict[str, Any]]:
         """Return the peers that match."""
@@ -130,7 +155,7 @@ class MadeUp:
 
 def api_cell(made_up: MadeUp) -> Cell:
     """Return the cell of the local API with made-up answers."""
-    paths = (Status, Routing, Missing, Explanations, ReceivedExplanations)
+    paths = (Status, Routing, Missing, BfdSessions, Explanations, ReceivedExplanations)
     return rewired(API, private=tuple(supply(made_up, as_=path) for path in paths))
 
 

@@ -151,13 +151,13 @@ def test_many_routes_come_in_groups() -> None:
 
 def test_a_table_is_sorted_as_text() -> None:
     items = [
-        {"peer": "10.30.4.9:179", "asn": 64600, "state": "Established"},
+        {"peer": "10.30.4.9:179", "asn": 64600, "state": "Established", "bfd": "Up"},
         {"peer": "10.30.4.10:179", "asn": 64600, "state": "Idle"},
     ]
     assert table(VIEWS["peers"], items) == [
-        "PEER           ASN   STATE      ",
-        "10.30.4.10:179 64600 Idle       ",
-        "10.30.4.9:179  64600 Established",
+        "PEER           ASN   STATE       BFD   ",
+        "10.30.4.10:179 64600 Idle        <NONE>",
+        "10.30.4.9:179  64600 Established Up    ",
     ]
 
 

@@ -1,0 +1,115 @@
+"""The BFD sessions of an agent in its local API: the rows of the intent tables as items."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from cells.api.model import BfdIntervalsItem, BfdItem
+from cells.intent.cell import IntentLoop
+from cells.node import ThisNode
+from cells.serve.peer_names import PeerNames
+from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
+from reconcilers.tables import IntentTables
+from statedb import Database
+
+MICROSECONDS: Final = 1_000_000
+NO_PROFILE: Final = "no peer has BFD settings"
+
+
+class AgentBfd:
+    """`cells.serve.agent_resources.BfdSessions` of the real agent."""
+
+    def __init__(
+        self,
+        node: ThisNode,
+        database: Database,
+        intent: IntentTables,
+        names: PeerNames,
+        loop: IntentLoop,
+    ) -> None:
+        self._node = node.name
+        self._database = database
+        self._intent = intent
+        self._names = names
+        self._loop = loop
+
+    def bfd_sessions(self, peer: str | None, instance: str | None) -> list[BfdItem]:
+        """Return the sessions, by instance and peer."""
+        snapshot, intent = self._database.snapshot(), self._intent
+        chosen = self._names.chosen(peer, instance)
+        process = next(intent.bfd_process.all(snapshot), None)
+        return [
+            bfd_item(
+                self._node,
+                row,
+                intent.bfd_counters.get(snapshot, (row.instance, row.peer)),
+                process,
+            )
+            for row in intent.bfd_sessions.all(snapshot)
+            if chosen(row.instance, row.peer, row.address)
+        ]
+
+    def why_no_bfd(self) -> str:
+        """Return why there may be no session."""
+        return self._loop.bfd_off or NO_PROFILE
+
+    def bfd_problems(self) -> list[str]:
+        """Return what is wrong with the process."""
+        process = next(self._intent.bfd_process.all(self._database.snapshot()), None)
+        return [] if process is None else list(process.problems)
+
+
+def bfd_item(
+    node: str, row: BfdSession, counters: BfdCounters | None, process: BfdProcess | None
+) -> BfdItem:
+    """Translate a session."""
+    known = row.state != UNKNOWN
+    return BfdItem(
+        node=node,
+        instance=row.instance,
+        peer=row.peer,
+        address=row.address or None,
+        local_address=row.local_address or None,
+        device=row.device or None,
+        multihop=row.multihop,
+        profile=row.profile or None,
+        strict=row.strict,
+        state=row.state,
+        since_time=datetime.fromtimestamp(int(row.since), UTC) if row.since else None,
+        diagnostic=row.diagnostic or None,
+        remote_state=row.remote_state if row.remote_state != UNKNOWN else None,
+        remote_diagnostic=row.remote_diagnostic or None,
+        remote_independent=row.remote_independent if row.remote_discriminator else None,
+        local_discriminator=row.local_discriminator or None,
+        remote_discriminator=row.remote_discriminator or None,
+        local_intervals=_intervals(row.desired_min_tx, row.required_min_rx, row.detect_multiplier),
+        remote_intervals=_intervals(
+            row.remote_min_tx, row.remote_min_rx, row.remote_detect_multiplier
+        ),
+        transmit_interval_seconds=_seconds(row.transmit_interval) if known else None,
+        detection_seconds=_seconds(row.detection_time) if known else None,
+        passive=row.passive,
+        minimum_ttl=row.minimum_ttl if row.multihop else None,
+        authentication=row.authentication or None,
+        ups=row.ups,
+        packets_sent=None if counters is None else counters.packets_sent,
+        packets_received=None if counters is None else counters.packets_received,
+        longest_gap_seconds=None if counters is None else _seconds(counters.longest_gap),
+        lateness_seconds=None if process is None else _seconds(process.lateness),
+        problem=row.problem or None,
+    )
+
+
+def _seconds(microseconds: int) -> float:
+    return microseconds / MICROSECONDS
+
+
+def _intervals(transmit: int, receive: int, multiplier: int) -> BfdIntervalsItem | None:
+    if not multiplier:
+        return None
+    return BfdIntervalsItem(
+        transmit_seconds=_seconds(transmit),
+        receive_seconds=_seconds(receive),
+        detect_multiplier=multiplier,
+    )
