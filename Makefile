@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 ARGS ?=
 # Tests run side by side, in one worker more than processors; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
+# Tests start a thousand programs, each of which would compile all of its modules.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
 

@@ -5,7 +5,9 @@ Fixtures that only some directories need live in their own conftest. Never skips
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import ssl
 from collections import Counter
@@ -36,6 +38,20 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest-xdist: the process that hears of all tests, not one that runs some of them.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(InteropPage())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each worker import a share of the test files first: each is compiled by one of them."""
+    config, root = session.config, session.config.rootpath
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    files = sorted(root.glob("tests/**/test_*.py"))
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        # The collection reports what a module raises.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 @pytest.hookimpl(optionalhook=True)  # there is none without pytest-xdist
