@@ -260,6 +260,17 @@ class Peer(msgspec.Struct, frozen=True):
         return None
 
 
+class PendingDialect(msgspec.Struct, frozen=True, order=True):
+    """A dialect that is not compiled yet, while others are: kinds of it cannot be read.
+
+    What it has written before a restart stays: objects, claims, routes in the kernel.
+    """
+
+    dialect: str
+    unread: tuple[str, ...]
+    """The tables of these kinds."""
+
+
 class SessionAddress(msgspec.Struct, frozen=True, order=True):
     """The local address that the session of a peer has, or had last: an address of this node."""
 

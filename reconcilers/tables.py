@@ -24,6 +24,7 @@ from reconcilers.model import (
     ObjectAnnotations,
     ObjectRef,
     Peer,
+    PendingDialect,
     Problem,
     ReconcileStatus,
     Route,
@@ -220,6 +221,10 @@ class IntentTables:
         writer="agent",
     )
     """Of the instances whose routes are installed."""
+    pending_dialects = RowKind(
+        PendingDialect, lambda row: (row.dialect,), table="pending-dialects", writer="compiler"
+    )
+    """At a start; none once all kinds have been read."""
     routes = RowKind(
         Route, _route_key, Index(BY_OBJECT, keys=_route_objects), writer="compiler", cleared=True
     )

@@ -72,8 +72,9 @@ class LearnedLimitLoop:
             lifecycle=lifecycle,
             jobs=jobs,
         )
-        # Of the intent only the first round: limits depend on the peers.
-        self._signal = Signal(intent_tables.peers.observable, intent.done.pipe(operators.take(1)))
+        # Of the intent only the first complete round: limits depend on the peers.
+        complete = intent.done.pipe(operators.filter(lambda _: intent.complete), operators.take(1))
+        self._signal = Signal(intent_tables.peers.observable, complete)
         # At once: the peer may accept the next session soon after.
         events.observable.subscribe(self._note)
         jobs.add("learned-limits", self._run)
@@ -92,7 +93,7 @@ class LearnedLimitLoop:
             self._limits.restore(self._rows)
 
         async def write(_: float | None) -> float | None:
-            if not self._intent.ready:
+            if not self._intent.complete:
                 return None
             pause = self._limits.write(asyncio.get_running_loop().time())
             snapshot = self._database.snapshot()

@@ -7,6 +7,7 @@ the rest goes on. Where the operator's part runs in this process, it is the firs
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final, Protocol
 
 import structlog
@@ -133,12 +134,14 @@ class IntentLoop:
         """Why peers have no BFD session; empty where they may have one."""
         self._done: Subject[None] = Subject()
         self.ready = False
-        """Whether a round has been done with all sources read."""
+        """Whether a round has been done: some dialect has been read."""
+        self.complete = False
+        """Whether one has been done with all dialects."""
         jobs.add("rounds", self._run)
 
     @property
     def done(self) -> Observable[None]:
-        """Emits after each round, the first one once all sources have been read."""
+        """Emits after each round, the first one once a dialect has been read."""
         return self._done
 
     def explainer(self) -> Explainer | None:
@@ -159,7 +162,7 @@ class IntentLoop:
     async def _run(self) -> None:
         compiler = self._compiler = self._new_compiler()
 
-        async def run(since: float | None) -> None:
+        async def run(since: float | None) -> float | None:
             with self._duration.time():
                 for step in self._steps:
                     await in_slices(step.slices())
@@ -167,14 +170,17 @@ class IntentLoop:
             if not summary.ready:
                 names = ", ".join(summary.waiting_for)
                 self._health.ok(f"waiting for the first reading of all sources: {names}")
-                return
+                return summary.retry
             self.ready = True
             self._trace_links.add([summary.span] if summary.span else [], since)
-            self._synced()
+            if not summary.waiting_for:
+                self.complete = True
+                self._synced()
             self._claims.keep(compiler.owners)
             self._states.keep(compiler.states)
             self._done.on_next(None)
             self._report()
+            return summary.retry
 
         tables = {table.name: table for step in self._steps for table in step.followed}
         tables |= {table.name: table for table in compiler.followed}
@@ -201,6 +207,7 @@ class IntentLoop:
             trace_links=self._event_links,
             bfd_off=self.bfd_off,
             on_error=_log_failed_dialect,
+            clock=asyncio.get_running_loop().time,
         )
 
     def _report(self) -> None:
@@ -230,7 +237,14 @@ class IntentLoop:
         self._report_drain(snapshot)
         # A tenant's Service is no reason to look after the agent.
         own = [problem for problem in self._known.values() if not problem.of_tenant]
-        if own:
+        pending = min(self._intent.pending_dialects.all(snapshot), default=None)
+        if pending is not None:
+            tables = ", ".join(pending.unread)
+            text = (
+                f"{pending.dialect} waits for the first reading of {tables}; other dialects go on"
+            )
+            self._health.degraded(text)
+        elif own:
             first = min(own)
             field = f": {first.field}" if first.field else ""
             text = f"{_objects(first)}{field}: {first.message}"

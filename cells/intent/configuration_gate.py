@@ -61,7 +61,7 @@ class ConfigurationGate:
         with Signal(self._problems.observable, self._peers.observable, self._intent.done) as signal:
             while True:
                 await signal.wait(settle_turns=SETTLE_TURNS)
-                if not self._intent.ready:
+                if not self._intent.complete:
                     continue
                 reason = self.unusable()
                 if not reason:

@@ -161,7 +161,8 @@ class DeferralJob:
         deferral: Deferral | None = None
         while self._kernel.deferred:
             await asyncio.sleep(DEFERRAL_POLL_SECONDS)
-            if not self._kernel.installed.listed:
+            pending = self._intent.pending_dialects.count(self._database.snapshot())
+            if pending or not self._kernel.installed.listed:
                 continue
             deferral = deferral or Deferral(clock())
             if self._is_over(deferral, clock()):

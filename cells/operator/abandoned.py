@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from cells.hive import Group, Health
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect
 from reconcilers.operator.abandoned import AbandonedObjects
 from resources.kubernetes import KubernetesError, Writer
@@ -14,8 +14,6 @@ from statedb import Database
 
 POLL_INTERVAL_SECONDS = 600.0
 """Between two passes."""
-UNREAD_SECONDS = 2.0
-"""Until it is checked again whether the Nodes have been read."""
 
 log = structlog.get_logger("waggle.operator")
 

@@ -38,7 +38,7 @@ from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
 from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, Operation, extended
@@ -209,7 +209,7 @@ class Operator:
                 with self._duration.time():
                     plan = await in_slices(self._planner.plan(self._kubernetes.unread))
                 if plan is None:
-                    return None
+                    return UNREAD_SECONDS
                 self._synced()
                 self._report(plan)
                 if not self._leadership.gained.is_set():

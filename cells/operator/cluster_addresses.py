@@ -18,7 +18,7 @@ from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.operator.leader_check import MANAGER, RETRY_SECONDS
 from cells.operator.owner import Owner
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect, operated_tables
 from reconcilers.intent.service_addresses import published
 from reconcilers.intent.service_addresses.networks import cluster_addresses
@@ -37,8 +37,6 @@ CHECK_SECONDS: Final = 600.0
 """Until the stored object is compared again: another writer may have changed or deleted it."""
 MAX_NAMED: Final = 3
 """Invalid objects that a message names."""
-UNREAD_SECONDS: Final = 2.0
-"""Until it is checked again whether every kind has been read."""
 
 log = structlog.get_logger("waggle.operator")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
@@ -81,7 +83,8 @@ class NodeObjectReport:
         self._failures: Counter[str] = Counter()
         self._objects: dict[str, NodeObjects] = {}
         self._changed: Subject[None] = Subject()
-        self._computed = asyncio.Event()
+        self._computed = {dialect.name: asyncio.Event() for dialect, _ in self._kinds}
+        """Set once the objects of a dialect are known: none of the stored ones is deleted before."""
         self._failing = DialectFailures(
             self._health,
             log,
@@ -95,7 +98,9 @@ class NodeObjectReport:
             *(table.observable for table in (*self._rows.followed, sessions.table)), intent.done
         )
         jobs.add("objects", self._compute)
-        jobs.add("object-writes", self._write)
+        for dialect, written in extended(dialects, WrittenObjects):
+            write = functools.partial(self._write, dialect, written.kinds)
+            jobs.add(f"object-writes-{dialect.name}", write)
 
     async def _compute(self) -> None:
         await run_rounds(
@@ -112,20 +117,19 @@ class NodeObjectReport:
         for key, row in self._rows.take().items():
             if key.kind in self._objects:
                 self._objects[key.kind].give(key.labels, row)
-        self._computed.set()
+        for dialect in self._rows.computed:
+            self._computed[dialect].set()
         self._changed.on_next(None)
 
-    async def _write(self) -> None:
-        # What is not computed yet is not to be deleted.
-        await self._computed.wait()
+    async def _write(self, dialect: Dialect, kinds: Sequence[NodeObjectKind]) -> None:
+        await self._computed[dialect.name].wait()
         async with self._kubernetes.writer(MANAGER) as client:
-            self._objects = {
-                kind.kind.name: self._new_objects(client, dialect, kind)
-                for dialect, kind in self._kinds
-            }
+            of_kinds = {kind.kind.name: self._new_objects(client, dialect, kind) for kind in kinds}
+            self._objects |= of_kinds
             for key, row in self._rows.present.items():
-                self._objects[key.kind].give(key.labels, row)
-            objects = list(self._objects.values())
+                if key.kind in of_kinds:
+                    of_kinds[key.kind].give(key.labels, row)
+            objects = list(of_kinds.values())
             runner = Runner(
                 self._database, None, objects, self._rng, report=self._report, name="report"
             )

@@ -6,6 +6,7 @@ last known objects stay in the tables, and one line of health reports the server
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -48,6 +49,10 @@ from statedb import Database
 TIMEOUTS = Timeouts()
 """Time-outs and pauses of the source."""
 
+FIRST_ANSWER_SECONDS: Final = 10.0
+"""For which all dialects wait for the first answer about each kind: a request may hang for a minute."""
+UNREAD_SECONDS: Final = 2.0
+"""Until jobs that need what has not been read look again."""
 ALL_VALID: Final = "all objects are valid"
 log = structlog.get_logger("waggle.kubernetes")
 
@@ -76,6 +81,8 @@ class Kubernetes:
         self._away_since = 0.0
         """Unix time of the first failure of the present outage; 0 while the API server answers."""
         self._answered = False
+        self._answers_until: float | None = None
+        """End of `FIRST_ANSWER_SECONDS`, by the loop's clock; None before the start."""
         self._health = health
         self._statuses: dict[str, FeedStatus] = {}
         self._known: frozenset[SourceProblem] = frozenset()
@@ -104,6 +111,8 @@ class Kubernetes:
 
     async def _run(self) -> None:
         self._health.ok(f"reading from {self.access}")
+        if self._answers_until is None:
+            self._answers_until = asyncio.get_running_loop().time() + FIRST_ANSWER_SECONDS
         await self._watch.run()
 
     @property
@@ -112,11 +121,11 @@ class Kubernetes:
         tables = {kind.name: kind.table for kind in self.source.kinds}
         unread = [status for status in self._statuses.values() if status.unread]
         of_kinds = [status for status in unread if not status.object_name]
+        until = self._answers_until
+        is_waiting = until is None or asyncio.get_running_loop().time() < until
+        without_answer = (status.name for status in of_kinds if status.phase is Phase.WAITING)
         return Unread(
-            next(
-                (status.name for status in of_kinds if status.phase is Phase.WAITING),
-                "",
-            ),
+            next(without_answer, "") if is_waiting else "",
             {tables[status.kind]: status.name for status in of_kinds},
             frozenset(
                 ObjectRef(status.kind, status.namespace, status.object_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 import structlog
@@ -50,7 +51,12 @@ class ReferencedSecrets:
         self._failures: list[str] = []
         """Of the present round."""
         self._references = SecretReferences(
-            tables, readers.dialects, source.kinds, secrets_namespace.name, self._fail
+            tables,
+            readers.dialects,
+            source.kinds,
+            secrets_namespace.name,
+            self._fail,
+            clock=lambda: asyncio.get_running_loop().time(),
         )
         jobs.add("secrets", self._follow)
 
@@ -68,14 +74,15 @@ class ReferencedSecrets:
         signal = Signal(*(table.observable for table in self._references.followed))
         await run_rounds(signal, self._find)
 
-    async def _find(self, _: float | None) -> None:
+    async def _find(self, _: float | None) -> float | None:
         self._failures.clear()
         references = self._references.find(self._database.snapshot())
         if references is None:
-            return
+            return self._references.retry
         self._source.follow(SECRET, references)
         if self._failures:
             self._health.degraded("; ".join(self._failures))
         else:
             plural = "s" * (len(references) != 1)
             self._health.ok(f"watches {len(references)} Secret{plural} by name")
+        return self._references.retry

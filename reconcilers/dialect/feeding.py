@@ -40,6 +40,18 @@ class Feeding:
             for name in self.dialects
         }
 
+    @property
+    def groups(self) -> tuple[frozenset[str], ...]:
+        """The names of the dialects, those together that feed each other."""
+        groups: dict[str, set[str]] = {}
+        for dialect in reversed(list(self.dialects.values())):
+            # One that is fed comes after its feeders, here before them.
+            fed = self.fed(dialect)
+            group = groups[fed.name] if fed is not None else set()
+            group.add(dialect.name)
+            groups[dialect.name] = group
+        return tuple({min(group): frozenset(group) for group in groups.values()}.values())
+
     def feeders(self, dialect: Dialect) -> tuple[Dialect, ...]:
         """Return the dialects that feed one."""
         return self._feeders[dialect.name]

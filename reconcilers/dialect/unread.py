@@ -14,7 +14,8 @@ class Unread(msgspec.Struct, frozen=True):
     """What could not be read: an object of it that is not known may exist."""
 
     waits_for: str = ""
-    """A feed without an answer yet; empty once each kind was answered, by a list or an error."""
+    """A feed without an answer yet; empty once each kind was answered, by a list or an error, and some
+    time after the start."""
     kinds: Mapping[str, str] = {}
     """The names of feeds of kinds, by the table of the kind."""
     objects: frozenset[ObjectRef] = frozenset()

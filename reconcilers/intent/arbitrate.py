@@ -4,7 +4,8 @@ Two instances of different dialects cannot both have a session with one address 
 listen on one port of it. The dialect that has it keeps it (also over a restart, where `Owners` is
 kept); otherwise the older object gets it: by creationTimestamp, where an absent one is the oldest,
 then by kind, namespace and name. The other is not configured, with a problem that names both, and gets
-it when the first one goes. Within one dialect its own rules count. Pure.
+it when the first one goes. A dialect that has not been read keeps what it had before a restart. Within
+one dialect its own rules count. Pure.
 
 A name is different: the other instance gets another name, and keeps that one for as long as it
 exists, as a change of the name would reset its sessions.
@@ -13,7 +14,7 @@ exists, as a change of the name would reset its sessions.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -56,19 +57,42 @@ class Arbitrated(NamedTuple):
     """All claims: a dialect that comes later may contest any of them."""
 
 
+class Owned(NamedTuple):
+    """Who has what at present."""
+
+    owners: Owners
+    """The owners of the last decision."""
+    pending: Container[str]
+    """Dialects that have not been read."""
+    created: Created
+
+    def pending_owner(self, claim: Claim) -> str | None:
+        """Return the owner of a claim if it has not been read."""
+        owner = self.owners.get(claim)
+        return owner if owner in self.pending else None
+
+
 def arbitrate(
-    instances: Iterable[Instance], peers: Iterable[Peer], owners: Owners, created: Created
+    instances: Iterable[Instance],
+    peers: Iterable[Peer],
+    owners: Owners,
+    created: Created,
+    pending: Container[str] = (),
 ) -> Arbitrated:
-    """Decide every claim; ``owners`` are the owners of the last decision."""
+    """Decide every claim; ``owners`` are the owners of the last decision.
+
+    ``pending`` are dialects that have not been read: no row is theirs, and they keep their claims.
+    """
     unique, sessions = list(instances), list(peers)
-    names, owned = _names(unique, owners, created)
+    before = Owned(owners, pending, created)
+    names, owned = _names(unique, before)
     vrfs = {(row.dialect, row.name): row.vrf or "" for row in unique}
     problems: list[Problem] = []
-    kept = _listeners(unique, names, owners, created, problems, owned)
+    kept = _listeners(unique, names, before, problems, owned)
     claims: dict[Claim, list[Claimant]] = {}
     for peer in sessions:
         claims.setdefault(_peer_claim(peer, vrfs), []).append(_of_peer(peer))
-    winners = _winners(claims, owners, created)
+    winners = _winners(claims, before)
     sessions_kept: list[Peer] = []
     for peer in sessions:
         claim = _peer_claim(peer, vrfs)
@@ -86,16 +110,15 @@ def arbitrate(
         )
         problems.append(_problem(_of_peer(peer), winner, text, (instance, peer.name)))
     owned |= {claim: winner.dialect for claim, winner in winners.items()}
+    owned |= {claim: owner for claim, owner in owners.items() if owner in pending}
     return Arbitrated(kept, sessions_kept, problems, owned)
 
 
-def _names(
-    instances: list[Instance], owners: Owners, created: Created
-) -> tuple[Names, dict[Claim, str]]:
+def _names(instances: list[Instance], before: Owned) -> tuple[Names, dict[Claim, str]]:
     """Give each instance a name that no other instance has."""
     kept = {
         (dialect, configured): name
-        for (what, configured, name), dialect in owners.items()
+        for (what, configured, name), dialect in before.owners.items()
         if what == RENAMED
     }
     names: Names = {}
@@ -107,7 +130,8 @@ def _names(
         else:
             contenders.setdefault(_name_claim(row.name), []).append(_of_instance(row))
     taken = set(names.values())
-    winners = _winners(contenders, owners, created)
+    taken.update(name for (dialect, _), name in kept.items() if dialect in before.pending)
+    winners = _winners(contenders, before)
     owned: dict[Claim, str] = {}
     for dialect, configured in sorted((row.dialect, row.name) for row in instances):
         claim = _name_claim(configured)
@@ -129,8 +153,7 @@ def _names(
 def _listeners(
     instances: list[Instance],
     names: Names,
-    owners: Owners,
-    created: Created,
+    before: Owned,
     problems: list[Problem],
     owned: dict[Claim, str],
 ) -> list[Instance]:
@@ -140,7 +163,7 @@ def _listeners(
         claim = _port_claim(row)
         if claim is not None:
             claims.setdefault(claim, []).append(_of_instance(row))
-    winners = _winners(claims, owners, created)
+    winners = _winners(claims, before)
     kept = []
     for row in instances:
         claim, arbitrated = _port_claim(row), row
@@ -207,25 +230,23 @@ def _described(claimant: Claimant) -> str:
     return f"{claimant.what}{of} (dialect {claimant.dialect})"
 
 
-def _winners(
-    claims: Mapping[Claim, list[Claimant]], owners: Owners, created: Created
-) -> dict[Claim, Claimant]:
-    return {
-        claim: (
-            claimants[0] if len(claimants) == 1 else _winner(claimants, owners.get(claim), created)
-        )
-        for claim, claimants in claims.items()
-    }
+def _winners(claims: Mapping[Claim, list[Claimant]], before: Owned) -> dict[Claim, Claimant]:
+    return {claim: _winner(claim, claimants, before) for claim, claimants in claims.items()}
 
 
-def _winner(claimants: list[Claimant], owner: str | None, created: Created) -> Claimant:
+def _winner(claim: Claim, claimants: list[Claimant], before: Owned) -> Claimant:
+    pending = before.pending_owner(claim)
+    if pending is not None:
+        what = "peer" if claim[0] == PEER else "instance"
+        return Claimant(pending, None, f"the {what} of an object that has not been read yet")
     if len({claimant.dialect for claimant in claimants}) == 1:
         return claimants[0]
+    owner = before.owners.get(claim)
     present = [claimant for claimant in claimants if claimant.dialect == owner]
 
     def order(claimant: Claimant) -> tuple[Age, str]:
         ref = claimant.object
-        of_object = age("", NO_OBJECT) if ref is None else age(created(ref), ref)
+        of_object = age("", NO_OBJECT) if ref is None else age(before.created(ref), ref)
         return (of_object, claimant.dialect)
 
     return min(present or claimants, key=order)

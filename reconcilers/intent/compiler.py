@@ -7,6 +7,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.configurable import configurable
 from reconcilers.intent.created import created
 from reconcilers.intent.dialect_intents import DialectIntents
+from reconcilers.intent.dialect_readings import DialectReadings, Reading
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.missing_bfd import missing_bfd
@@ -36,7 +38,7 @@ from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.vrfs import missing_vrfs
-from reconcilers.model import Peer, Problem
+from reconcilers.model import Peer, PendingDialect, Problem
 from reconcilers.sliced_work import Pieces, Slices, finish
 from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind, marked
 from resources.core import Node
@@ -52,9 +54,11 @@ class Summary(msgspec.Struct, frozen=True):
     """The result of one run."""
 
     ready: bool
-    """False until every source has been read once; nothing is compiled before that."""
+    """False until the kinds of a dialect have been read; nothing is compiled before that."""
     waiting_for: tuple[str, ...] = ()
-    """The tables that have not been read, where it is not ready."""
+    """The tables that have not been read; empty if every dialect is compiled."""
+    retry: float | None = None
+    """The seconds after which a run is due, if no table changes before."""
     dialects: tuple[str, ...] = ()
     """The dialects whose configuration was compiled."""
     objects: int = 0
@@ -85,13 +89,14 @@ class IntentCompiler:
         trace_links: TraceLinks | None = None,
         bfd_off: str = "",
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
 
         ``states`` are those of dialects, of an earlier process (`Dialect.restore`) or compiler.
         ``bfd_off`` is why this node has no BFD sessions; a problem of each peer that shall have one.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
-        problem as well.
+        problem as well. ``clock`` is monotonic, in seconds.
         """
         self._db = db
         self._resources = resources
@@ -121,8 +126,17 @@ class IntentCompiler:
         self._peer_limits = PeerLimits(intent, options, node, self._pieces)
         self._last: Revisions | None = None
         """Of the tables at the last run: those that have changed since decide what is due."""
-        self._unread: tuple[Table[Any], ...] = (*resources.resources, resources.gateways)
-        """The tables that some source has not filled yet; one that is filled stays so."""
+        self._readings = DialectReadings(
+            (*resources.resources, resources.gateways),
+            {
+                name: frozenset(resources.of(kind) for kind in dialect.kinds if kind.custom)
+                for name, dialect in self._dialects.items()
+            },
+            self._feeding,
+            clock,
+        )
+        self._pending: tuple[PendingDialect, ...] = ()
+        """Of the last run."""
         self._host_demand = host_demand or HostDemand(
             db, resources, tuple(self._dialects.values()), node
         )
@@ -179,32 +193,34 @@ class IntentCompiler:
         `session_addresses`, `unsent_routes`, `bfd_sessions` and `learned_limits`.
         """
         snapshot = self._db.snapshot()
-        waiting_for = self._waiting_for(snapshot)
-        if waiting_for:
-            return Summary(ready=False, waiting_for=waiting_for)
+        reading = self._readings.look(snapshot)
+        waiting_for = tuple([table.name for table in reading.unread])
+        host = self._resources.host
+        if not host.initialized(snapshot) and self._host_demand.ask(snapshot, self._on_error):
+            return Summary(ready=False, waiting_for=(*waiting_for, host.name))
+        if waiting_for and not reading.ready:
+            return Summary(ready=False, waiting_for=waiting_for, retry=reading.retry)
         contexts, _ = self._trace_links.take()
         links = [trace.Link(context) for context in contexts]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
             changed = self._db.changed(self._last, snapshot)
-            summary = yield from self._run(snapshot, changed)
+            summary = yield from self._run(snapshot, changed, reading)
             self._last = snapshot.revisions
             if span.is_recording():
                 span.set_attribute("waggle.configuration", bool(summary.dialects))
                 span.set_attribute("waggle.dialects", list(summary.dialects))
                 span.set_attribute("waggle.objects", summary.objects)
                 span.set_attribute("waggle.routes", summary.routes)
-        return replace(summary, span=span.get_span_context())
+        return replace(summary, waiting_for=waiting_for, span=span.get_span_context())
 
-    def _waiting_for(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the tables that some source has not filled yet."""
-        if self._unread:
-            unread = [table for table in self._unread if not table.initialized(snapshot)]
-            self._unread = tuple(unread)
-        waiting = self._unread
-        host = self._resources.host
-        if not host.initialized(snapshot) and self._host_demand.ask(snapshot, self._on_error):
-            waiting = (*waiting, host)
-        return tuple([table.name for table in waiting])
+    def _pending_dialects(self, reading: Reading) -> tuple[PendingDialect, ...]:
+        if not reading.unread:
+            return ()
+        return tuple(
+            PendingDialect(name, self._readings.unread_of(name))
+            for name in self._dialects
+            if name not in reading.ready
+        )
 
     def _present_context(self, snapshot: Snapshot, changed: AbstractSet[Table[Any]]) -> NodeContext:
         tables = self._resources
@@ -219,11 +235,13 @@ class IntentCompiler:
             return described.host
         return next(tables.host.all(snapshot), None) or Host()
 
-    def _run(self, snapshot: Snapshot, changed: frozenset[Table[Any]]) -> Slices[Summary]:
+    def _run(
+        self, snapshot: Snapshot, changed: frozenset[Table[Any]], reading: Reading
+    ) -> Slices[Summary]:
         context = self._context = self._present_context(snapshot, changed)
         self._pieces.begin()
         full = self._pieces.slices
-        compiled = yield from self._intents.compile(snapshot, context, changed)
+        compiled = yield from self._intents.compile(snapshot, context, changed, reading.ready)
         for name in compiled:
             self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
         intent = self._intent
@@ -232,7 +250,13 @@ class IntentCompiler:
             route_sets.collect(snapshot)
             route_sets.judge_again(judged_again)
         node = self._resources.nodes.get(snapshot, ("", context.node))
-        configuration = bool(compiled) or node != self._node or intent.learned_limits in changed
+        before, self._pending = self._pending, self._pending_dialects(reading)
+        configuration = (
+            bool(compiled)
+            or node != self._node
+            or intent.learned_limits in changed
+            or before != self._pending
+        )
         self._node = node
         judged = yield from self._addresses.read(snapshot, changed, compiled)
         if judged and not configuration:
@@ -262,7 +286,7 @@ class IntentCompiler:
             of_parts.append(self._peer_limits.take_problems())
             if problems or any(of_parts):
                 self._write_problems(txn)
-        if configuration:
+        if configuration and not self._pending:
             written_tables = self._db.changed(snapshot.revisions, self._db.snapshot())
             of_sessions = (intent.session_addresses, intent.next_hops)
             if intent.peers in written_tables or not changed.isdisjoint(of_sessions):
@@ -300,6 +324,7 @@ class IntentCompiler:
             peers,
             self.owners,
             lambda ref: created(self._resources, intent, snapshot, ref),
+            [row.dialect for row in self._pending],
         )
         self.owners = arbitrated.owners
         drain_reason = drain.reason(self._node, self._options)
@@ -312,6 +337,7 @@ class IntentCompiler:
         about_peers = (*problems[of_dialects:], *arbitrated.problems)
         conditions = with_unconfigured(rows[IntentTables.conditions], about_peers)
         rows[IntentTables.conditions] = list(conditions)
+        rows[IntentTables.pending_dialects] = list(self._pending)
         for kind in intent.outdated(txn, rows):
             intent.replace(txn, kind, rows[kind])
         before, self._problems = self._problems, [*problems, *arbitrated.problems]

@@ -7,7 +7,7 @@ dialect: its last intent stays in effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
@@ -72,11 +72,16 @@ class DialectIntents:
         """Dialects that cannot be compiled at present."""
 
     def compile(
-        self, snapshot: Snapshot, context: NodeContext, changed: AbstractSet[Table[Any]]
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,
+        changed: AbstractSet[Table[Any]],
+        ready: Container[str],
     ) -> Slices[tuple[str, ...]]:
         """Compile the dialects that are due; return their names. Feeding dialects come first.
 
-        ``changed`` are the tables that have changed since the last call, at the first one all.
+        ``changed`` are the tables that have changed since the last call, at the first one all;
+        ``ready`` the dialects whose kinds have been read.
         """
         due: set[str] = set()
         node = self._resources.nodes.get(snapshot, ("", context.node))
@@ -84,6 +89,8 @@ class DialectIntents:
         for name, dialect in self._feeding.dialects.items():
             if not changed.isdisjoint(of_operators):
                 self._by_operator[name] = self._of_operator(snapshot, dialect, context)
+            if name not in ready:
+                continue
             of_operator = self._by_operator[name]
             inputs = (node, of_operator)
             if (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from reconcilers import dialect as api
-from resources.kind import Kind, Kinds
+from reconcilers.intent.dialect_readings import DialectReadings
+from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -22,10 +24,13 @@ class SecretReferences:
         kinds: Iterable[Kind[Any]],
         secrets_namespace: str,
         on_error: Callable[[str, Exception], None],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """The references of ``dialects``; ``kinds`` are those that this program reads.
 
-        ``on_error`` takes the name of a dialect whose references cannot be found, and the error.
+        ``on_error`` takes the name of a dialect whose references cannot be found, and the error;
+        ``clock`` is monotonic, in seconds.
         """
         every = list(dialects)
         self._references = api.extended(every, api.DialectSecrets)
@@ -33,20 +38,32 @@ class SecretReferences:
         self._on_error = on_error
         self._last: dict[str, frozenset[ObjectKey]] = {}
         """By dialect, as of the last time that it did not fail."""
-        of_operators = (dialect.read(dialect.options, operator=True) for dialect in every)
-        own = Kinds(*(dialect.kinds for dialect in every), *of_operators)
-        self.followed: Sequence[Table[Any]] = [
-            tables.of(kind) for kind in kinds if kind.custom and kind in own
-        ]
+        read = [kind for kind in kinds if kind.custom]
+        own = {
+            dialect.name: frozenset(
+                tables.of(kind)
+                for kind in (*dialect.kinds, *dialect.read(dialect.options, operator=True))
+                if kind in read
+            )
+            for dialect in every
+        }
+        self.followed: frozenset[Table[Any]] = frozenset().union(*own.values())
+        self._readings = DialectReadings(self.followed, own, api.Feeding(every), clock)
+        self.retry: float | None = None
+        """The seconds after which more references are found, if no table changes before."""
 
     def find(self, snapshot: Snapshot) -> frozenset[ObjectKey] | None:
-        """Return the references, or None until the kinds of all these dialects have been read.
+        """Return the references of the dialects that have been read; None before the first of them.
 
         Of a dialect that fails the last ones are kept, as its last intent is: its sessions go on.
         """
-        if any(table.pending_initializers(snapshot) for table in self.followed):
+        reading = self._readings.look(snapshot)
+        self.retry = reading.retry
+        if not reading.ready and reading.unread:
             return None
         for dialect, of_dialect in self._references:
+            if dialect.name not in reading.ready:
+                continue
             try:
                 references = frozenset(of_dialect.referenced(dialect, snapshot, self._namespace))
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's

@@ -356,7 +356,7 @@ class Reflector:
         if failed_list and not isinstance(error, NotServed):
             # Or an outage goes on: both confirm nothing.
             self.feed.disappearance.interrupt()
-        if self.feed.object_name and isinstance(error, StatusError):
+        if self.feed.object_name:
             self._release(error)
         match error:
             case UnconfirmedList():
@@ -383,18 +383,23 @@ class Reflector:
         retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         return self._backoff.next(retry_after)
 
-    def _release(self, error: StatusError) -> None:
-        """Let the rest not wait for a single object that cannot be read.
+    def _release(self, error: KubernetesError) -> None:
+        """Let the rest not wait for a single object that cannot be read, while others are.
 
         At once where it may not be read; else after a while, as the next attempt may succeed.
         """
+        answered = isinstance(error, StatusError)
+        if not answered and (isinstance(error, Unreachable) or not self._recovery.reading):
+            return
         now = asyncio.get_running_loop().time()
-        self._failing_since = self._failing_since or now
-        if error.status == 403 or now - self._failing_since >= self._timeouts.forbidden_grace:
+        if self._failing_since is None:
+            self._failing_since = now
+        is_over = now - self._failing_since >= self._timeouts.forbidden_grace
+        if is_over or (isinstance(error, StatusError) and error.status == 403):
             self._mark_synced()
 
     def _release_others(self, error: KubernetesError) -> None:
-        """Let other dialects not wait for a kind that has never been listed, and fails alone.
+        """Let its dialect not wait for a kind that has never been listed, and fails alone.
 
         Not for a kind that all dialects share, nor for an error of the whole server: discovery,
         rejected credentials, too many requests.

@@ -43,5 +43,5 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     forbidden_grace: float = 30.0
     """How long a forbidden list delays readiness; a role may be created after its binding's user."""
     failing_grace: float = 180.0
-    """How long lists of one dialect's kind delay the others while they alone fail (a conversion webhook
-    that is down): longer than the 120 s for which peers usually keep the routes of a restart."""
+    """How long lists of a kind delay its dialect while they alone fail (a conversion webhook that is
+    down): longer than the 120 s for which peers usually keep the routes of a restart."""

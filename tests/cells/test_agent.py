@@ -97,7 +97,8 @@ WITH_EITHER = """
 """
 REPORTS = """
     job report.cluster-size, job report.status, job report.occurrences, job report.events,
-    job report.objects, job report.object-writes
+    job report.objects, job report.object-writes-frrk8s,
+    job report.object-writes-metallb
 """
 """Parts of the program in the order of their start. Lines of the log, the metric
 waggle_task_restarts_total and /healthz?verbose have these names."""

@@ -8,6 +8,7 @@ import pytest
 
 from reconcilers import dialect as api
 from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.model import PendingDialect
 from reconcilers.report.object_statuses import ObjectStatuses
 from resources.core.kinds import SERVICE
 from statedb import Snapshot
@@ -62,3 +63,16 @@ def test_the_statuses_of_other_dialects_follow_while_one_cannot_report() -> None
     Defective.broken = False
     reporting.run(3.0)
     assert not reporting.failures
+
+
+def test_a_dialect_that_has_not_been_read_reports_nothing_of_what_it_reported_before() -> None:
+    cluster = usual(also=[Defective])
+    cluster.put(BEACON, beacon(NODE))
+    cluster.run()
+    pending = cluster.intent.pending_dialects
+    with cluster.db.write(pending) as txn:
+        pending.upsert(txn, PendingDialect("beacon", ("beacons",)))
+    reporting = ObjectStatuses(cluster.db, cluster.intent, cluster.dialects, NODE, lambda: ())
+    reporting.run(1.0)
+    rows = reporting.table.all(cluster.db.snapshot())
+    assert {row.dialect for row in rows} == {CiliumDialect.name}

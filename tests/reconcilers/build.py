@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -38,6 +39,7 @@ class Cluster:
         owners: Owners | None = None,
         memories: Mapping[str, bytes] = MappingProxyType({}),
         bfd_off: str = "",
+        clock: Callable[[], float] = time.monotonic,
         **options: Any,  # noqa: ANN401
     ) -> None:
         self.db = Database()
@@ -65,6 +67,7 @@ class Cluster:
             },
             operator_in_process=operator,
             bfd_off=bfd_off,
+            clock=clock,
         )
 
     def put(self, kind: Kind[Any], value: dict[str, Any]) -> None:

@@ -83,6 +83,8 @@ class NodeObjectRows:
         self._changed: dict[NodeObjectKey, NodeObject | None] = {}
         self.present: Rows = {}
         """All objects that there shall be."""
+        self.computed: set[str] = set()
+        """The dialects whose objects are known: what others have stored is not to be deleted."""
         self.failures: dict[str, Exception] = {}
         """Errors of the last run, by dialect."""
 
@@ -108,6 +110,8 @@ class NodeObjectRows:
         self.failures.clear()
         sessions = self._speaker.peers()
         for dialect, written in self._written:
+            if self._intent.pending_dialects.get(snapshot, (dialect.name,)) is not None:
+                continue
             context = self._context(dialect, sessions)
             try:
                 rows = self._keyed(written.of_node(dialect, snapshot, context))
@@ -118,6 +122,7 @@ class NodeObjectRows:
             self._whole[dialect.name] = rows
         while self._run_origins(self._database.snapshot()):
             yield
+        self.computed |= self._whole.keys() - self.failures.keys()
 
     def take(self) -> Mapping[NodeObjectKey, NodeObject | None]:
         """Return what has changed since the last call; None for objects that shall not be."""

@@ -24,9 +24,12 @@ from msgspec.structs import replace
 from cells.dialects.cell import DialectCell
 from cells.hive import Level, load
 from cells.hive.hive import Hive
+from cells.operator import cell as operator_cell
 from cells.operator.webhook import certificate
 from cells.report import cell as report
+from cells.sources import kubernetes
 from reconcilers.dialect import Dialect
+from reconcilers.intent import dialect_readings
 from reconcilers.operator import writes
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE as NODE_KIND
@@ -38,7 +41,7 @@ from tests.cmd.lab import free_port
 from tests.reconcilers import build
 from tests.reconcilers.antrea import build as antrea
 from tests.reconcilers.frrk8s import build as frrk8s
-from tests.support.apiserver import ApiServer, Object, status
+from tests.support.apiserver import Answer, ApiServer, Object, status
 from tests.support.kinds import KINDS
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
@@ -327,6 +330,28 @@ def test_an_object_that_an_operator_may_not_write_stops_no_other(
 # The webhook
 
 
+async def hang(_: web.Request) -> web.StreamResponse:
+    """Answer nothing, as a conversion webhook that hangs."""
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+def test_a_kind_without_an_answer_stops_its_own_dialect_alone_in_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubernetes, "FIRST_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(operator_cell, "UNREAD_SECONDS", 0.1)
+
+    async def test(server: ApiServer) -> None:
+        server.always("list", "ciliumbgpclusterconfigs", hang)
+        port = free_port("127.0.0.1")
+        async with webhook(server, tmp_path, port):
+            await reaches(lambda: written(server), DIALECTS.keys() - {"cilium"})
+            await until_reviewed(port, {"frrk8s", "metallb"})
+
+    scenario(test)
+
+
 def review(value: Object) -> bytes:
     group, _, version = value["apiVersion"].partition("/")
     request = {
@@ -488,6 +513,43 @@ def test_f06_a_kind_whose_lists_alone_fail_takes_no_peer_of_another_dialect(
             await until(lambda: others <= peers_of(hive))
             server.always("list", kind.plural, None)
             await reaches(lambda: peers_of(hive), set(PEERS.values()))
+
+    scenario(test)
+
+
+WITH = {
+    "ciliumbgpadvertisements": ("cilium",),
+    "bgppolicies": ("antrea",),
+    "bgppeers": ("frrk8s", "metallb"),
+}
+"""The dialects that wait for a kind: MetalLB feeds FRR-k8s, and both are one configuration."""
+
+
+@pytest.mark.parametrize(
+    ("plural", "answer"),
+    [
+        ("ciliumbgpadvertisements", hang),
+        ("bgppolicies", status(500, "InternalError", "conversion webhook failed")),
+        ("bgppeers", FORBIDDEN),
+    ],
+    ids=["hangs", "fails", "forbidden"],
+)
+def test_f06_a_dialect_that_has_been_read_does_not_wait_for_a_kind_of_another_one(
+    plural: str, answer: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurry(monkeypatch, replace(QUICK, forbidden_grace=600.0))
+    monkeypatch.setattr(dialect_readings, "WAIT_SECONDS", 0.2)
+    others = {PEERS[name] for name in DIALECTS if name not in WITH[plural]}
+
+    async def test(server: ApiServer) -> None:
+        server.always("list", plural, answer)
+        async with agent(server, tmp_path) as hive:
+            await reaches(lambda: peers_of(hive), others)
+            assert message(hive, "intent")[0] is Level.DEGRADED
+            assert not hive.readiness.ready
+            server.always("list", plural, None)
+            if answer is not hang:
+                await reaches(lambda: peers_of(hive), set(PEERS.values()))
 
     scenario(test)
 

@@ -46,7 +46,8 @@ def test_a_dialect_is_compiled_when_it_is_due_and_keeps_its_last_intent_after_an
         nonlocal last
         snapshot = db.snapshot()
         before, last = last, snapshot.revisions
-        return finish(intents.compile(snapshot, NodeContext(NODE), db.changed(before, snapshot)))
+        changed = db.changed(before, snapshot)
+        return finish(intents.compile(snapshot, NodeContext(NODE), changed, {"beacon"}))
 
     put("192.0.2.1")
     assert compiled() == ("beacon",)

@@ -14,7 +14,14 @@ from reconcilers.frrk8s.configuration_text import desired_text
 from reconcilers.frrk8s.node_objects import peer_name
 from reconcilers.intent.unsent_routes import write_unsent_routes
 from reconcilers.metallb.dialect import MetalLBDialect
-from reconcilers.model import Instance, Peer, PrefixRule, ReconcileStatus, UnsentRoutes
+from reconcilers.model import (
+    Instance,
+    Peer,
+    PendingDialect,
+    PrefixRule,
+    ReconcileStatus,
+    UnsentRoutes,
+)
 from reconcilers.report.node_objects.rows import NodeObjectRows
 from resources.frrk8s.status import PEER_LABEL, VRF_LABEL
 from speaker.api import PeerStatus
@@ -234,6 +241,28 @@ def test_a_dialect_that_fails_keeps_its_last_objects(monkeypatch: pytest.MonkeyP
     kinds = {row.kind: row for row in node.rows.present.values()}
     assert kinds["ConfigurationState"] == before["ConfigurationState"][0]
     assert sum(row.kind == "BGPSessionState" for row in node.rows.present.values()) == 4
+
+
+def test_stored_objects_are_not_known_before_a_dialect_is_read_and_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any) -> Any:  # noqa: ANN401
+        raise KeyError("a bug in a dialect")
+
+    extensions = changed(MetalLBDialect, WrittenObjects, of_node=fails)
+    monkeypatch.setattr(MetalLBDialect, "extensions", extensions)
+    node = Node()
+    node.put(*BASE)
+    pending = node.intent.pending_dialects
+    with node.db.write(pending) as txn:
+        pending.upsert(txn, PendingDialect("frrk8s", ("frrconfigurations",)))
+    node.rows.run()
+    assert node.rows.computed == set()
+    assert list(node.rows.failures) == ["metallb"]
+    with node.db.write(pending) as txn:
+        pending.delete_all(txn)
+    node.rows.run()
+    assert node.rows.computed == {"frrk8s"}
 
 
 def test_every_session_has_a_state_with_the_labels_of_the_api() -> None:

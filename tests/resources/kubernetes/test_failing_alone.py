@@ -10,10 +10,17 @@ from typing import Any, cast
 
 import pytest
 
+from resources.core.kinds import SECRET
 from resources.kind import Kind
 from resources.kubernetes import Connection, Phase, Selection, Timeouts
 from resources.kubernetes.discovery import Discovery
-from resources.kubernetes.errors import KubernetesError, StatusError, Unreachable
+from resources.kubernetes.errors import (
+    InvalidResponse,
+    KubernetesError,
+    ReadTimeout,
+    StatusError,
+    Unreachable,
+)
 from resources.kubernetes.feed import Feed
 from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.reflector import Reflector
@@ -49,9 +56,9 @@ class KnownVersions:
 
 
 def released_after(
-    kind: Kind[Any], error: KubernetesError, *, others_read: bool, limit: float
+    kind: Kind[Any], error: KubernetesError, *, others_read: bool, limit: float, secret: str = ""
 ) -> float | None:
-    """Return after how many seconds others do not wait for a kind; None within the limit."""
+    """Return after how many seconds others do not wait for a kind, or for one object of it."""
 
     async def scenario() -> float | None:
         rng = random.Random(7)  # noqa: S311  jitter
@@ -61,7 +68,7 @@ def released_after(
         loop = asyncio.get_running_loop()
         began = loop.time()
         reflector = Reflector(
-            Feed(kind, hold=60.0),
+            Feed(kind, "bgp" if secret else "", secret, hold=60.0),
             cast("Connection", FailingServer(error)),
             cast("Discovery", KnownVersions()),
             recovery,
@@ -83,7 +90,27 @@ def released_after(
     return looptime.run(scenario())
 
 
-def test_f06_a_kind_that_fails_alone_delays_the_others_for_three_minutes() -> None:
+@pytest.mark.parametrize(
+    ("error", "others_read", "after"),
+    [
+        pytest.param(ReadTimeout("silence"), True, 30, id="a request that hangs"),
+        pytest.param(InvalidResponse("a page"), True, 30, id="no answer of the API"),
+        pytest.param(ReadTimeout("silence"), False, None, id="the whole server hangs"),
+        pytest.param(Unreachable("x", "refused"), True, None, id="no connection"),
+    ],
+)
+def test_a_single_secret_that_cannot_be_read_delays_the_others_for_half_a_minute(
+    error: KubernetesError, *, others_read: bool, after: float | None
+) -> None:
+    found = released_after(SECRET, error, others_read=others_read, limit=300, secret="k")
+    if after is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert after <= found <= after + 31, "the attempt after the grace"
+
+
+def test_f06_a_kind_that_fails_alone_delays_its_dialect_for_three_minutes() -> None:
     found = released_after(ADVERTISEMENT, DOWN, others_read=True, limit=300)
     assert found is not None
     assert 180 <= found <= 240
