@@ -30,6 +30,8 @@ from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.inputs import (
     BytesReceived,
     Command,
+    DeviceFound,
+    Discovery,
     EnablePeer,
     Input,
     NeighborFound,
@@ -151,9 +153,7 @@ class Engine:
                 with self._fence("importing routes", instance.name):
                     instance.outbound.send_table_changes()
 
-    def _handle_rare(
-        self, item: Command | NeighborFound | TimersDue | Transport, now: float
-    ) -> None:
+    def _handle_rare(self, item: Command | Discovery | TimersDue | Transport, now: float) -> None:
         match item:
             case TimersDue():
                 self._timers(now)
@@ -162,6 +162,10 @@ class Engine:
                 for instance in self._instances.values():
                     with self._fence("neighbour discovery", instance.name):
                         instance.neighbor_found(interface, address)
+            case DeviceFound(device):
+                for instance in self._instances.values():
+                    with self._fence("retrying connections", instance.name):
+                        instance.device_found(device)
             case (
                 TransportConnected()
                 | TransportFailed()

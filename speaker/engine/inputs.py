@@ -70,6 +70,12 @@ class NeighborFound(msgspec.Struct, frozen=True):
     address: str | None
 
 
+class DeviceFound(msgspec.Struct, frozen=True):
+    """An interface or VRF exists that connections were to be bound to: they are tried again."""
+
+    device: str
+
+
 class QueueChanged(msgspec.Struct, frozen=True):
     """The number of octets that wait to be sent, when sending stops and when it continues."""
 
@@ -238,4 +244,5 @@ Command = (
     | Following
     | Shutdown
 )
-Input = Transport | NeighborFound | Command | UpdateRoutes | BytesReceived | TimersDue | SendUpdates
+Discovery = NeighborFound | DeviceFound
+Input = Transport | Discovery | Command | UpdateRoutes | BytesReceived | TimersDue | SendUpdates

@@ -288,9 +288,7 @@ class Peer:
         if not self.may_come_up:
             return
         if had is None and primary.state is State.ACTIVE and primary.connection is None:
-            primary.timers.stop_all()
-            primary.state = State.IDLE
-            self.start()
+            self.retry()
             return
         self.reset(
             CONFIGURATION_CHANGE,
@@ -298,6 +296,16 @@ class Peer:
             if address
             else "no neighbour is on the interface",
         )
+
+    def retry(self) -> None:
+        """Open a connection at once, if the peer waits to do so after a failed attempt."""
+        primary = self.connections.primary
+        waits = primary.state is State.ACTIVE and primary.connection is None
+        is_held = primary.state is State.IDLE and not self._beyond_prefix_limit
+        if self.may_come_up and (waits or is_held):
+            primary.timers.stop_all()
+            primary.state = State.IDLE
+            self.start()
 
     # --------------------------------------------------------- for the session
 

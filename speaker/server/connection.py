@@ -157,6 +157,12 @@ class Connection(asyncio.BufferedProtocol):
             # From here on the option does what the listening socket's filter did.
             ttl_filter.attach(sock, None)
 
+    @property
+    def socket(self) -> sockets.HasOptions:
+        """The socket, of a connection that exists."""
+        assert self._transport is not None  # noqa: S101  called only while connected
+        return cast("sockets.HasOptions", self._transport.get_extra_info("socket"))
+
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Return the local address and port, and the peer's."""
         assert self._transport is not None  # noqa: S101  called only while connected

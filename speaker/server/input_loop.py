@@ -36,6 +36,7 @@ from speaker.peer.actions import (
     Write,
 )
 from speaker.server.best_path_queue import BestPathQueue
+from speaker.server.bound_devices import BoundDevices
 from speaker.server.discovery import Neighbors
 from speaker.server.instance_listeners import InstanceListeners
 from speaker.server.trace_links import TraceLinks
@@ -67,8 +68,9 @@ class InputLoop:
         """Processes an input; a recorder takes the engine's place here."""
         self.loop: asyncio.AbstractEventLoop | None = None
         """None before `start` and after `stop`: inputs are queued then."""
-        self.transports = Transports(self.feed, self.feed_at_once)
-        self.listeners = InstanceListeners(self.transports, on_event)
+        self.devices = BoundDevices(self.feed)
+        self.transports = Transports(self.feed, self.feed_at_once, self.devices)
+        self.listeners = InstanceListeners(self.transports, self.devices, on_event)
         self.neighbors = Neighbors(self.feed)
         self.trace_links = TraceLinks()
         self.readers: dict[int, BestPathQueue] = {}
@@ -102,6 +104,7 @@ class InputLoop:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self.devices.close()
         self.loop = None
         for queue in self.readers.values():
             queue.end()

@@ -13,6 +13,7 @@ import msgspec
 
 from speaker.api import DynamicPeerConfig, Event, InstanceConfig, InstanceStatus, Secret
 from speaker.engine.inputs import Input, RemoveInstance, RemovePeer, SetInstance, SetPeer
+from speaker.server.bound_devices import BoundDevices
 from speaker.server.listener import Listener
 from speaker.server.transports import Transports
 
@@ -51,8 +52,11 @@ class _Instance:
 class InstanceListeners:
     """All instances."""
 
-    def __init__(self, transports: Transports, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self, transports: Transports, devices: BoundDevices, on_event: Callable[[Event], None]
+    ) -> None:
         self._transports = transports
+        self._devices = devices
         self._on_event = on_event
         self._instances: dict[str, _Instance] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -105,6 +109,7 @@ class InstanceListeners:
                 ),
             ),
             changed=self._on_event,
+            devices=self._devices,
         )
         instance.listeners.append(listener)
         listener.start(instance.passwords, instance.least_ttl_of_addresses)

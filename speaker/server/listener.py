@@ -15,11 +15,13 @@ from typing import Final
 
 from speaker.api import ListenChanged, Secret
 from speaker.server import sockets, ttl_filter
+from speaker.server.bound_devices import BoundDevices
 from speaker.server.connection import Connection
 
 FIRST_RETRY_SECONDS: Final = 1.0
-IN_USE_RETRY_SECONDS: Final = 2.0
-"""The longest pause while another process has the address, whose end sessions may wait for."""
+SOON_RETRY_SECONDS: Final = 2.0
+"""The longest pause while another process has the address, whose end sessions may wait for, and while
+the interface or VRF does not exist."""
 MAX_RETRY_SECONDS: Final = 30.0
 
 
@@ -35,6 +37,7 @@ class Listener:
         device: str | None,
         accept: Callable[[], Connection],
         changed: Callable[[ListenChanged], None],
+        devices: BoundDevices,
     ) -> None:
         self.instance = instance
         self.address = address
@@ -49,6 +52,7 @@ class Listener:
         self._device = device
         self._accept = accept
         self._changed = changed
+        self._devices = devices
         self._server: asyncio.Server | None = None
         self._socket: socket.socket | None = None
         self._passwords: dict[str, Secret] = {}
@@ -81,6 +85,7 @@ class Listener:
                 fix = sockets.listen_fix(error)
                 text = f"{error}: {fix}" if fix else str(error)
                 self.waits_for_address = error.errno == errno.EADDRINUSE
+                soon = error.errno in (errno.EADDRINUSE, errno.ENODEV)
                 if text != self.error:
                     self.error = text
                     self._report()
@@ -88,10 +93,11 @@ class Listener:
                 self.error = None
                 self.waits_for_address = False
                 self._report()
+                if self._socket is not None:
+                    self._devices.watch(self, self._socket, self._device_lost)
                 return
             await asyncio.sleep(pause)
-            in_use = self.waits_for_address
-            pause = min(pause * 2, IN_USE_RETRY_SECONDS if in_use else MAX_RETRY_SECONDS)
+            pause = min(pause * 2, SOON_RETRY_SECONDS if soon else MAX_RETRY_SECONDS)
 
     async def _listen(self) -> None:
         sock = sockets.listening(self.address, self.port, self._device)
@@ -120,6 +126,13 @@ class Listener:
             self._socket = None
             sock.close()
             raise
+
+    def _device_lost(self, reason: str) -> None:
+        """Listen again on the device that has the name now, or will have it."""
+        self._stop_server()
+        self.error = f"listen on {self.address} port {self.port}: {reason}"
+        self._report()
+        self._task = asyncio.get_running_loop().create_task(self._open())
 
     def _report(self) -> None:
         address, port = self.bound or (self.address, self.port)
@@ -208,6 +221,10 @@ class Listener:
         """Stop listening, without waiting for the task."""
         if self._task is not None:
             self._task.cancel()
+        self._stop_server()
+
+    def _stop_server(self) -> None:
+        self._devices.forget(self)
         if self._server is not None:
             # Python 3.12 and later would wait in wait_closed() for connections too: not called.
             self._server.close()

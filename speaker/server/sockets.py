@@ -23,6 +23,8 @@ BACKLOG: Final = 1024
 """Of listening sockets: after a power failure, the routers of a rack connect at the same time."""
 
 _FURTHEST: Final = 255
+_NAME_OCTETS: Final = 16
+"""Of the name of an interface, with its end (IFNAMSIZ)."""
 _IP_MINTTL: Final = 21
 _IPV6_MINHOPCOUNT: Final = 73
 _TCP_MD5SIG: Final = 14
@@ -154,16 +156,33 @@ def bind_device(sock: socket.socket, device: str) -> None:
         raise SocketError(f"interface {device}", error) from error
 
 
-class _HasOptions(Protocol):
+class HasOptions(Protocol):
     """A socket, or asyncio's view of one."""
 
     @property
-    def family(self) -> int: ...
+    def family(self) -> int:
+        """AF_INET or AF_INET6."""
 
-    def setsockopt(self, level: int, name: int, value: int, /) -> None: ...
+    def setsockopt(self, level: int, name: int, value: int, /) -> None:
+        """As that of a socket."""
+
+    def getsockopt(self, level: int, name: int, size: int, /) -> bytes:
+        """As that of a socket."""
 
 
-def set_ttl(sock: _HasOptions, ttl: int, min_ttl: int = 0) -> None:
+def bound_device(sock: HasOptions) -> str | None:
+    """Return the present name of the device that a socket is bound to; None if that is gone.
+
+    None for a socket that is bound to none, too.
+    """
+    try:
+        octets = sock.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, _NAME_OCTETS)
+    except OSError:
+        return None
+    return octets.partition(b"\x00")[0].decode(errors="replace") or None
+
+
+def set_ttl(sock: HasOptions, ttl: int, min_ttl: int = 0) -> None:
     """Set the TTL of sent packets, and the least TTL of received ones (RFC 5082).
 
     Raises `SocketError`.

@@ -7,6 +7,7 @@ nothing about BGP.
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Callable
 from typing import Final
@@ -23,6 +24,7 @@ from speaker.engine.inputs import (
 from speaker.peer.actions import Close, Connect, SetTtl, Write
 from speaker.peer.session_end import NO_ANSWER
 from speaker.server import interface_addresses, sockets
+from speaker.server.bound_devices import BoundDevices
 from speaker.server.connection import READ, Connection
 from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 
@@ -48,6 +50,7 @@ class Transports:
         self,
         feed: Callable[[Input], None],
         feed_at_once: Callable[[Input], bool],
+        devices: BoundDevices,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``feed`` and ``feed_at_once`` hand inputs to the core.
@@ -58,6 +61,7 @@ class Transports:
         """
         self._feed = feed
         self._feed_at_once = feed_at_once
+        self._devices = devices
         self._clock = clock
         self._buffer = memoryview(bytearray(READ))
         self._read_queue = ReadQueue()
@@ -91,6 +95,7 @@ class Transports:
             self._feed(TransportFailed(number, reason))
             return
         loop = asyncio.get_running_loop()
+        device = action.interface or device
         try:
             sock = sockets.outgoing(
                 address=action.address,
@@ -98,10 +103,12 @@ class Transports:
                 min_ttl=action.min_ttl,
                 local_address=action.local_address,
                 local_port=action.local_port,
-                device=action.interface or device,
+                device=device,
                 password=action.password,
             )
         except OSError as error:
+            if error.errno == errno.ENODEV and device is not None:
+                self._devices.missing(device)
             self._feed(TransportFailed(number, str(error)))
             return
         connection = self._connection(number, self._connected)
@@ -125,7 +132,7 @@ class Transports:
         return Connection(number, self._buffer, made, self._received, self._closed, self._queued)
 
     def _connected(self, connection: Connection) -> None:
-        self._connections[connection.number] = connection
+        self._add(connection)
         local, remote = connection.addresses()
         other = interface_addresses.other_version(local[0])
         self._feed(TransportConnected(connection.number, local, remote, other))
@@ -142,11 +149,20 @@ class Transports:
             if not remote[0] or refuse(remote[0]):
                 connection.close(abort=True)
                 return
-            self._connections[connection.number] = connection
+            self._add(connection)
             other = interface_addresses.other_version(local[0])
             self._feed(TransportAccepted(connection.number, instance, local, remote, other))
 
         return self._connection(self._accepted, made)
+
+    def _add(self, connection: Connection) -> None:
+        number = connection.number
+        self._connections[number] = connection
+        self._devices.watch(number, connection.socket, lambda reason: self._drop(number, reason))
+
+    def _pop(self, number: int) -> Connection | None:
+        self._devices.forget(number)
+        return self._connections.pop(number, None)
 
     def set_ttl(self, action: SetTtl) -> None:
         """Set the TTL of an accepted connection."""
@@ -169,7 +185,7 @@ class Transports:
         attempt = self._attempts.get(action.connection)
         if attempt is not None:
             attempt.cancel()
-        connection = self._connections.pop(action.connection, None)
+        connection = self._pop(action.connection)
         if connection is None:
             return
         self._read_queue.take(action.connection)
@@ -183,7 +199,7 @@ class Transports:
         connection.close(abort=True)
 
     def _drop(self, number: int, reason: str) -> None:
-        connection = self._connections.pop(number, None)
+        connection = self._pop(number)
         if connection is not None:
             self._read_queue.take(number)
             connection.close(abort=True)
@@ -232,7 +248,7 @@ class Transports:
         if number in self._read_queue:
             # The queued octets are kept: the last message may be a NOTIFICATION.
             self._feed(BytesReceived(number, self._read_queue.take(number)))
-        self._connections.pop(number, None)
+        self._pop(number)
         self._feed(TransportClosed(number, reason))
 
     def _queued(self, number: int, octets: int) -> None:

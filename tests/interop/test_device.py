@@ -15,7 +15,7 @@ import pytest
 
 from cells.api.client import AgentError, at_socket
 from tests.support.daemon import Daemon
-from tests.support.netns import DEVICE, Link, Namespace
+from tests.support.netns import DEVICE, NO_VRF, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
@@ -41,7 +41,7 @@ def _give_device(kind: str, left: Namespace) -> str:
     except RuntimeError as error:
         if "Unknown device type" not in str(error):
             raise
-        pytest.skip("the kernel has no VRFs")
+        pytest.skip(NO_VRF)
     left.batch(f"link set {DEVICE} master {VRF}")
     return VRF
 
@@ -91,6 +91,11 @@ class Side:
             raise NotReadyError(str(error)) from error
         return dict(peer)
 
+    def reset(self) -> None:
+        """End its session, whose connection may be dead."""
+        body = {"peer": self.peer()["name"], "message": ""}
+        at_socket(self.socket, "router").post("/v1/reset", body)
+
     def assert_established(self) -> None:
         """Check the session."""
         peer = self.peer()
@@ -98,7 +103,7 @@ class Side:
 
 
 @pytest.mark.parametrize("connects", ["left", "right"])
-@pytest.mark.parametrize("kind", ["interface", "vrf"])
+@pytest.mark.parametrize("kind", ["interface", pytest.param("vrf", marks=pytest.mark.vrf)])
 def test_a_session_passes_the_device_and_no_other_interface(
     kind: str, connects: str, link: Link, tmp_path: Path
 ) -> None:
@@ -142,6 +147,41 @@ def test_a_session_waits_for_its_device(link: Link, tmp_path: Path) -> None:
             f"link set {DEVICE} down", f"link set {DEVICE} name later0", "link set later0 up"
         )
         eventually(left.assert_established, context=left.daemon.tail)
+    finally:
+        left.daemon.stop()
+        right.daemon.stop()
+
+
+@pytest.mark.parametrize("connects", ["left", "right"])
+def test_a_session_follows_a_device_that_is_made_again(
+    connects: str, link: Link, tmp_path: Path
+) -> None:
+    def give_addresses() -> None:
+        link.left.add_address(f"{LEFT}/24")
+        link.right.add_address(f"{RIGHT}/24")
+
+    def lost() -> None:
+        reason = left.peer()["reason"]
+        assert f"interface {DEVICE}" in reason, reason
+
+    give_addresses()
+    left = Side(tmp_path / "left", link.left, 65001, passive=connects == "right", vrf=DEVICE)
+    right = Side(tmp_path / "right", link.right, 65002, passive=connects == "left")
+    try:
+        for side in (left, right):
+            side.daemon.start()
+        eventually(left.assert_established, context=left.daemon.tail)
+        link.left.batch(f"link del {DEVICE}")
+        # Neither the hold timer nor the connection retry timer: the device itself.
+        eventually(lost, within=10, context=left.daemon.tail)
+        link.left.batch(
+            f"link add {DEVICE} type veth peer name {DEVICE} netns {link.right.name}",
+            f"link set {DEVICE} up",
+        )
+        link.right.batch(f"link set {DEVICE} up")
+        give_addresses()
+        right.reset()
+        eventually(left.assert_established, within=20, context=left.daemon.tail)
     finally:
         left.daemon.stop()
         right.daemon.stop()

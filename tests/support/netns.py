@@ -24,6 +24,7 @@ from tests.support.userns import UserNamespace
 
 PREFIX = "waggle-test"
 DEVICE = "cable"
+NO_VRF = "this kernel has no VRF devices: make test-vm has one that does"
 _numbers = itertools.count(1)
 
 
@@ -220,6 +221,27 @@ def nodes_at(link: Link, routers: Sequence[str], nodes: Sequence[str]) -> Iterat
         for node in made:
             with contextlib.suppress(RuntimeError):
                 _ip("netns", "del", node.name)
+
+
+@contextlib.contextmanager
+def neighbors_of(center: Namespace, *names: str) -> Iterator[dict[str, Namespace]]:
+    """Make a namespace for each name, joined to one namespace by a cable of that name there."""
+    made: dict[str, Namespace] = {}
+    try:
+        for number, name in enumerate(names):
+            made[name] = other = Namespace(f"{center.name[:-1]}n{number}")
+            _ip("netns", "add", other.name)
+            other.batch("link set lo up")
+            center.batch(
+                f"link add {name} type veth peer name {DEVICE} netns {other.name}",
+                f"link set {name} up",
+            )
+            other.batch(f"link set {DEVICE} up")
+        yield made
+    finally:
+        for other in made.values():
+            with contextlib.suppress(RuntimeError):
+                _ip("netns", "del", other.name)
 
 
 def _sweep() -> None:

@@ -208,6 +208,12 @@ class Instance:
                 self._by_address.add(peer)
                 self._end_dynamic_beside(peer)
 
+    def device_found(self, device: str) -> None:
+        """Try the peers again whose connections are bound to a device that exists now."""
+        for peer in list(self.peers.values()):
+            if (peer.config.interface or self.vrf) == device:
+                peer.retry()
+
     def _remove(self, peer: Peer) -> None:
         self.end_peer(peer, DECONFIGURED)
 

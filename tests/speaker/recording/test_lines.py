@@ -29,6 +29,7 @@ from speaker.api import (
 from speaker.engine.inputs import (
     BestPathsTaken,
     BytesReceived,
+    DeviceFound,
     EnablePeer,
     FollowBestPaths,
     Input,
@@ -110,6 +111,7 @@ EXAMPLES: list[Input] = [
     TransportClosed(-1, "reset\nby the peer"),
     BytesReceived(1, bytes(range(256))),
     NeighborFound("eth0", None),
+    DeviceFound("red"),
     QueueChanged(1, 12345),
     TimersDue(),
     SetInstance(

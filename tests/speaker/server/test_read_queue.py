@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from speaker.engine.inputs import BytesReceived, Input, TransportAccepted, TransportClosed
 from speaker.server import transports
+from speaker.server.bound_devices import BoundDevices
 from speaker.server.connection import READ
 from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 from speaker.server.transports import Transports
@@ -64,7 +65,8 @@ class Two:
     def __init__(self) -> None:
         self.inputs: list[Input] = []
         self.sent_at_once = 0
-        self.transports = Transports(self.inputs.append, self._at_once)
+        devices = BoundDevices(self.inputs.append)
+        self.transports = Transports(self.inputs.append, self._at_once, devices)
         self.writers: list[asyncio.StreamWriter] = []
 
     def _at_once(self, item: Input) -> bool:
@@ -156,7 +158,7 @@ def test_a_slice_of_long_reads_ends_with_its_time_and_others_have_their_turn(
                 turns[-1] += 1
 
         # The first slice is as long as its share of the time before it.
-        queue = Transports(feed, lambda _: False, lambda: seconds)
+        queue = Transports(feed, lambda _: False, BoundDevices(feed), lambda: seconds)
         queue._worked_at = seconds
         queue._read_queue.put(1, bytes(100 * LONG_PIECE))
         while not turns or queue._working:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 
 from speaker.server import ttl_filter
+from speaker.server.bound_devices import BoundDevices
 from speaker.server.connection import READ, Connection
 from speaker.server.listener import Listener
 from tests.support.wait import until
@@ -38,6 +39,7 @@ class Received:
             device=None,
             accept=self._accept,
             changed=lambda _: None,
+            devices=BoundDevices(lambda _: None),
         )
         self._least = least
 
