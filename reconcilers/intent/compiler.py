@@ -37,7 +37,7 @@ from reconcilers.intent.service_addresses import AddressRules, AddressRulesTrack
 from reconcilers.intent.session_addresses import forget_session_addresses
 from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
-from reconcilers.intent.vrfs import missing_vrfs
+from reconcilers.intent.vrfs import vrf_problems
 from reconcilers.model import Peer, PendingDialect, Problem
 from reconcilers.sliced_work import Pieces, Slices, finish
 from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind, marked
@@ -318,7 +318,7 @@ class IntentCompiler:
             ),
             problems,
         )
-        problems += missing_vrfs(instances, self._context.host, self._context.node)
+        problems += vrf_problems(instances, self._context.host, self._context.node)
         arbitrated = arbitrate(
             instances,
             peers,
