@@ -158,13 +158,12 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of the operator: the kinds that it reads, generates and reports on, rivals."""
     dialect = cell.dialect
     yield from _read(cell, operator=True)
-    operations = dialect.each(Operation)
-    generated = [kind for operation in operations for kind in operation.generated_kinds]
-    yield from _rules(generated, ("get", "create", "patch", "delete"))
-    # The present conditions of an object are read before the first write.
-    reported = [kind for operation in operations for kind in operation.condition_kinds]
-    yield from _rules(reported, ("get",))
-    yield from _rules(reported, ("patch",), "/status")
+    for operation in dialect.each(Operation):
+        rules = list(_rules(operation.generated_kinds, ("get", "create", "patch", "delete")))
+        # The present conditions of an object are read before the first write.
+        rules += _rules(operation.condition_kinds, ("get",))
+        rules += _rules(operation.condition_kinds, ("patch",), "/status")
+        yield _where(cell, operation.option, operation.value, "".join(rules))
     # Objects of nodes that no longer exist.
     yield from _rules(_node_object_kinds(cell, namespaced=False), ("list", "delete"))
     if dialect.each(Rival):
@@ -288,12 +287,17 @@ def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
             continue
         verbs = rule.verbs if isinstance(rule, RbacRule) else READ
         found = "".join(_rules(rule.kinds, verbs, apart=()))
-        if rule.option is not None:
-            given = f"(.{cell.name}).{rule.option}"
-            if rule.value is not None:
-                given = f'contains "{rule.value}" (toString {given})'
-            found = f"{{{{- if {given} }}}}\n{found}{{{{- end }}}}\n"
-        yield found
+        yield _where(cell, rule.option, rule.value, found)
+
+
+def _where(cell: DialectCell, option: str | None, value: str | None, rules: str) -> str:
+    """Return rules for where an option of a dialect is set, or contains a word."""
+    if option is None or not rules:
+        return rules
+    given = f"(.{cell.name}).{option}"
+    if value is not None:
+        given = f'contains "{value}" (toString {given})'
+    return f"{{{{- if {given} }}}}\n{rules}{{{{- end }}}}\n"
 
 
 def _kinds(dialect: type[Dialect]) -> Kinds:

@@ -58,7 +58,7 @@ from reconcilers.dialect.node_object import (
     WrittenObjects,
 )
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext, ReportedStatuses
-from reconcilers.dialect.operation import Operation, operate, operated_tables
+from reconcilers.dialect.operation import ConditionMetric, Operation, operate, operated_tables
 from reconcilers.dialect.protocol import Dialect, extended
 from reconcilers.dialect.route_source import (
     EVERYTHING,
@@ -103,6 +103,7 @@ __all__ = [
     "ClusterIntent",
     "Command",
     "Companion",
+    "ConditionMetric",
     "Contributed",
     "Conversion",
     "Dialect",

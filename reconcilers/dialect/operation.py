@@ -29,6 +29,22 @@ class Operation(Extension, frozen=True):
     """The kinds whose objects it writes and deletes."""
     follows: tuple[Kind[Any], ...] = ()
     """Kinds of another dialect that it depends on."""
+    option: str | None = None
+    """The key of the option, in the configuration file, without which it writes nothing."""
+    value: str | None = None
+    """The word that the option has to contain; None for any value."""
+
+
+class ConditionMetric(Extension, frozen=True):
+    """A metric that another program has of a condition which the operator writes in its place."""
+
+    name: str
+    """Of the metric."""
+    text: str
+    """Its description."""
+    kind: Kind[Any]
+    type: str
+    """Of the condition."""
 
 
 def operate(dialect: Dialect, snapshot: Snapshot, context: ClusterContext) -> Slices[ClusterIntent]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
+    ConditionMetric,
     Dialect,
     Feed,
     NodeContext,
@@ -88,11 +89,19 @@ class OvnkDialect(Dialect):
             option="dynamicUdn",
             operator=True,
         ),
+        ConditionMetric(
+            "ovnkube_clustermanager_route_advertisement_condition",
+            "RouteAdvertisements by condition: 1 for the present status.",
+            ROUTE_ADVERTISEMENTS,
+            conditions.ACCEPTED,
+        ),
         Operation(
             _operate,
             condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK),
             condition_types=frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED}),
             generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS),
+            option="mode",
+            value="generate",
         ),
     )
 

@@ -9,7 +9,15 @@ import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
-from reconcilers.dialect import Dialect, NodeObjectKind, OptionalKinds, RbacRule, WrittenObjects
+from reconcilers.dialect import (
+    ClusterIntent,
+    Dialect,
+    NodeObjectKind,
+    Operation,
+    OptionalKinds,
+    RbacRule,
+    WrittenObjects,
+)
 from resources.core.kinds import SERVICE
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
@@ -105,6 +113,27 @@ def test_rules_apply_where_the_cell_and_the_option_are_on() -> None:
     assert '{{- if ne (toString (.beacon).enabled) "false" }}' in on
     option = off.partition("{{- if (.beacon).store }}\n")[2].partition("{{- end }}")[0]
     assert rules(option)[0]["verbs"] == ["create"]
+
+
+def test_an_operator_may_write_where_its_option_has_the_word() -> None:
+    class Generating(BeaconDialect):
+        extensions = (
+            Operation(
+                lambda *_: ClusterIntent(),
+                condition_kinds=(BEACON,),
+                generated_kinds=(LIGHTHOUSE,),
+                option="mode",
+                value="generate",
+            ),
+        )
+
+    text = "".join(rbac.operator_rules(agent_cell(entry(Generating))))
+    always, _, optional = text.partition(
+        '{{- if contains "generate" (toString (.beacon).mode) }}\n'
+    )
+    assert [rule["verbs"] for rule in rules(always)] == [["list", "watch"]]
+    verbs = [rule["verbs"] for rule in rules(optional.partition("{{- end }}")[0])]
+    assert verbs == [["get", "create", "patch", "delete"], ["get"], ["patch"]]
 
 
 def test_a_kind_of_an_option_is_granted_where_the_option_has_the_word() -> None:

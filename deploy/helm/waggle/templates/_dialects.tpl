@@ -294,6 +294,7 @@ metallb.io:
   verbs: [list, delete]
 {{- end }}
 {{- if eq (toString (.ovnk).enabled) "true" }}
+{{- if contains "generate" (toString (.ovnk).mode) }}
 - apiGroups: [frrk8s.metallb.io]
   resources:
     - frrconfigurations
@@ -312,6 +313,7 @@ metallb.io:
     - clusteruserdefinednetworks/status
     - routeadvertisements/status
   verbs: [patch]
+{{- end }}
 {{- if contains "generate" (toString (.ovnk).mode) }}
 - apiGroups: [""]
   resources:
