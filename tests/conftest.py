@@ -24,11 +24,12 @@ from tests.support.netns import Link, linked_namespaces
 
 examples.register_profiles()
 COUNTED = {
+    "tests on VRF devices": {"vrf"},
     "tests against real routers": {"interop", "netns"},
     "tests on a real API server": {"apiserver"},
     "tests of the chart": {"helm"},
 }
-"""What is counted at the end when it was skipped: the markers of each group."""
+"""Skipped tests are counted at the end: the markers of each group. A test is of the first one."""
 PROGRAMS: Mapping[str, Callable[[], object]] = {"apiserver": assets.find, "helm": helm.find}
 """The programs that may be built while tests run, by the marker of the tests that need them."""
 
@@ -129,11 +130,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print one line for each group with the skipped tests and the reasons."""
-    for group, markers in COUNTED.items():
-        reasons: Counter[str] = Counter()
-        for report in terminalreporter.stats.get("skipped", []):
-            if markers & set(report.keywords) and isinstance(report.longrepr, tuple):
-                reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+    skipped: dict[str, Counter[str]] = {group: Counter() for group in COUNTED}
+    for report in terminalreporter.stats.get("skipped", []):
+        groups = (group for group, markers in COUNTED.items() if markers & set(report.keywords))
+        group = next(groups, None)
+        if group is not None and isinstance(report.longrepr, tuple):
+            skipped[group][report.longrepr[2].removeprefix("Skipped: ")] += 1
+    for group, reasons in skipped.items():
         if reasons:
             parts = [f"{reason} ({count} tests)" for reason, count in sorted(reasons.items())]
             terminalreporter.write_line(f"skipped {group}: {'; '.join(parts)}")

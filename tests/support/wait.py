@@ -9,11 +9,14 @@ sleeps longer than one poll interval, and never hides an error that is not one o
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+FACTOR: Final = float(os.environ.get("TEST_TIME_FACTOR", "1"))
+"""All limits are multiplied by it: in a VM everything takes longer."""
 
 
 class NotReadyError(Exception):
@@ -35,6 +38,7 @@ def eventually(
     ``within`` and ``interval`` are seconds. ``context`` returns more text (logs), called only when
     the deadline is over. Raises AssertionError with the check's last failure.
     """
+    within *= FACTOR
     deadline = time.monotonic() + within
     tries = 0
     while True:
@@ -55,6 +59,7 @@ async def until(condition: Callable[[], object], within: float = 30.0) -> None:
 
     Raises AssertionError when it does not come to that.
     """
+    within *= FACTOR
     deadline = time.monotonic() + within
     while not condition():
         if time.monotonic() >= deadline:
