@@ -8,7 +8,7 @@ PARALLEL ?= -n auto --dist loadgroup
 # Tests start a thousand programs, each of which would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
+.PHONY: run test test-vm unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,10 @@ test: $(VENV)/.installed-dev  ## everything, with real routers and an API server
 
 unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples
 	@$(BIN)/python -m pytest --hypothesis-profile quick -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)
+
+test-vm: $(VENV)/.installed-dev  ## the tests on VRF devices, in a VM with a kernel that has them: emulated, slow (as root, on Debian)
+	@tests/support/install-routers
+	@nice $(BIN)/python -m tests.support.vm $(BIN)/python -m pytest -m vrf -p no:cacheprovider -o timeout=1500 $(or $(ARGS),tests/interop)
 
 soak: $(VENV)/.installed-dev  ## ten minutes of a node's life: objects that come, conflict and go, an agent that is killed, and BIRD (SOAK_SECONDS=N, SOAK_SEED=N)
 	@tests/support/install-routers
