@@ -13,7 +13,7 @@ import msgspec
 from reconcilers.compile_manifests import UNNAMED_NODE, OfflineIntent, OfflineSettings
 from reconcilers.dialect import Dialect
 from reconcilers.kernel.received_file import ReceivedRoutes
-from reconcilers.plan import NodeState, Plan, node_plan
+from reconcilers.plan import NodeState, Plan, masked, node_plan
 from resources.core import kinds as core
 from resources.manifests import Loaded
 from resources.manifests.load import NO_MANIFESTS
@@ -58,9 +58,7 @@ def plan_manifests(
     the number of nodes that are done, and of all. Raises `UnreadableFileError`, and
     `reconcilers.kernel.received_file.InvalidReceivedFile`.
     """
-    broken = next(filter(_hides_objects, after.problems), None)
-    if broken is not None:
-        raise UnreadableFileError(f"{broken.where}: {broken.message}")
+    _reject_broken(after)
     plan = Plan()
     names = sorted(nodes or node_names(before, after)) or [UNNAMED_NODE]
     for done, node in enumerate(names):
@@ -72,6 +70,31 @@ def plan_manifests(
         changed = _state(compiled, received)
         plan.add(node, present, changed, node_plan(present, changed))
     return plan
+
+
+def plan_from_state(
+    node: str,
+    before: NodeState,
+    after: Loaded,
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+) -> Plan:
+    """Return the plan of a node that has this state of an agent, if it had these manifests.
+
+    Whether passwords change is not known. Raises `UnreadableFileError`.
+    """
+    _reject_broken(after)
+    compiled = OfflineIntent(after, dialects, msgspec.structs.replace(settings, node=node))
+    changed = masked(compiled.state())
+    plan = Plan()
+    plan.add(node, before, changed, node_plan(before, changed))
+    return plan
+
+
+def _reject_broken(loaded: Loaded) -> None:
+    broken = next(filter(_hides_objects, loaded.problems), None)
+    if broken is not None:
+        raise UnreadableFileError(f"{broken.where}: {broken.message}")
 
 
 def _hides_objects(problem: SourceProblem) -> bool:

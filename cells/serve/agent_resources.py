@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from cells.api.model import BfdItem, ExplainItem, ReceivedExplainItem, StatusItem
 from cells.api.resource import ApiResource, BadRequestError, Query
@@ -63,6 +63,16 @@ class ReceivedExplanations(Protocol):
         """
 
 
+class Intent(Protocol):
+    """What the node is to do."""
+
+    def intent(self) -> Iterator[Sequence[dict[str, Any]]]:
+        """Yield instances, sessions, problems and routes in slices.
+
+        Raises `NotFoundError` before the first item.
+        """
+
+
 def agent_resources(
     status: Status,
     routing: Routing,
@@ -70,6 +80,7 @@ def agent_resources(
     bfd: BfdSessions,
     explanations: Explanations,
     received: ReceivedExplanations,
+    intent: Intent,
     health: HealthTree,
     composition: Composition,
 ) -> tuple[ApiResource, ...]:
@@ -113,6 +124,7 @@ def agent_resources(
             parameters=("prefix", "peer", "instance"),
             read=explain_received,
         ),
+        ApiResource(path="/v1/intent", kind="IntentList", read=lambda _: intent.intent()),
         ApiResource(path="/v1/health", kind="HealthReport", read=lambda _: list(health.report())),
         ApiResource(path="/v1/cells", kind="CellList", read=lambda _: composition.views()),
     )

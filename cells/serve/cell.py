@@ -12,6 +12,7 @@ from cells.hive.composition import Composition
 from cells.serve.agent_resources import (
     BfdSessions,
     Explanations,
+    Intent,
     Missing,
     ReceivedExplanations,
     Status,
@@ -20,6 +21,7 @@ from cells.serve.agent_resources import (
 from cells.serve.agent_routing import AgentRouting
 from cells.serve.bfd import AgentBfd
 from cells.serve.explain import AgentExplanations
+from cells.serve.intent import AgentIntent
 from cells.serve.missing_peers import MissingPeers
 from cells.serve.peer_names import PeerNames
 from cells.serve.received import AgentReceivedExplanations
@@ -51,6 +53,7 @@ WIRING = Wiring(
         provide(MissingPeers, as_=Missing),
         provide(AgentExplanations, as_=Explanations),
         provide(AgentReceivedExplanations, as_=ReceivedExplanations),
+        provide(AgentIntent, as_=Intent),
     ),
     invokes=(ApiServer,),
     contributes=(agent_resources, paths_while_off),

@@ -99,7 +99,7 @@ def _routes(
 def route_items(snapshot: Snapshot, intent: IntentTables, route_set: str) -> list[Json]:
     """Return the routes of a route set in address order."""
     rows = sorted(intent.routes.prefix(snapshot, KEY, (route_set,)), key=_address_order)
-    return [_route(row) for row in rows]
+    return [route_item(row) for row in rows]
 
 
 def _address_order(row: Route) -> tuple[int, bytes, int]:
@@ -111,7 +111,8 @@ def _prefix_order(prefix: tuple[Family, bytes]) -> tuple[int, bytes, int]:
     return (family.afi, nlri[1:].ljust(16, b"\0"), nlri[0])
 
 
-def _route(row: Route) -> Json:
+def route_item(row: Route) -> Json:
+    """Return one route."""
     attributes: Attributes = row.attributes
     origins = sorted({(c.origin.object, c.origin.type) for c in row.contributions})
     return {

@@ -16,6 +16,7 @@ from reconcilers.plan.changes import (
 from reconcilers.plan.fleet import MaxWithdraw, Plan
 from reconcilers.plan.node_plan import node_plan
 from reconcilers.plan.node_state import NodeState, node_state
+from reconcilers.plan.transfer import masked, state_items, state_of
 
 __all__ = [
     "FieldChange",
@@ -27,6 +28,9 @@ __all__ = [
     "Plan",
     "RouteChange",
     "SessionChange",
+    "masked",
     "node_plan",
     "node_state",
+    "state_items",
+    "state_of",
 ]

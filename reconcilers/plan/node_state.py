@@ -55,8 +55,13 @@ def node_state(
     resources: Tables,
     intent: IntentTables,
     password_of: Callable[[PasswordRef], bytes | None],
+    *,
+    routes: bool = True,
 ) -> NodeState:
-    """Return the state of the node that the tables are compiled for."""
+    """Return the state of the node that the tables are compiled for.
+
+    Without ``routes`` its route sets are empty.
+    """
     problems = [
         ProblemState((str(row.object or ""),), row.field, row.message, row.where)
         for row in resources.source_problems.all(snapshot)
@@ -84,6 +89,8 @@ def node_state(
         peers,
         {
             name: {route["prefix"]: route for route in route_items(snapshot, intent, name)}
+            if routes
+            else {}
             for name in names
             if name is not None
         },

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
-from reconcilers.plan import NodePlan, node_plan
+from reconcilers.plan import NodePlan, NodeState, masked, node_plan, state_items, state_of
 from reconcilers.plan.changes import ENDS_SESSION
 from resources.manifests import load
 from tests.support import live_plan, scenario
@@ -37,6 +38,7 @@ class PlannedAgent:
     def carry_out(self, directory: Path, step: scenario.Step) -> NodePlan:
         """Return the plan of a step, and carry it out."""
         before = self._made.state()
+        self._transfer(before)
         scenario.carry_out(directory, step, self._manifests)
         if step.agent in ("kill", "start", "restart", "stop"):
             self._made = self._compile()
@@ -45,6 +47,13 @@ class PlannedAgent:
         plan = node_plan(before, self._made.state())
         self._follow(plan)
         return plan
+
+    def _transfer(self, state: NodeState) -> None:
+        """Check that the state of a running agent arrives as it is, without its passwords."""
+        slices = state_items(self._made.db.snapshot(), self._made.intent, state)
+        items = msgspec.json.decode(msgspec.json.encode([item for part in slices for item in part]))
+        filled = {name: routes for name, routes in state.route_sets.items() if routes}
+        assert state_of(items) == msgspec.structs.replace(masked(state), route_sets=filled)
 
     def _follow(self, plan: NodePlan) -> None:
         for session in plan.sessions:

@@ -24,6 +24,7 @@ from cells.hive.hive import Hive
 from cells.serve.agent_resources import (
     BfdSessions,
     Explanations,
+    Intent,
     Missing,
     ReceivedExplanations,
     Status,
@@ -152,10 +153,14 @@ class MadeUp:
             raise NotFoundError(f"no peer is called {peer}")
         return iter([chosen])
 
+    def intent(self) -> Iterator[Sequence[dict[str, Any]]]:
+        """Return the intent of a node without any."""
+        return iter([[{"node": "n"}]])
+
 
 def api_cell(made_up: MadeUp) -> Cell:
     """Return the cell of the local API with made-up answers."""
-    paths = (Status, Routing, Missing, BfdSessions, Explanations, ReceivedExplanations)
+    paths = (Status, Routing, Missing, BfdSessions, Explanations, ReceivedExplanations, Intent)
     return rewired(API, private=tuple(supply(made_up, as_=path) for path in paths))
 
 

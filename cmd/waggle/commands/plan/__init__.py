@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from waggle import output
+from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, add_option_flags
 from waggle.manifest_flag import PATHS, add_manifest_flag
@@ -23,16 +23,16 @@ def add_parser(
 
     parser = subparsers.add_parser(
         "plan",
-        help="show what a change of the manifests does on each node, offline",
-        description="Compare two sets of manifests: the sessions that come, go or are reset, and why; "
-        "the routes that each peer is sent, or no longer; the problems of objects. Nodes with the same "
-        "plan are one.",
+        help="show what a change of the manifests does on each node",
+        description="Compare manifests with others, or with what a running agent does: the sessions "
+        "that come, go or are reset, and why; the routes that each peer is sent, or no longer; the "
+        "problems of objects. Nodes with the same plan are one.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "no change",
                 EXIT_CHANGES: "changes",
                 EXIT_PROBLEMS: "new problems, a limit is exceeded (--max-withdraw, --no-reset), wrong "
-                "usage, or unreadable input",
+                "usage, unreadable input, or no agent",
                 EXIT_NOT_FOUND: "no Node of that name",
             }
         ),
@@ -42,10 +42,9 @@ def add_parser(
         "--from",
         dest="present",
         action="append",
-        required=True,
         metavar="PATH",
         nargs="+",
-        help="the manifests before the change",
+        help="the manifests before the change (default: what the agent does now)",
     )
     parser.add_argument(
         "--add",
@@ -78,6 +77,7 @@ def add_parser(
         help="exit 2 if a session would end: by a reset, or as its peer is replaced, stopped or "
         "removed",
     )
+    ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser, FORMATS)
     add_intent_flags(parser, dialects)
     add_option_flags(parser, "kernel", FibOptions)

@@ -15,12 +15,18 @@ import msgspec
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
-from reconcilers.plan import MaxWithdraw, Plan
-from reconcilers.plan_manifests import UnreadableFileError, added, node_names, plan_manifests
+from reconcilers.plan import MaxWithdraw, Plan, state_of
+from reconcilers.plan_manifests import (
+    UnreadableFileError,
+    added,
+    node_names,
+    plan_from_state,
+    plan_manifests,
+)
 from resources.enumeration import enumerate_some
 from resources.manifests import UnreadablePathError, load
 from resources.option_declarations import InvalidOption
-from waggle import output
+from waggle import ask_agent, output
 from waggle.commands.plan import EXIT_CHANGES, EXIT_PROBLEMS
 from waggle.commands.plan.markdown import markdown
 from waggle.commands.plan.text import lines
@@ -31,8 +37,24 @@ SHOWN_NAMES = 10
 PROGRESS_SECONDS = 2.0
 
 
+class UsageError(Exception):
+    """Flags that do not go together."""
+
+
 class UnknownNodeError(Exception):
     """A node that neither set of manifests has."""
+
+
+UNUSABLE = (
+    UsageError,
+    UnreadablePathError,
+    UnreadableFileError,
+    InvalidOption,
+    InvalidReceivedFile,
+    ask_agent.AgentError,
+    msgspec.ValidationError,
+)
+"""Input, or an agent, without which there is no plan."""
 
 
 def run_plan(args: argparse.Namespace) -> int:
@@ -48,7 +70,7 @@ def run_plan(args: argparse.Namespace) -> int:
     except ValueError as error:
         output.complain("waggle plan", f"--max-withdraw: {error}")
         return output.EXIT_USAGE
-    except (UnreadablePathError, UnreadableFileError, InvalidOption, InvalidReceivedFile) as error:
+    except UNUSABLE as error:
         output.complain("waggle plan", str(error))
         return output.EXIT_USAGE
     errors = list(plan.violations(max_withdraw, no_reset=args.no_reset))
@@ -61,6 +83,10 @@ def run_plan(args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> Plan:
+    if args.present is None:
+        return _plan_of_agent(args)
+    if args.socket is not None:
+        raise UsageError("--socket: not with --from, which has the manifests before the change")
     if args.received is not None and len(args.node) != 1:
         raise InvalidReceivedFile("--received: the routes of one node, which --node names")
     nodes, args.node = args.node, ""
@@ -95,6 +121,24 @@ class Progress:
         if self._clock() >= self._next:
             self._next = self._clock() + PROGRESS_SECONDS
             output.complain("waggle plan", f"{done} of {nodes} nodes")
+
+
+def _plan_of_agent(args: argparse.Namespace) -> Plan:
+    """Return the plan against a running agent. Raises `AgentError`, and as `_plan`."""
+    for flag, given in (("--add", args.add), ("--received", args.received)):
+        if given:
+            raise UsageError(f"{flag}: only with --from")
+    answer = ask_agent.client(args).get("/v1/intent", {})
+    for error in answer["errors"]:
+        raise ask_agent.AgentError(error["code"], error["message"])
+    first, *items = answer["items"]
+    node = first["node"]
+    if [node] != (args.node or [node]):
+        raise UnknownNodeError(f"the agent is that of node {node}")
+    args.node = ""
+    settings, dialects = offline_settings(args, args.dialects), args.dialects.load()
+    after = load(manifest_paths(args), kinds_of(dialects), sys.stdin.buffer)
+    return plan_from_state(node, state_of(items), after, dialects, settings)
 
 
 def _read(path: str) -> bytes:

@@ -1,0 +1,49 @@
+"""What the node is to do, for `waggle plan`: instances, sessions, problems and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cells.api.resource import NotFoundError
+from cells.intent.cell import IntentLoop
+from cells.node import ThisNode
+from reconcilers.apply.passwords import Passwords
+from reconcilers.plan import node_state, state_items
+from reconcilers.tables import IntentTables, Json
+from resources.tables import Tables
+from statedb import Database
+
+
+class AgentIntent:
+    """`cells.serve.agent_resources.Intent` of the real agent."""
+
+    def __init__(
+        self,
+        node: ThisNode,
+        database: Database,
+        resources: Tables,
+        intent: IntentTables,
+        loop: IntentLoop,
+    ) -> None:
+        self._node = node.name
+        self._database = database
+        self._resources = resources
+        self._intent = intent
+        self._loop = loop
+        self._passwords = Passwords(database, intent, resources)
+
+    def intent(self) -> Iterator[Sequence[Json]]:
+        """Yield the items of the state in slices, the node first.
+
+        Raises `NotFoundError` before the first round.
+        """
+        if self._loop.explainer() is None:
+            raise NotFoundError("not all sources have been read yet; retry in a moment")
+        return self._slices()
+
+    def _slices(self) -> Iterator[Sequence[Json]]:
+        snapshot = self._database.snapshot()
+        password_of = self._passwords.reader(snapshot)
+        yield [{"node": self._node}]
+        state = node_state(snapshot, self._resources, self._intent, password_of, routes=False)
+        yield from state_items(snapshot, self._intent, state)
