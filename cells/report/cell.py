@@ -101,6 +101,7 @@ class Report:
             tables.source_problems.observable,
             intent_tables.problems.observable,
             intent_tables.reconcile_statuses.observable,
+            intent_tables.bfd_sessions.observable,
             intent.done,
             sessions.table.observable,
             speaker_events.observable.pipe(operators.filter(_is_of_listener)),

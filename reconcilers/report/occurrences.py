@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, final
 
+from msgspec.structs import replace
+
 from reconcilers import overdue
+from reconcilers.bfd_session import UNKNOWN, BfdSession
 from reconcilers.dialect import Dialect, ReportedStatuses, extended
 from reconcilers.intent import drain
 from reconcilers.model import ObjectRef, Problem
@@ -58,6 +61,8 @@ class Occurrences:
         self._report = report
         self._resolved = resolved
         self._reported: set[Occurrence] = set()
+        self._bfd: dict[tuple[str, str], BfdSession] = {}
+        """The BFD sessions as of the last call, without those whose state was unknown then."""
 
     def receive(self, event: Event) -> None:
         """Report a session that was established or lost, from an event of the speaker."""
@@ -85,6 +90,43 @@ class Occurrences:
         for occurrence in self._reported - occurrences:
             self._resolved(occurrence)
         self._reported = occurrences
+        for occurrence in self._bfd_changes(snapshot):
+            self._report(occurrence)
+
+    def _bfd_changes(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """Yield the losses of BFD sessions since the last call, and the sessions that came Up.
+
+        A session whose state is unknown goes on: the connection to its process is lost.
+        """
+        before, self._bfd = self._bfd, {}
+        for row in self._intent.bfd_sessions.all(snapshot):
+            key = (row.instance, row.peer)
+            known = before.get(key)
+            if row.state == UNKNOWN:
+                if known is not None:
+                    self._bfd[key] = known
+                continue
+            self._bfd[key] = row
+            last_up = None if known is None or not known.up else known
+            if last_up is not None and (not row.up or row.ups != last_up.ups):
+                text = f"BFD is down: {row.diagnostic or row.state}"
+                if row.up:
+                    text = "BFD was down for a moment"
+                yield self._of_bfd(snapshot, row, "Warning", "BFDSessionDown", text)
+            elif row.up and last_up is None:
+                yield self._of_bfd(snapshot, row, "Normal", "BFDSessionUp", "BFD is Up")
+
+    def _of_bfd(
+        self,
+        snapshot: Snapshot,
+        row: BfdSession,
+        type_: Literal["Normal", "Warning"],
+        reason: str,
+        what: str,
+    ) -> Occurrence:
+        key = (row.instance, row.peer)
+        occurrence = self._of_session(snapshot, key, row.address, type_, reason, what)
+        return replace(occurrence, action="BFDSession")
 
     def _session(
         self, event: StateChanged, type_: Literal["Normal", "Warning"], reason: str, what: str

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from reconcilers import overdue
+from reconcilers.bfd_session import BfdSession
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import ReportedStatuses
 from reconcilers.model import ObjectRef
@@ -155,3 +156,42 @@ def test_an_address_of_one_node_is_an_event_that_names_it() -> None:
         "status.loadBalancer.ingress: 192.0.2.1 is not advertised by node test-node: it is an address "
         "of this node"
     )
+
+
+def bfd(found: Found, state: str, *, ups: int = 1, diagnostic: str = "") -> list[tuple[str, str]]:
+    """Write the state of the peer's BFD session; returns what it is reported as."""
+    table = found.cluster.intent.bfd_sessions
+    row = BfdSession(
+        instance="i",
+        peer="p",
+        address="192.0.2.9",
+        state=state,
+        ups=ups,
+        diagnostic=diagnostic,
+    )
+    with found.cluster.db.write(table) as txn:
+        table.upsert(txn, row)
+    found.reported.clear()
+    found.compare()
+    return [(one.reason, one.note.partition(") ")[2]) for one in found.reported]
+
+
+def test_a_bfd_session_that_comes_up_or_is_lost_is_an_event() -> None:
+    found = Found()
+    assert bfd(found, "Down", ups=0) == []
+    assert bfd(found, "Up") == [("BFDSessionUp", "BFD is Up")]
+    assert bfd(found, "Up") == []
+    expired = "Control Detection Time Expired"
+    assert bfd(found, "Down", diagnostic=expired) == [("BFDSessionDown", f"BFD is down: {expired}")]
+    assert found.reported[0].type == "Warning"
+    assert found.reported[0].action == "BFDSession"
+
+
+def test_a_loss_between_two_looks_is_an_event_and_a_lost_connection_to_the_process_is_none() -> (
+    None
+):
+    found = Found()
+    bfd(found, "Up")
+    assert bfd(found, "Unknown", ups=0) == []
+    assert bfd(found, "Up") == []
+    assert bfd(found, "Up", ups=2) == [("BFDSessionDown", "BFD was down for a moment")]
