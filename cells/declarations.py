@@ -114,7 +114,7 @@ UNUSED_OBJECTS = Cell(
 
 HOST = Cell(
     name="host",
-    description="Interfaces and default routes of this host, where objects refer to them.",
+    description="Interfaces and routes of this host, where objects refer to them.",
     wiring="cells.sources.host",
 )
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from resources.core import EndpointSlice, Namespace, Node, Secret, Service
 from resources.core import kinds as core
 from resources.errors import ObjectName
-from resources.host import Gateway, Host, NodeNetwork
+from resources.host import Gateway, Host, KernelRoute, NodeNetwork
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.meta import Resource
@@ -47,6 +47,10 @@ class Tables:
         """The state of this host's kernel: one row, or none before the first netlink dump."""
         self.gateways: Table[Gateway] = db.table("gateways", Index(KEY, lambda row: (row.address,)))
         """Gateways of this host's default routes; empty until they have been read."""
+        self.kernel_routes: Table[KernelRoute] = db.table(
+            "kernel-routes", Index(KEY, lambda row: row.key)
+        )
+        """Routes of this host that other programs have installed, and that objects redistribute."""
         self.source_problems: Table[SourceProblem] = db.table(
             "source-problems", Index(KEY, _problem_key)
         )

@@ -21,6 +21,7 @@ from cells.kernel.metrics import KernelMetrics
 from cells.kernel.state import KernelState
 from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
+from cells.sources.kernel_routes import OwnProtocol
 from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
@@ -61,6 +62,11 @@ def make_kernel_routes(
         return row.dialect in installing
 
     return KernelRoutes(database, intent_tables, client, options, installs)
+
+
+def make_own_protocol(options: FibOptions) -> OwnProtocol:
+    """Return the protocol of installed routes."""
+    return OwnProtocol(options.protocol)
 
 
 class Writer:
@@ -163,6 +169,7 @@ WIRING = Wiring(
         provide(make_kernel_routes, as_=Reconciler),
         provide(KernelMetrics, as_=MetricsCollector),
         HostNeed,
+        make_own_protocol,
         kernel_route_resource,
     ),
 )

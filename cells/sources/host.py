@@ -1,4 +1,4 @@
-"""The host cell: the kernel's interfaces and default routes, for objects that refer to them.
+"""The host cell: the kernel's interfaces and routes, for objects that refer to them.
 
 The netlink library is loaded once an object refers to the host. A netlink failure shows in health, and
 the job is retried.
@@ -12,6 +12,7 @@ from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
 from cells.sources.gateways import GatewayWatch
+from cells.sources.kernel_routes import KernelRouteWatch
 from reconcilers.intent.host_needs import HostDemand
 from resources.host import Host
 from resources.tables import Tables
@@ -87,5 +88,5 @@ class HostWatch:
 
 
 WIRING = Wiring(
-    invokes=(HostWatch, GatewayWatch),
+    invokes=(HostWatch, GatewayWatch, KernelRouteWatch),
 )

@@ -20,7 +20,7 @@ from reconcilers.model import (
     Problem,
 )
 from reconcilers.sliced_work import Slices, at_once
-from resources.host.network import Host
+from resources.host.network import Host, KernelTable
 from resources.option_declarations import Options
 from speaker.nlri import Family
 from statedb import Key, Table
@@ -62,6 +62,9 @@ class NodeIntent(msgspec.Struct, frozen=True):
     recompiled: Mapping[str, Mapping[Key, frozenset[tuple[Family, bytes]] | None]] = {}
     """By route source: objects whose contributions the compilation has changed, with the prefixes if
     they are known (the source is a `reconcilers.dialect.PrefixSource` then)."""
+    kernel_tables: frozenset[KernelTable] = frozenset()
+    """Tables of the node's kernel whose routes it redistributes: `Host.routes` has them from the next
+    compilation on."""
     addresses: tuple[str, ...] = ()
     """Addresses that an object of the dialect has for the node, beside those of the Node."""
 
@@ -92,7 +95,7 @@ class NodeContext(msgspec.Struct, frozen=True):
     node: str
     secrets_namespace: str = "kube-system"
     host: Host = Host()
-    """Interfaces and default routes of the node."""
+    """Interfaces, default routes and redistributed routes of the node."""
     operator_in_process: bool = False
     """True if the operator's part runs in this process: what it generates is in ``generated``, and
     conditions and problems that concern the whole cluster are reported by it alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconcilers.dialect import Address, Candidate, NodeContext, Target
@@ -11,9 +11,10 @@ from reconcilers.frrk8s.merge import MergedRouter
 from reconcilers.frrk8s.one_object import routed_vrfs
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
-from reconcilers.frrk8s.route_sources import address_of
+from reconcilers.frrk8s.route_sources import address_of, node_ref
 from reconcilers.frrk8s.stored_state import State
 from reconcilers.model import ObjectRef
+from reconcilers.redistribution import KERNEL_ROUTE
 from speaker.nlri import Family
 from statedb import Snapshot
 
@@ -65,12 +66,16 @@ def withheld(
                     yield Withheld(unit.ref, ADDRESS_TYPE, *prefix, reason, message)
 
 
-def of_routers(routers: Iterable[MergedRouter]) -> Iterator[Address]:
-    """Yield every prefix that an object gives a router, for explanations."""
+def of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
+    """Yield every prefix that an object gives a router, and the node's kernel, for explanations."""
     for ref, nlri in dict.fromkeys(
         (ref, nlri) for router in routers for ref, prefixes in router.given for nlri in prefixes
     ):
         yield address_of(ref, nlri)
+    for nlri in dict.fromkeys(
+        nlri for router in routers for _, prefixes in router.kernel_routes for nlri in prefixes
+    ):
+        yield address_of(node_ref(node), nlri, KERNEL_ROUTE)
 
 
 def candidates(
@@ -82,6 +87,6 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield the prefixes of routers, and those of objects that are not in effect."""
     state: State = context.state or State()
-    yield from of_routers(state.routers)
+    yield from of_routers(state.routers, context.node)
     if state.effect is not None:
         yield from withheld(state.effect, state.routers, dialect.options.on_conflict)

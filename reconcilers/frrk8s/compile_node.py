@@ -202,7 +202,7 @@ def rows(
     given = list(routers)
     instances = []
     for router in given:
-        prefixes = (part for _, part in router.given)
+        prefixes = (part for _, part in (*router.given, *router.kernel_routes))
         originates = yield from originated.texts(router.vrf, prefixes, pieces)
         instances.append(_instance(router, values, originates))
     originated.forget({router.vrf for router in given})

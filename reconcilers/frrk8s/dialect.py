@@ -26,6 +26,7 @@ from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.explain import EXPLANATION
 from reconcilers.frrk8s.host_needs import HOST_NEEDS
 from reconcilers.frrk8s.in_effect import NodeObjects
+from reconcilers.frrk8s.kernel_routes import kernel_tables, with_kernel_routes
 from reconcilers.frrk8s.last_good import LastGood, good_state
 from reconcilers.frrk8s.log_level import LOG_LEVEL, ineffective
 from reconcilers.frrk8s.merge import Merger
@@ -195,7 +196,9 @@ class Frrk8sDialect(Dialect):
         blocked = self._blocked.prefixes(snapshot)
         held = {} if is_good else force.passwords
         values = NodeValues(context.node, node, context.host, blocked, held)
-        compiled = yield from rows(force.routers, values, state.sets, self._originated, pieces)
+        redistributed = kernel_tables(force.routers)
+        routers = tuple(with_kernel_routes(force.routers, context.host.routes))
+        compiled = yield from rows(routers, values, state.sets, self._originated, pieces)
         sets = compiled.route_sets.by_name
         if is_good:
             # With an earlier state in force its own problems are no longer news of these objects.
@@ -209,8 +212,11 @@ class Frrk8sDialect(Dialect):
             problems=problems,
             outcomes=effect.outcomes,
             recompiled={SOURCE: changed_objects(state.sets.by_name, sets)},
-            state=State(good, fed, compiled.route_sets, effect, force.routers),
-            followed=effect.followed,
+            state=State(good, fed, compiled.route_sets, effect, routers),
+            followed=(*effect.followed, self.tables.kernel_routes)
+            if redistributed
+            else effect.followed,
+            kernel_tables=redistributed,
         )
 
     def selected(self, snapshot: Snapshot, node: Node | None) -> Selected:

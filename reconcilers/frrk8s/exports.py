@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from reconcilers.frrk8s.unit import NeighborKey
+import msgspec
+
+from reconcilers.frrk8s.unit import NeighborKey, Redistributed
 from reconcilers.frrk8s.values import MED, Prefix, prefix, prefixes_of
 from reconcilers.model import Attributes
+from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import Pieces, Slices, quick
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
@@ -24,6 +27,7 @@ class Exported(NamedTuple):
     preferences: Mapping[Prefix, str]
     """The path of the entry that gives a prefix its local preference."""
     errors: list[FieldError]
+    redistributed: Redistributed | None = None
 
 
 class Available(NamedTuple):
@@ -33,6 +37,12 @@ class Available(NamedTuple):
     """Of the router and of its imports."""
     complete: bool = True
     """False where not all are known: an imported VRF is unresolved, or too many prefixes are wrong."""
+    redistributions: tuple[Redistribution, ...] = ()
+    """Of the router, and of its imports."""
+
+    def has_redistributed(self, destination: Prefix) -> bool:
+        """Return whether a redistribution permits a prefix."""
+        return any(one.permits(*destination) for one in self.redistributions)
 
 
 def advertised_routes(
@@ -62,6 +72,7 @@ class _Exports:
     ) -> None:
         self._pieces = pieces
         self._spec = spec
+        self._given = available
         self._available = available.prefixes
         self._complete = available.complete
         self._both = both
@@ -77,6 +88,9 @@ class _Exports:
         allowed = yield from self._allowed()
         yield from self._take_preferences(allowed)
         yield from self._take_communities(allowed)
+        redistributed = self._redistributed(allowed)
+        if redistributed is not None:
+            allowed -= redistributed.attributes.keys()
         shared: dict[tuple[frozenset[Community], int | None], Attributes] = {}
         routes: dict[Prefix, Attributes] = {}
         for some in quick(allowed, self._pieces):
@@ -91,8 +105,31 @@ class _Exports:
                 if attributes is None:
                     attributes = shared[communities, value] = _attributes(communities, value)
                 routes[destination] = attributes
-        paths = {destination: path for destination, (_, path) in self._preferences.items()}
-        return Exported(routes, paths, self._errors)
+        paths = {
+            destination: path
+            for destination, (_, path) in self._preferences.items()
+            if redistributed is None or destination in routes
+        }
+        return Exported(routes, paths, self._errors, redistributed)
+
+    def _redistributed(self, allowed: frozenset[Prefix]) -> Redistributed | None:
+        """Return the redistributed routes: all, or those with prefixes that are listed."""
+        redistributions = self._given.redistributions
+        is_all = self._spec.allowed.mode == "all"
+        if not redistributions:
+            return None
+        named = allowed | self._preferences.keys() | self._communities.keys()
+        attributes: dict[Prefix, Attributes] = {}
+        for destination in named - self._available:
+            preference = self._preferences.get(destination)
+            own = _attributes(
+                self._communities.get(destination, NO_COMMUNITIES),
+                None if preference is None else preference[0],
+            )
+            attributes[destination] = msgspec.structs.replace(own, incomplete=True)
+        if not is_all and not attributes:
+            return None
+        return Redistributed(redistributions, None if is_all else (), attributes)
 
     def _error(self, path: str, message: str) -> None:
         self._errors.append(FieldError(path, f"{self._key}: {message}"))
@@ -135,7 +172,11 @@ class _Exports:
                 continue
             if not self._carried(destination):
                 self._error(f"{path}[{i}]", f"the session has no routes of the family of {text}")
-            elif destination not in self._available and self._complete:
+            elif (
+                destination not in self._available
+                and self._complete
+                and not self._given.has_redistributed(destination)
+            ):
                 reason = f"{text} is not a prefix of its router, or of one it imports"
                 self._error(f"{path}[{i}]", reason)
             else:
@@ -168,12 +209,20 @@ class _Exports:
                 reason = f"{text} is listed twice"
             elif not self._carried(destination):
                 reason = f"the session has no routes of the family of {text}"
-            elif destination not in allowed and self._allowed_known:
+            elif (
+                destination not in allowed
+                and self._allowed_known
+                and not self._redistributes(destination)
+            ):
                 reason = f"{text} is not advertised to it by this object"
             if reason is not None:
                 self._error(f"{path}[{i}]", reason)
             with_path[destination] = text
         return with_path
+
+    def _redistributes(self, destination: Prefix) -> bool:
+        """Return whether a prefix is advertised if the kernel has it, without being listed."""
+        return self._spec.allowed.mode == "all" and self._given.has_redistributed(destination)
 
     def _take_preferences(self, allowed: frozenset[Prefix]) -> Slices[None]:
         seen: set[int] = set()

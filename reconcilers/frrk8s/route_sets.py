@@ -14,6 +14,7 @@ from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, ObjectRef
+from reconcilers.redistribution import KERNEL_ROUTE
 from statedb import Key
 
 Routes: TypeAlias = Mapping[Prefix, Attributes]
@@ -27,8 +28,8 @@ class RouteSet(NamedTuple):
     """The routes of neighbours that are advertised the same (`reconcilers.dialect.RouteSetRules`)."""
 
     name: str
-    exports: Mapping[ObjectRef, tuple[Routes, ...]]
-    """What each object advertises."""
+    exports: Mapping[Key, tuple[Routes, ...]]
+    """What each object advertises, by object and type of address (`source_key`)."""
     fed: tuple[Any, ...] = ()
     """Rules of feeding dialects, for their own route sources."""
 
@@ -87,8 +88,8 @@ class RouteSets(NamedTuple):
         ]
         for name in possible:
             if all(
-                _same(self.by_name[name].exports.get(ref, ()), made.exports.get(ref, ()))
-                for ref in self.by_name[name].exports.keys() | made.exports.keys()
+                _same(self.by_name[name].exports.get(key, ()), made.exports.get(key, ()))
+                for key in self.by_name[name].exports.keys() | made.exports.keys()
             ):
                 return name
         staying = [name for name in possible if members[name].issubset(keys)]
@@ -99,10 +100,10 @@ def _groups(neighbors: Iterable[MergedNeighbor]) -> list[list[MergedNeighbor]]:
     """Group the neighbours that are advertised the same; those without routes are in no group."""
     groups: dict[tuple[Any, ...], list[MergedNeighbor]] = {}
     for neighbor in neighbors:
-        if not neighbor.exports and not neighbor.rules:
+        if not neighbor.exports and not neighbor.rules and not neighbor.kernel_routes:
             continue
         # The routes of an object are one mapping for all neighbours that it advertises the same to.
-        content = tuple([id(routes) for _, routes in neighbor.exports])
+        content = tuple([id(routes) for _, routes in (*neighbor.exports, *neighbor.kernel_routes)])
         names = tuple(sorted(rules.name for rules in neighbor.rules))
         groups.setdefault((content, names), []).append(neighbor)
     return list(groups.values())
@@ -111,9 +112,11 @@ def _groups(neighbors: Iterable[MergedNeighbor]) -> list[list[MergedNeighbor]]:
 def _route_set(group: Sequence[MergedNeighbor]) -> RouteSet:
     """Return the set of a group, with the name of a new one."""
     first = min(group, key=lambda neighbor: neighbor.key)
-    exports: dict[ObjectRef, tuple[Routes, ...]] = {}
-    for ref, routes in first.exports:
-        exports[ref] = (*exports.get(ref, ()), routes)
+    exports: dict[Key, tuple[Routes, ...]] = {}
+    for type_, of_objects in ((ADDRESS_TYPE, first.exports), (KERNEL_ROUTE, first.kernel_routes)):
+        for ref, routes in of_objects:
+            key = source_key(ref, type_)
+            exports[key] = (*exports.get(key, ()), routes)
     rules = {rule.name: rule for rule in first.rules}
     names = sorted(rules)
     return RouteSet(_name(first.key, names), exports, tuple(rules[name] for name in names))
@@ -140,11 +143,10 @@ def changed_objects(
         then = before.get(name)
         if then is None:
             continue
-        for ref in then.exports.keys() | now.exports.keys():
-            was, is_now = then.exports.get(ref, ()), now.exports.get(ref, ())
+        for key in then.exports.keys() | now.exports.keys():
+            was, is_now = then.exports.get(key, ()), now.exports.get(key, ())
             if _same(was, is_now):
                 continue
-            key = object_key(ref)
             known = prefixes_of.get(key, frozenset())
             changed = _changed_prefixes(was, is_now)
             prefixes_of[key] = None if known is None or changed is None else known | changed
@@ -162,9 +164,9 @@ def _changed_prefixes(
     return frozenset(then.keys() - now.keys()).union(changed)
 
 
-def object_key(ref: ObjectRef) -> Key:
-    """Return the key of an object in the route source."""
-    return (ref.kind, ref.namespace, ref.name)
+def source_key(ref: ObjectRef, type_: str) -> Key:
+    """Return the key of an object's addresses of a type in the route source."""
+    return (ref.kind, ref.namespace, ref.name, type_)
 
 
 def _same(one: Sequence[Routes], other: Sequence[Routes]) -> bool:

@@ -7,14 +7,15 @@ from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from reconcilers.dialect import Address, Contributed, NodeContext, Selection
-from reconcilers.frrk8s.route_sets import ADDRESS_TYPE, SOURCE, RouteSet, object_key
+from reconcilers.frrk8s.route_sets import ADDRESS_TYPE, SOURCE, RouteSet
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Contribution, ObjectRef, Origin
+from reconcilers.redistribution import KERNEL_ROUTE
 from statedb import Change, Key, Snapshot, Table
 
 
 class ConfiguredPrefixes:
-    """The prefixes that objects advertise; keys are objects. Which ones is decided by `compile`."""
+    """The prefixes that objects advertise, by object and type. Which ones is decided by `compile`."""
 
     name = SOURCE
     tables: tuple[Table[Any], ...] = ()
@@ -25,25 +26,23 @@ class ConfiguredPrefixes:
 
     def keys(self, _snapshot: Snapshot, rules: Sequence[RouteSet], /) -> Iterable[Key]:
         """Return the objects that advertise something."""
-        refs = dict.fromkeys(ref for route_set in rules for ref in route_set.exports)
-        return [object_key(ref) for ref in refs]
+        return list(dict.fromkeys(key for route_set in rules for key in route_set.exports))
 
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the object."""
-        return _ref(key)
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:
+        """Return the object; of routes of the kernel it is the node."""
+        return _origin(context, key).object
 
     def contributions(
         self,
         snapshot: Snapshot,  # noqa: ARG002
-        context: NodeContext,  # noqa: ARG002
+        context: NodeContext,
         key: Key,
         rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
         """Yield what one object advertises."""
-        ref = _ref(key)
-        origin = Origin(ref, ref, ADDRESS_TYPE)
+        origin = _origin(context, key)
         for route_set in rules:
-            for routes in route_set.exports.get(ref, ()):
+            for routes in route_set.exports.get(key, ()):
                 for (family, nlri), attributes in routes.items():
                     contribution = Contribution(origin, attributes)
                     yield Contributed(route_set.name, family, nlri, contribution)
@@ -51,34 +50,46 @@ class ConfiguredPrefixes:
     def contributions_to(
         self,
         snapshot: Snapshot,  # noqa: ARG002
-        context: NodeContext,  # noqa: ARG002
+        context: NodeContext,
         key: Key,
         rules: Sequence[RouteSet],
         prefixes: AbstractSet[Prefix],
     ) -> Iterator[Contributed]:
         """Yield what one object advertises of some prefixes."""
-        ref = _ref(key)
-        origin = Origin(ref, ref, ADDRESS_TYPE)
+        origin = _origin(context, key)
         for route_set in rules:
-            for routes in route_set.exports.get(ref, ()):
+            for routes in route_set.exports.get(key, ()):
                 for prefix in prefixes:
                     if prefix in routes:
                         contribution = Contribution(origin, routes[prefix])
                         yield Contributed(route_set.name, *prefix, contribution)
 
 
-def _ref(key: Key) -> ObjectRef:
-    return ObjectRef(*cast("tuple[str, str, str]", key))
+def _origin(context: NodeContext, key: Key) -> Origin:
+    ref, type_ = _object(key)
+    return Origin(node_ref(context.node) if type_ == KERNEL_ROUTE else ref, ref, type_)
 
 
-def address_of(ref: ObjectRef, prefix: Prefix) -> Address:
+def _object(key: Key) -> tuple[ObjectRef, str]:
+    """Return the FRRConfiguration of a key, and the type of its addresses."""
+    *parts, type_ = cast("tuple[str, str, str, str]", key)
+    return ObjectRef(*parts), type_
+
+
+def node_ref(node: str) -> ObjectRef:
+    """Return the reference to a node: the object that has the routes of its kernel."""
+    return ObjectRef("Node", "", node)
+
+
+def address_of(ref: ObjectRef, prefix: Prefix, type_: str = ADDRESS_TYPE) -> Address:
     """Return a prefix of an object, with what selects it, for explanations."""
 
     def select(rules: RouteSet) -> Selection | None:
-        for rule, exports in rules.exports.items():
-            for routes in exports:
+        for key, exports in rules.exports.items():
+            rule, of_type = _object(key)
+            for routes in exports if of_type == type_ else ():
                 if prefix in routes:
                     return Selection(rule, routes[prefix])
         return None
 
-    return Address(ref, ADDRESS_TYPE, *prefix, select=select)
+    return Address(ref, type_, *prefix, select=select)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from reconcilers.age import Age, age_by_name
-from reconcilers.frrk8s.values import Prefix, shown_vrf
+from reconcilers.frrk8s.values import MED, Prefix, shown_vrf
 from reconcilers.model import Attributes, BfdProfile, ObjectRef, PasswordRef, PeerAs, PrefixRule
+from reconcilers.redistribution import Redistribution, is_permitted
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.host import KernelRoute
 from resources.secret_value import SecretValue
 
 INDEX: Final = re.compile(r"\[\d+\]")
@@ -108,6 +110,31 @@ class NeighborSettings(NamedTuple):
     """The password that is a field of the object."""
 
 
+class Redistributed(NamedTuple):
+    """Routes of the kernel that an object advertises to a neighbour, as far as the kernel has them."""
+
+    redistributions: tuple[Redistribution, ...]
+    permitted: tuple[PrefixRule, ...] | None
+    """Prefixes of these routes; None is all."""
+    attributes: Mapping[Prefix, Attributes]
+    """Prefixes that have attributes of their own, or are permitted beside ``permitted``."""
+
+    def routes(self, routes: Iterable[KernelRoute]) -> dict[Prefix, Attributes]:
+        """Return what is advertised of the routes of the kernel."""
+        return {
+            destination: self.attributes.get(destination, REDISTRIBUTED)
+            for redistribution in self.redistributions
+            for destination in redistribution.prefixes(routes)
+            if destination in self.attributes
+            or self.permitted is None
+            or is_permitted(self.permitted, *destination)
+        }
+
+
+REDISTRIBUTED: Final = Attributes(med=MED, incomplete=True)
+"""ORIGIN is INCOMPLETE, as FRR has it for what ``redistribute`` originates."""
+
+
 class NeighborPart(NamedTuple):
     """The fields that one entry of a unit sets of a neighbour."""
 
@@ -119,6 +146,7 @@ class NeighborPart(NamedTuple):
     """The advertised routes; one mapping for all neighbours of the unit with the same routes."""
     preferences: Mapping[Prefix, str]
     """The paths of the entries that give a prefix a local preference."""
+    redistributed: Redistributed | None = None
 
     @property
     def session(self) -> Session:
@@ -136,6 +164,7 @@ class RouterPart(NamedTuple):
     prefixes: frozenset[Prefix]
     imports: frozenset[str]
     neighbors: tuple[NeighborPart, ...]
+    redistributions: tuple[Redistribution, ...] = ()
 
     def __str__(self) -> str:
         """Return the router for people."""
@@ -157,6 +186,15 @@ class Missing(NamedTuple):
     """As it is shown."""
 
 
+class RawRoutes(NamedTuple):
+    """Redistribution in raw configuration."""
+
+    redistributions: tuple[tuple[str, Redistribution], ...] = ()
+    """By VRF."""
+    neighbors: tuple[tuple[str, str, Redistributed], ...] = ()
+    """By VRF and end."""
+
+
 class Compiled(NamedTuple):
     """One unit alone: what it gives, or the rules that it breaks."""
 
@@ -176,6 +214,8 @@ class Compiled(NamedTuple):
     allowas_in_origin: frozenset[tuple[str, str]] = frozenset()
     """Neighbours, also of other units, by VRF and end, of which routes that end with the own AS are
     accepted."""
+    raw_routes: RawRoutes = RawRoutes()
+    """Redistribution of routers and neighbours, also of other units."""
 
 
 VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]

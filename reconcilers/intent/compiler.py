@@ -172,6 +172,7 @@ class IntentCompiler:
         intent = self._intent
         shared: tuple[Table[Any], ...] = (
             *self._intents.shared,
+            resources.kernel_routes,
             resources.nodes,
             intent.generated,
             intent.deletions,
@@ -205,6 +206,8 @@ class IntentCompiler:
         with _tracer.start_as_current_span("intent.round", links=links) as span:
             changed = self._db.changed(self._last, snapshot)
             summary = yield from self._run(snapshot, changed, reading)
+            if not summary.ready:
+                return summary
             self._last = snapshot.revisions
             if span.is_recording():
                 span.set_attribute("waggle.configuration", bool(summary.dialects))
@@ -224,7 +227,7 @@ class IntentCompiler:
 
     def _present_context(self, snapshot: Snapshot, changed: AbstractSet[Table[Any]]) -> NodeContext:
         tables = self._resources
-        if changed.isdisjoint((tables.host, tables.node_networks)):
+        if changed.isdisjoint((tables.host, tables.kernel_routes, tables.node_networks)):
             return self._context
         return replace(self._context, host=self._host(snapshot))
 
@@ -233,7 +236,9 @@ class IntentCompiler:
         described = tables.node_networks.get(snapshot, ("", self._context.node))
         if described is not None:
             return described.host
-        return next(tables.host.all(snapshot), None) or Host()
+        host = next(tables.host.all(snapshot), None) or Host()
+        routes = tuple(tables.kernel_routes.all(snapshot))
+        return replace(host, routes=routes) if routes else host
 
     def _run(
         self, snapshot: Snapshot, changed: frozenset[Table[Any]], reading: Reading
@@ -244,6 +249,13 @@ class IntentCompiler:
         compiled = yield from self._intents.compile(snapshot, context, changed, reading.ready)
         for name in compiled:
             self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
+        if compiled:
+            needed = (one.kernel_tables for one in self._intents.compiled.values())
+            self._host_demand.redistribute(snapshot, frozenset().union(*needed))
+        kernel_routes = self._resources.kernel_routes
+        if self._host_demand.kernel_tables and not kernel_routes.initialized(snapshot):
+            # What is advertised now would lack routes that the kernel has.
+            return Summary(ready=False, waiting_for=(kernel_routes.name,))
         intent = self._intent
         judged_again = self._limits.collect(snapshot)
         for route_sets in self._route_sets.values():

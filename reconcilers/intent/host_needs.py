@@ -1,4 +1,4 @@
-"""Whether some dialect needs what only the node's kernel has: interfaces and default routes."""
+"""What the dialects need of the node's kernel: interfaces and default routes, or tables of routes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from reactivex import Observable
 from reactivex.subject import Subject
 
 from reconcilers.dialect import Dialect, HostNeeds, extended
+from resources.host import KernelTable
 from resources.tables import Tables
 from statedb import Database, Revisions, Snapshot, Table
 
@@ -38,12 +39,14 @@ class HostDemand:
         self._changes: Subject[None] = Subject()
         self.needed = False
         """The last answer."""
+        self.kernel_tables: frozenset[KernelTable] = frozenset()
+        """Whose routes are redistributed, as of the last compilation (`NodeIntent.kernel_tables`)."""
         self.failures: dict[str, Exception] = {}
         """Of the last answer: dialects that failed, taken as not needing it, by name."""
 
     @property
     def changes(self) -> Observable[None]:
-        """Emits when the answer has changed, or the dialects that fail."""
+        """Emits when the answer has changed, the dialects that fail, or the tables."""
         return self._changes
 
     def ask(
@@ -66,8 +69,20 @@ class HostDemand:
         self._last = snapshot.revisions
         return self.needed
 
+    def redistribute(self, snapshot: Snapshot, tables: frozenset[KernelTable]) -> None:
+        """Take the tables whose routes a compilation redistributes."""
+        if self._described(snapshot):
+            tables = frozenset()
+        if tables != self.kernel_tables:
+            self.kernel_tables = tables
+            self._changes.on_next(None)
+
+    def _described(self, snapshot: Snapshot) -> bool:
+        """Return whether a NodeNetwork describes the node."""
+        return self._tables.node_networks.get(snapshot, ("", self._node)) is not None
+
     def _compute(self, snapshot: Snapshot) -> bool:
-        if self._tables.node_networks.get(snapshot, ("", self._node)) is not None:
+        if self._described(snapshot):
             return False
         for dialect, needs in self._dialects:
             try:

@@ -3,10 +3,31 @@
 * `network`: both as values, and the addresses that BGP uses
 * `nodenetwork`: the kind NodeNetwork, the same in a manifest
 * `netlink`: reads them from the kernel
+* `redistributed`: reads routes of other programs from the kernel
 """
 
-from resources.host.network import DefaultRoute, Device, Gateway, Host, Vrf
+from resources.host.network import (
+    BGP_PROTOCOL,
+    DefaultRoute,
+    Device,
+    Gateway,
+    Host,
+    KernelRoute,
+    KernelTable,
+    Vrf,
+)
 from resources.host.nodenetwork import NodeNetwork, node_network_errors
 
-__all__ = ["DefaultRoute", "Device", "Gateway", "Host", "NodeNetwork", "Vrf", "node_network_errors"]
+__all__ = [
+    "BGP_PROTOCOL",
+    "DefaultRoute",
+    "Device",
+    "Gateway",
+    "Host",
+    "KernelRoute",
+    "KernelTable",
+    "NodeNetwork",
+    "Vrf",
+    "node_network_errors",
+]
 """Without `netlink`, whose library is imported where it is started."""

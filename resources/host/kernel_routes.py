@@ -1,4 +1,4 @@
-"""The default routes of the kernel's main table, and which notifications can concern them.
+"""Routes of the kernel by raw netlink, as messages; the default routes, and their notifications.
 
 A node may have as many routes as the Internet. The kernel filters by table; of what it sends, only the
 headers of other routes are read. Notifications of other routes are dropped by a filter in the kernel,
@@ -12,7 +12,7 @@ import errno
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 MAIN_TABLE: Final = 254
@@ -33,7 +33,8 @@ _ATTRIBUTE: Final = struct.Struct("=HH")
 """rtattr: length, type."""
 _NEXT_HOP: Final = struct.Struct("=HBBi")
 """rtnexthop: length, flags, hops, interface."""
-RTA_GATEWAY, RTA_MULTIPATH, _RTA_VIA = 5, 9, 18
+RTA_GATEWAY, RTA_MULTIPATH, RTA_TABLE, _RTA_VIA = 5, 9, 15, 18
+LARGEST_OCTET: Final = 255
 _TYPE_MASK: Final = 0x3FFF
 _CODE: Final = struct.Struct("=i")
 _BUFFER: Final = 1 << 16
@@ -63,6 +64,14 @@ def drop_other_routes(monitor: socket.socket) -> None:
         (give, 0, 0, everything),
         (give, 0, 0, nothing),
     )
+    attach_filter(monitor, program)
+
+
+def attach_filter(monitor: socket.socket, program: Sequence[tuple[int, int, int, int]]) -> None:
+    """Attach a classic BPF program to a socket: code, jumps if true and false, operand.
+
+    Raises `OSError`.
+    """
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
     buffer = ctypes.create_string_buffer(code, len(code))
     filter_ = struct.pack("@HP", len(program), ctypes.addressof(buffer))
@@ -122,27 +131,51 @@ def _address(octets: bytes, kind: int) -> Iterator[str]:
 
 def _default_routes(table: int) -> list[bytes]:
     families = (socket.AF_INET, socket.AF_INET6)
-    return [octets for family in families for octets in _dump(family, table)]
+    return [
+        octets
+        for family in families
+        for octets in dump_routes(family, table, is_wanted=_is_default)
+    ]
 
 
-def _dump(family: int, table: int) -> list[bytes]:
+def _is_default(octets: bytes, route: int) -> bool:
+    """Return whether the header of a route at a position has the length 0."""
+    return octets[route + 1] == 0
+
+
+def dump_routes(
+    family: int,
+    table: int,
+    protocol: int = 0,
+    is_wanted: Callable[[bytes, int], bool] = lambda _octets, _route: True,
+) -> list[bytes]:
+    """Dump routes of a family, a table (0 is all) and a protocol (0 is any), as messages with headers.
+
+    ``is_wanted`` takes what was received, and where the header of a route is in it. Kernels before
+    Linux 4.20 do not filter by protocol. Blocks. Raises `OSError`.
+    """
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
         kernel.settimeout(_SECONDS)
         kernel.bind((0, 0))
         kernel.setsockopt(_SOL_NETLINK, _STRICT_CHECK, 1)
+        octet = table if table <= LARGEST_OCTET else 0
+        message = ROUTE.pack(family, 0, 0, 0, octet, protocol, 0, 0, 0)
+        if octet != table:
+            message += _ATTRIBUTE.pack(_ATTRIBUTE.size + 4, RTA_TABLE) + struct.pack("=I", table)
         for sequence in range(1, _ATTEMPTS + 1):
-            message = ROUTE.pack(family, 0, 0, 0, table, 0, 0, 0, 0)
             size = HEADER.size + len(message)
             head = HEADER.pack(size, _GET_ROUTE, _REQUEST | _DUMP, sequence, 0)
             kernel.send(head + message)
-            messages: list[bytes] = []
-            if _read_answer(kernel, messages):
-                return messages
+            received: list[bytes] = []
+            if _read_answer(kernel, received, is_wanted):
+                return received
         raise OSError(errno.EAGAIN, "the routing table changed during every dump")
 
 
-def _read_answer(kernel: socket.socket, received: list[bytes]) -> bool:
-    """Append the default routes of an answer; returns False if the table changed meanwhile."""
+def _read_answer(
+    kernel: socket.socket, received: list[bytes], is_wanted: Callable[[bytes, int], bool]
+) -> bool:
+    """Append the wanted routes of an answer; returns False if the table changed meanwhile."""
     consistent = True
     while True:
         octets = kernel.recv(_BUFFER)
@@ -154,7 +187,7 @@ def _read_answer(kernel: socket.socket, received: list[bytes]) -> bool:
                 if code and -code not in _EMPTY:
                     raise OSError(-code, "the routes cannot be read")
                 return consistent
-            if kind == NEW_ROUTE and octets[body + 1] == 0:
+            if kind == NEW_ROUTE and is_wanted(octets, body):
                 (length, *_) = HEADER.unpack_from(octets, start)
                 received.append(octets[start : start + length])
 

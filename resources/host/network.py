@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -47,6 +48,41 @@ class Gateway(msgspec.Struct, frozen=True, order=True):
     address: str
 
 
+BGP_PROTOCOL: Final = 186
+"""RTPROT_BGP of linux/rtnetlink.h."""
+
+
+class KernelTable(msgspec.Struct, frozen=True):
+    """Routes of a routing table that one program installs, or all programs."""
+
+    table: int
+    protocol: int | None = None
+    """The protocol number (RTPROT_* of linux/rtnetlink.h); None is any."""
+
+    def has(self, route: KernelRoute) -> bool:
+        """Return whether a route is one of them."""
+        return route.table == self.table and self.protocol in (None, route.protocol)
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        protocol = "" if self.protocol is None else f", protocol {self.protocol}"
+        return f"table {self.table}{protocol}"
+
+
+class KernelRoute(msgspec.Struct, frozen=True, order=True):
+    """A route that another program has installed; the row of the table ``kernel-routes``."""
+
+    prefix: str
+    """In canonical form."""
+    table: int
+    protocol: int
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        """Routes that differ in metric or TOS alone are one row."""
+        return (self.table, self.protocol, self.prefix)
+
+
 class Vrf(msgspec.Struct, frozen=True, order=True):
     """One VRF device, and the number of its routing table."""
 
@@ -61,6 +97,8 @@ class Host(msgspec.Struct, frozen=True):
     default_routes: tuple[DefaultRoute, ...] = ()
     vrfs: tuple[Vrf, ...] | None = None
     """None where they are not known."""
+    routes: tuple[KernelRoute, ...] = ()
+    """Routes of other programs that objects redistribute (`KernelTable`)."""
 
     @property
     def key(self) -> tuple[str, str]:

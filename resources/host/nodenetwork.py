@@ -1,4 +1,4 @@
-"""NodeNetwork: a node's interfaces and default routes in a manifest.
+"""NodeNetwork: a node's interfaces, default routes and redistributed routes in a manifest.
 
 For manifests that describe nodes other than this host: labs, tests, `waggle render`. A node's
 NodeNetwork precedes the state of the kernel.
@@ -14,9 +14,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from resources.addresses import address_errors, canonical_address
+from resources.addresses import address_errors, canonical_address, canonical_prefix
 from resources.errors import FieldError
-from resources.host.network import DefaultRoute, Device, Host, Vrf
+from resources.host.network import DefaultRoute, Device, Host, KernelRoute, Vrf
 from resources.meta import Resource, Struct
 
 MAC = r"^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5})?$"
@@ -51,6 +51,15 @@ class NetworkVrf(Struct, frozen=True):
     table: Annotated[int, Meta(ge=1, le=4294967295)]
 
 
+class NetworkRoute(Struct, frozen=True):
+    """A route that another program has installed in the kernel."""
+
+    prefix: str
+    table: Annotated[int, Meta(ge=1, le=4294967295)]
+    protocol: Annotated[int, Meta(ge=0, le=255)] = 3
+    """RTPROT_* of linux/rtnetlink.h; 3 (boot) is what ``ip route add`` writes."""
+
+
 class NodeNetworkSpec(Struct, frozen=True):
     """The specification."""
 
@@ -58,10 +67,12 @@ class NodeNetworkSpec(Struct, frozen=True):
     default_routes: tuple[NetworkDefaultRoute, ...] = ()
     vrfs: tuple[NetworkVrf, ...] | None = None
     """None where the VRFs of the host are not known."""
+    routes: tuple[NetworkRoute, ...] = ()
+    """Routes of other programs that objects may redistribute."""
 
 
 class NodeNetwork(Resource, frozen=True):
-    """A node's interfaces and default routes; named after the node."""
+    """A node's interfaces, default routes and redistributed routes; named after the node."""
 
     spec: NodeNetworkSpec = msgspec.field(default_factory=NodeNetworkSpec)
 
@@ -95,6 +106,10 @@ class NodeNetwork(Resource, frozen=True):
             None
             if self.spec.vrfs is None
             else tuple(Vrf(vrf.name, vrf.table) for vrf in self.spec.vrfs),
+            tuple(
+                KernelRoute(canonical_prefix(route.prefix), route.table, route.protocol)
+                for route in self.spec.routes
+            ),
         )
 
 
@@ -116,6 +131,11 @@ def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
                 yield FieldError(path, f"{length!r} is not a prefix length")
     for i, route in enumerate(network.spec.default_routes):
         yield from address_errors(route.gateway, f"spec.defaultRoutes[{i}].gateway")
+    for i, kernel_route in enumerate(network.spec.routes):
+        try:
+            canonical_prefix(kernel_route.prefix)
+        except ValueError as error:
+            yield FieldError(f"spec.routes[{i}].prefix", str(error))
     if network.spec.vrfs is not None:
         yield from _vrf_errors(network.spec, network.spec.vrfs)
 

@@ -109,7 +109,7 @@ def _same_settings(one: Compiled, other: Compiled) -> bool:
     """True if two compilations of a unit differ in prefixes and routes alone."""
     if one.profiles != other.profiles or len(one.routers) != len(other.routers):
         return False
-    if one.allowas_in_origin != other.allowas_in_origin:
+    if one.allowas_in_origin != other.allowas_in_origin or one.raw_routes != other.raw_routes:
         return False
     vrfs, keys, number = set[str](), set[NeighborKey](), 0
     for old, new in zip(one.routers, other.routers, strict=True):
@@ -122,7 +122,7 @@ def _same_settings(one: Compiled, other: Compiled) -> bool:
         for was, now in zip(old.neighbors, new.neighbors, strict=True):
             if (was.key, was.path, not was.routes) != (now.key, now.path, not now.routes):
                 return False
-            if was.settings is not now.settings:
+            if was.settings is not now.settings or was.redistributed != now.redistributed:
                 return False
             keys.add(now.key)
     # No router or neighbour has two entries.

@@ -6,9 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from reconcilers.frrk8s.unit import Compiled, NeighborKey, NeighborPart, RouterPart, Session, Unit
+from reconcilers.frrk8s.unit import (
+    Compiled,
+    NeighborKey,
+    NeighborPart,
+    Redistributed,
+    RouterPart,
+    Session,
+    Unit,
+)
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Problem
+from reconcilers.redistribution import Redistribution
 from resources.secret_value import SecretValue
 
 
@@ -35,6 +44,10 @@ class MergedNeighbor(NamedTuple):
     """The password that is a field of an object."""
     allowas_in_origin: bool = False
     """Whether routes that end with the own AS are accepted."""
+    redistributed: tuple[tuple[ObjectRef, Redistributed], ...] = ()
+    """The routes of the kernel that each object advertises to it."""
+    kernel_routes: tuple[tuple[ObjectRef, Mapping[Prefix, Attributes]], ...] = ()
+    """Redistributed routes that the kernel has; filled in after the merge."""
 
 
 class MergedRouter(NamedTuple):
@@ -50,6 +63,10 @@ class MergedRouter(NamedTuple):
     """Where the first of ``origins`` has the VRF, for problems."""
     given: tuple[tuple[ObjectRef, frozenset[Prefix]], ...]
     """The prefixes of each object."""
+    redistributions: tuple[tuple[ObjectRef, Redistribution], ...] = ()
+    """What each object redistributes of the kernel's routes."""
+    kernel_routes: tuple[tuple[ObjectRef, frozenset[Prefix]], ...] = ()
+    """Prefixes of these routes that the kernel has; filled in after the merge."""
 
 
 class Merge(NamedTuple):
@@ -73,7 +90,21 @@ def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedR
             routers.setdefault(router.vrf, []).append((unit, router))
     refs = _Refs(units)
     allowed = frozenset[tuple[str, str]]().union(*(parts.allowas_in_origin for parts in compiled))
-    return tuple(_router(routers[vrf], profiles, refs, allowed) for vrf in sorted(routers))
+    raw = _Raw(units, compiled)
+    return tuple(_router(routers[vrf], profiles, refs, allowed, raw) for vrf in sorted(routers))
+
+
+class _Raw:
+    """Redistribution in raw configuration, which may concern routers and neighbours of other units."""
+
+    def __init__(self, units: Sequence[Unit], compiled: Sequence[Compiled]) -> None:
+        self.routers: dict[str, list[tuple[ObjectRef, Redistribution]]] = {}
+        self.neighbors: dict[tuple[str, str], list[tuple[ObjectRef, Redistributed]]] = {}
+        for unit, parts in zip(units, compiled, strict=True):
+            for vrf, redistribution in parts.raw_routes.redistributions:
+                self.routers.setdefault(vrf, []).append((unit.ref, redistribution))
+            for vrf, end, redistributed in parts.raw_routes.neighbors:
+                self.neighbors.setdefault((vrf, end), []).append((unit.ref, redistributed))
 
 
 class _Refs:
@@ -99,6 +130,7 @@ def _router(
     profiles: Mapping[str, BfdProfile],
     refs: _Refs,
     allowed: AbstractSet[tuple[str, str]],
+    raw: _Raw,
 ) -> MergedRouter:
     neighbors: dict[NeighborKey, list[tuple[Unit, NeighborPart]]] = {}
     for unit, router in parts:
@@ -113,12 +145,16 @@ def _router(
         next((router.router_id for _, router in parts if router.router_id is not None), None),
         frozenset[str]().union(*(router.imports for _, router in parts)),
         tuple(
-            _neighbor(neighbors[key], profiles, refs, (key.vrf, key.end) in allowed)
+            _neighbor(neighbors[key], profiles, refs, (key.vrf, key.end) in allowed, raw)
             for key in sorted(neighbors)
         ),
         origins,
         next(fields),
         tuple((unit.ref, router.prefixes) for unit, router in parts),
+        (
+            *((unit.ref, given) for unit, router in parts for given in router.redistributions),
+            *raw.routers.get(first.vrf, ()),
+        ),
     )
 
 
@@ -127,6 +163,7 @@ def _neighbor(
     profiles: Mapping[str, BfdProfile],
     refs: _Refs,
     allowas_in_origin: bool,
+    raw: _Raw,
 ) -> MergedNeighbor:
     first = parts[0][1]
     different = list({id(part.settings): part.settings for _, part in parts}.values())
@@ -161,6 +198,14 @@ def _neighbor(
         origins,
         first.settings.password,
         allowas_in_origin,
+        (
+            *(
+                (unit.ref, part.redistributed)
+                for unit, part in exporting
+                if part.redistributed is not None
+            ),
+            *(raw.neighbors.get((first.key.vrf, first.key.end), ()) if exporting else ()),
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from reconcilers.frrk8s.exports import Available, Exported, advertised_routes
 from reconcilers.frrk8s.one_object.session import compile_session
+from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
 from reconcilers.frrk8s.unit import (
     EVPN,
     Findings,
@@ -15,14 +16,13 @@ from reconcilers.frrk8s.unit import (
     NeighborSettings,
     Unit,
 )
-from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
+from reconcilers.frrk8s.values import Prefix, address, vrf_name
 from reconcilers.model import Attributes, PrefixRule
 from reconcilers.sliced_work import Pieces, Slices
 from resources.addresses import interface_errors
 from resources.errors import checked_items, shortened
 from resources.frrk8s.frrconfiguration import Router
-from resources.frrk8s.neighbor import Advertise, Neighbor, PrefixSelector
-from speaker.nlri import IPV4_UNICAST, prefix_to_text
+from resources.frrk8s.neighbor import Advertise, Neighbor
 
 COMPARED: Final = 64
 """Different entries of earlier neighbours with which one is compared: an object may have thousands."""
@@ -65,7 +65,9 @@ class Neighbors:
             session, spec.enable_graceful_restart, families, accept, spec.password
         )
         routes = self._shared(exported.routes)
-        return NeighborPart(key, path, settings, routes, exported.preferences)
+        return NeighborPart(
+            key, path, settings, routes, exported.preferences, exported.redistributed
+        )
 
     def _exported(
         self, spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
@@ -124,33 +126,9 @@ def accepted_prefixes(
     where = f"{path}.toReceive.allowed.prefixes"
     for i, selector in checked_items(allowed.prefixes, where, findings.errors):
         try:
-            rules.add(_rule(unit, selector))
-        except _InvalidSelectorError as error:
+            rules.add(prefix_rule(selector, unit.ref))
+        except InvalidSelector as error:
             findings.error(f"{where}[{i}].{error.field}", f"{key}: {error}")
         if pieces.fill_slice():
             yield
     return frozenset(rules)
-
-
-def _rule(unit: Unit, selector: PrefixSelector) -> PrefixRule:
-    try:
-        family, nlri = prefix(selector.prefix)
-    except ValueError as error:
-        raise _InvalidSelectorError("prefix", str(error)) from None
-    longest = 32 if family == IPV4_UNICAST else 128
-    ge, le = selector.ge, selector.le
-    for name, length in (("ge", ge), ("le", le)):
-        if length is not None and not nlri[0] <= length <= longest:
-            text = f"{name} {length} of {selector.prefix} is not from {nlri[0]} to {longest}"
-            raise _InvalidSelectorError(name, text)
-    if ge is not None and le is not None and ge > le:
-        raise _InvalidSelectorError("ge", f"ge {ge} of {selector.prefix} is above le {le}")
-    return PrefixRule(prefix_to_text(family, nlri), ge, le, unit.ref)
-
-
-class _InvalidSelectorError(Exception):
-    """A selector of received prefixes that is invalid."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field

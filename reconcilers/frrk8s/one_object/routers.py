@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from reconcilers.frrk8s.exports import Available
 from reconcilers.frrk8s.one_object.neighbors import Neighbors
 from reconcilers.frrk8s.raw_config import raw_meaning
+from reconcilers.frrk8s.redistribute_annotation import ANNOTATION
+from reconcilers.frrk8s.redistribute_annotation import parse as parse_annotation
 from reconcilers.frrk8s.unit import (
     EVPN,
     KERNEL_ROUTES,
@@ -16,6 +18,7 @@ from reconcilers.frrk8s.unit import (
     Findings,
     Missing,
     ProfilePart,
+    RawRoutes,
     RouterPart,
     Unit,
     VrfPrefixes,
@@ -29,6 +32,7 @@ from reconcilers.frrk8s.values import (
     shown_vrf,
     vrf_name,
 )
+from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import Pieces, Slices
 from resources.addresses import interface_errors, router_id_errors
 from resources.errors import MAX_LISTED_ERRORS, checked_items, shortened
@@ -54,16 +58,19 @@ class _Compiler:
         self._findings = Findings()
         self._profiles: set[str] = set()
         self._neighbors = Neighbors(unit, self._profiles, self._findings, pieces)
+        self._redistributions: dict[str, tuple[Redistribution, ...]] = {}
+        """By VRF, of the annotation."""
 
     def compiled(self) -> Slices[Compiled]:
         row, findings = self._unit.row, self._findings
         if row.invalid:
             return Compiled(errors=row.invalid)
         profiles = tuple(self._bfd_profiles())
+        self._annotated()
         routers = []
         for i, router in enumerate(row.spec.bgp.routers):
             routers.append((yield from self._router(router, f"spec.bgp.routers[{i}]")))
-        allowed = self._raw(row.spec.raw.raw_config)
+        allowed, raw_routes = self._raw(row.spec.raw.raw_config)
         self._kernel_routes(routers)
         if findings.errors:
             return Compiled(errors=tuple(findings.errors), missing=tuple(findings.missing))
@@ -79,15 +86,38 @@ class _Compiler:
                 if part.session.password is not None
             ),
             allowas_in_origin=allowed,
+            raw_routes=raw_routes,
         )
 
-    def _raw(self, text: str) -> frozenset[tuple[str, str]]:
-        """Return the neighbours of which routes of the own AS are accepted; report the rest."""
+    def _annotated(self) -> None:
+        """Read the annotation; that of an object of another dialect says nothing."""
+        text = self._unit.row.metadata.annotations.get(ANNOTATION)
+        if text is None or self._unit.fields is not None:
+            return
+        parsed = parse_annotation(text)
+        self._findings.errors += parsed.errors
+        routed = {vrf_name(router.vrf) for router in self._unit.row.spec.bgp.routers}
+        for vrf, redistribution, path in parsed.redistributions:
+            if vrf not in routed:
+                text = f"the object has no router of VRF {shown_vrf(vrf)}"
+                self._findings.error(path, text)
+            self._redistributions[vrf] = (*self._redistributions.get(vrf, ()), redistribution)
+
+    def _raw(self, text: str) -> tuple[frozenset[tuple[str, str]], RawRoutes]:
+        """Return the neighbours of which routes of the own AS are accepted, and redistribution.
+
+        The rest is reported.
+        """
         meaning, path = raw_meaning(text), "spec.raw.rawConfig"
         if meaning.other:
             reason = "raw configuration has no effect"
-            if meaning.allowas_in_origin:
-                reason = f"{reason} but for allowas-in origin: line {meaning.other}"
+            understood = {
+                "allowas-in origin": meaning.allowas_in_origin,
+                "redistribution": meaning.routes.redistributions,
+            }
+            named = [name for name, part in understood.items() if part]
+            if named:
+                reason = f"{reason} but for {' and '.join(named)}: line {meaning.other}"
             self._findings.no_effect(RAW_CONFIG, path, reason)
         if meaning.has_evpn:
             self._findings.no_effect(EVPN, path, "EVPN in raw configuration has no effect")
@@ -96,7 +126,7 @@ class _Compiler:
             with contextlib.suppress(ValueError):
                 end = address(end)
             ignored.add((vrf_name(vrf), end))
-        return frozenset(ignored)
+        return frozenset(ignored), meaning.routes
 
     def _kernel_routes(self, routers: Sequence[RouterPart]) -> None:
         """Report the neighbours from which routes are accepted: one finding, which has their number."""
@@ -143,6 +173,11 @@ class _Compiler:
         available = Available(
             prefixes.union(*(self._vrfs.prefixes(name) for name in imports)),
             complete=len(self._findings.missing) == resolved and not unchecked,
+            redistributions=tuple(
+                redistribution
+                for name in (vrf, *sorted(imports - {vrf}))
+                for redistribution in self._redistributions.get(name, ())
+            ),
         )
         neighbors = []
         for i, neighbor in checked_items(
@@ -155,7 +190,14 @@ class _Compiler:
             if self._pieces.fill_slice():
                 yield
         return RouterPart(
-            vrf, path, router.asn, router.id or None, prefixes, imports, tuple(neighbors)
+            vrf,
+            path,
+            router.asn,
+            router.id or None,
+            prefixes,
+            imports,
+            tuple(neighbors),
+            self._redistributions.get(vrf, ()),
         )
 
     def _prefixes(self, texts: Sequence[str], path: str) -> Slices[frozenset[Prefix]]:
