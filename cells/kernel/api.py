@@ -9,8 +9,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from cells.api.model import KernelHopItem, KernelRouteItem
-from cells.api.resource import ApiResource, BadRequestError, Query
+from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, Query
+from cells.kernel.reachability import ReachabilityCheck
 from cells.node import ThisNode
+from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.routing import Hop
 from reconcilers.kernel.wanted import WantedRoute
@@ -42,6 +44,18 @@ def kernel_route_resource(node: ThisNode, kernel: KernelRoutes) -> ApiResource:
         limited=True,
         read=read,
     )
+
+
+def approve_action(node: ThisNode, kernel: KernelRoutes, check: ReachabilityCheck) -> ApiAction:
+    """Return the action that installs routes which a check removed; its items are these."""
+
+    async def approve(_: NoBody) -> list[KernelRouteItem]:
+        selected = _Selected(kernel, node.name, None, None)
+        released = ((table, nlri) for table, some in check.approve().items() for nlri in some)
+        items = (selected.item(table, nlri) for table, nlri in islice(released, SLICE_ROUTES))
+        return [item for item in items if item is not None]
+
+    return ApiAction(path="/v1/kernel-routes/approve", kind="KernelRouteList", run=approve)
 
 
 def _prefixes(text: str | None) -> list[tuple[str, bytes]] | None:
@@ -82,7 +96,7 @@ class _Selected:
                 continue
             if self._prefixes is not None:
                 nlris = [nlri for one, nlri in self._prefixes if one == family]
-                items = (item for nlri in nlris if (item := self._item(table, nlri)) is not None)
+                items = (item for nlri in nlris if (item := self.item(table, nlri)) is not None)
                 # Of those that contain an address the longest one.
                 yield list(islice(items, 1))
                 continue
@@ -90,10 +104,11 @@ class _Selected:
             stale = (nlri for nlri in installed.prefixes(table) if nlri not in own)
             for nlris_of in (iter(own), stale):
                 while some := list(islice(nlris_of, SLICE_ROUTES)):
-                    found = (self._item(table, nlri) for nlri in some)
+                    found = (self.item(table, nlri) for nlri in some)
                     yield [item for item in found if item is not None]
 
-    def _item(self, table: RouteTable, nlri: bytes) -> KernelRouteItem | None:
+    def item(self, table: RouteTable, nlri: bytes) -> KernelRouteItem | None:
+        """Return one route; None for none that is wanted or there."""
         found = self._kernel.wanted_tables.route(table, nlri)
         held = self._kernel.installed.held(table, (nlri,)).get(nlri)
         family = FAMILIES[table.family]
@@ -131,6 +146,8 @@ class _Selected:
             return PENDING, None, forwarding.unresolved[0][1].message
         if forwarding.why_not is not None:
             return NOT_INSTALLED, str(forwarding.why_not.reason), forwarding.why_not.message
+        if nlri in self._kernel.withheld.routes(table):
+            return NOT_INSTALLED, str(Reason.WITHHELD), "removed by a check, and not approved yet"
         failure = installed.failure(table, nlri)
         if failure is not None:
             return NOT_INSTALLED, str(failure.reason), failure.text

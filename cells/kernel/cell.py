@@ -15,9 +15,10 @@ from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.kernel.api import kernel_route_resource
+from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.following import BestPathFollower, DeferralJob, HostFollower, SessionFollower
 from cells.kernel.metrics import KernelMetrics
+from cells.kernel.reachability import ReachabilityCheck
 from cells.kernel.state import KernelState
 from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
@@ -163,13 +164,22 @@ class Writer:
 
 WIRING = Wiring(
     provides=(make_kernel_routes,),
-    private=(make_client, KernelMetrics),
-    invokes=(BestPathFollower, HostFollower, SessionFollower, DeferralJob, KernelState, Writer),
+    private=(make_client, KernelMetrics, ReachabilityCheck),
+    invokes=(
+        BestPathFollower,
+        HostFollower,
+        SessionFollower,
+        DeferralJob,
+        KernelState,
+        ReachabilityCheck,
+        Writer,
+    ),
     contributes=(
         provide(make_kernel_routes, as_=Reconciler),
         provide(KernelMetrics, as_=MetricsCollector),
         HostNeed,
         make_own_protocol,
         kernel_route_resource,
+        approve_action,
     ),
 )

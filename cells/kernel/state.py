@@ -44,8 +44,9 @@ class KernelState:
 
     def write(self) -> None:
         """Write what differs."""
-        wanted, installed = self._kernel.wanted_tables, self._kernel.installed
+        kernel = self._kernel
         tables, next_hops = self._tables
+        rows = table_rows(kernel.wanted_tables, kernel.installed, kernel.withheld, self._protocol)
         with self._database.write(*self._tables) as txn:
-            replace_all(txn, tables, table_rows(wanted, installed, self._protocol))
-            replace_all(txn, next_hops, next_hop_rows(wanted))
+            replace_all(txn, tables, rows)
+            replace_all(txn, next_hops, next_hop_rows(kernel.wanted_tables))

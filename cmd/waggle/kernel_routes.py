@@ -65,3 +65,17 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
         output.complain(args.prog, str(error))
         return output.EXIT_ERROR
     return output.EXIT_OK if first is not None or prefix is None else output.EXIT_NOT_FOUND
+
+
+def approve(args: argparse.Namespace) -> int:
+    """Have routes installed that wait for it, and print them; returns the exit status."""
+    answer = ask_agent.act(args, "KernelRouteList", "/v1/kernel-routes/approve")
+    if answer is None:
+        return output.EXIT_ERROR
+    if args.output not in ("table", "wide"):
+        output.dump(answer, args.output)
+    elif answer["items"]:
+        output.table(COLUMNS, answer["items"], args)
+    else:
+        output.complain(args.prog, "no route waits for approval")
+    return output.EXIT_OK

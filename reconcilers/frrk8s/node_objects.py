@@ -69,8 +69,8 @@ class NodeState:
         }
         if self._desired[0] != (instances, peers):
             self._desired = ((instances, peers), desired_text(instances, peers))
-        tables = list(intent.kernel_tables.all(snapshot))
-        next_hops = list(intent.kernel_next_hops.all(snapshot))
+        tables = sorted(intent.kernel_tables.all(snapshot))
+        next_hops = sorted(intent.kernel_next_hops.all(snapshot))
         of_kernel = {name: list(kernel_lines(name, tables, next_hops)) for name in running}
         if self._running[0] != (running, of_kernel):
             self._running = ((running, of_kernel), running_text(running, of_kernel))

@@ -82,6 +82,14 @@ class FibOptions(Options, frozen=True):
             flag="--fib-default-route",
         ),
     ] = False
+    check: Annotated[
+        bool,
+        setting(
+            "after routes were installed, the API server, other nodes and DNS servers have to be "
+            "reached as before: otherwise these routes are removed, until they are approved",
+            flag="--fib-check",
+        ),
+    ] = True
     keep: Annotated[
         bool,
         setting(

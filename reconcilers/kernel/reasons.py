@@ -33,6 +33,8 @@ class Reason(enum.StrEnum):
     """No rule names the default route."""
     NO_VRF = "NoVRF"
     """The node does not have the VRF, so there is no table."""
+    WITHHELD = "Withheld"
+    """With it the node did not reach its cluster, and it is not approved yet."""
     OFF = "Off"
     """Routes of this instance are not installed."""
 

@@ -28,6 +28,7 @@ from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.tracked_routing import TrackedRouting
 from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
+from reconcilers.kernel.withheld import WithheldRoutes
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
 from reconcilers.model import Instance
@@ -84,6 +85,7 @@ class KernelRoutes(Reconciler):
         self._tracked: Track = Track()
         self._configured: tuple[object, ...] = ()
         self._deferred = True
+        self.withheld = WithheldRoutes(self._wake)
         self._whole = False
         """Whether all tables are to be compared."""
         settings = Settings(options.protocol, options.keep)
@@ -177,7 +179,11 @@ class KernelRoutes(Reconciler):
         if self._whole:
             self._whole = False
             changed.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))
-        for changes in (self.wanted_tables.take_changed(), self.installed.take_changed()):
+        for changes in (
+            self.wanted_tables.take_changed(),
+            self.installed.take_changed(),
+            self.withheld.take_changed(),
+        ):
             for table, parts in changes.items():
                 known = changed.setdefault(table, set())
                 if parts is None or known is None:
@@ -234,9 +240,10 @@ class KernelRoutes(Reconciler):
         table = _table(key)
         prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
         wanted = self.wanted_tables.next_hops(table, prefixes)
-        occupied = self.installed.occupied(table)
-        if occupied:
-            wanted = {nlri: hops for nlri, hops in wanted.items() if nlri not in occupied}
+        withheld = self.withheld.routes(table)
+        for without in (self.installed.occupied(table), withheld):
+            if without:
+                wanted = {nlri: hops for nlri, hops in wanted.items() if nlri not in without}
         pending = [nlri for nlri, hops in wanted.items() if hops is PENDING]
         if pending:
             for nlri in pending:
@@ -244,7 +251,8 @@ class KernelRoutes(Reconciler):
             wanted.update(self.installed.held(table, pending))
         if self._deferred:
             # What is not wanted yet may be again once all peers are there.
-            return self.installed.held(table, prefixes) | wanted
+            held = self.installed.held(table, [nlri for nlri in prefixes if nlri not in withheld])
+            return held | wanted
         return wanted
 
     def actual(self, key: ObjectKey, parts: Parts) -> State | None:
@@ -265,6 +273,8 @@ class KernelRoutes(Reconciler):
         due = self.installed.without_failed(table, changes)
         if due:
             self.installed.change(table, due)
+            if self._options.check:
+                self.withheld.installed(table, due)
         if len(due) < len(changes):
             raise ReconcileError(self.installed.error(table))
 

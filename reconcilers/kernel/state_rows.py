@@ -6,16 +6,21 @@ from collections.abc import Iterator
 
 from reconcilers.kernel.forwarding import Forwarding
 from reconcilers.kernel.installed import InstalledRoutes
+from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.wanted_tables import FAMILIES, WantedTables
+from reconcilers.kernel.withheld import WithheldRoutes
 from reconcilers.kernel_state import KernelNextHops, KernelTable
 from speaker.attribute import address_text
 
 
 def table_rows(
-    wanted: WantedTables, installed: InstalledRoutes, protocol: int
+    wanted: WantedTables, installed: InstalledRoutes, withheld: WithheldRoutes, protocol: int
 ) -> Iterator[KernelTable]:
     """Yield the row of each table."""
     for table in dict.fromkeys((*wanted.tables, *installed.tables)):
+        failed = {str(reason): number for reason, number in installed.failures(table).items()}
+        if number := len(withheld.routes(table)):
+            failed[Reason.WITHHELD] = number
         yield KernelTable(
             table=table.table,
             family=str(FAMILIES[table.family]),
@@ -24,7 +29,7 @@ def table_rows(
             instances=tuple(wanted.instances_of(table)),
             wanted=wanted.count(table),
             installed=installed.count(table),
-            failed=tuple((str(r), n) for r, n in sorted(installed.failures(table).items())),
+            failed=tuple(sorted(failed.items())),
         )
 
 

@@ -76,6 +76,13 @@ class KubernetesSource:
             if self._selections[kind.name].by_name
         }
         self._of_kinds: tuple[Reflector, ...] = ()
+        self._connection: Connection | None = None
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server; empty before the first connection."""
+        text = "" if self._connection is None else self._connection.server
+        return text if "://" in text else ""
 
     @property
     def reflectors(self) -> tuple[Reflector, ...]:
@@ -142,7 +149,7 @@ class KubernetesSource:
             # The first lists are compared with the present rows, as if the last run went on.
             self._restored = self._known()
         self._node_known.clear()
-        connection = Connection(self._access, self._timeouts.connect)
+        connection = self._connection = Connection(self._access, self._timeouts.connect)
         timeouts = self._timeouts
         discovery = Discovery(connection, timeouts.list_silence)
         recovery = Recovery(self._rng, timeouts.first_retry, timeouts.longest_retry)

@@ -57,6 +57,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     add_arguments(parser, "advertised")
     parser.set_defaults(tables=(*TABLES, kernel_routes.TABLE))
     parser.add_argument("--instance", metavar="I", help="only this instance")
+    parser.add_argument(
+        "--approve",
+        action="store_true",
+        help="with kernel: install the routes that were removed as the node did not reach its "
+        "cluster with them",
+    )
     ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser)
 
@@ -84,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
         metavar="N",
         help="only the first N routes of the answer",
     )
-    parser.set_defaults(default_table=table, tables=TABLES, instance=None)
+    parser.set_defaults(default_table=table, tables=TABLES, instance=None, approve=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,9 +102,14 @@ def run(args: argparse.Namespace) -> int:
         output.complain(args.prog, f"{error}; see {args.prog} --help")
         return output.EXIT_USAGE
     if selection.table == kernel_routes.TABLE:
+        if args.approve:
+            return kernel_routes.approve(args)
         return kernel_routes.run(args, selection.family, selection.prefix)
     given = {"peer": args.peer, "instance": args.instance, "limit": args.limit and str(args.limit)}
     query = {**selection._asdict(), **given}
+    if args.approve:
+        output.complain(args.prog, f"--approve is for the table {kernel_routes.TABLE}")
+        return output.EXIT_USAGE
     answer = ask_agent.read_list(args, "RouteList", "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR

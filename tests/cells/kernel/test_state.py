@@ -16,7 +16,7 @@ def test_rows_are_written_as_they_change() -> None:
     def rows() -> tuple[list[int], list[tuple[str, ...]]]:
         snapshot = agent.db.snapshot()
         return (
-            [row.installed for row in agent.intent.kernel_tables.all(snapshot)],
+            [row.installed for row in sorted(agent.intent.kernel_tables.all(snapshot))],
             [row.next_hops for row in agent.intent.kernel_next_hops.all(snapshot)],
         )
 

@@ -16,7 +16,7 @@ def test_a_table_has_numbers_and_what_is_wrong_and_next_hops_are_those_in_use() 
     agent = Agent(writer).start().table(BOTH, PREFIX, "198.51.100.0/24")
     agent.change(paths(path("192.0.2.9", address="10.88.0.1")), "20.0.0.0/8")
     kernel = agent.kernel
-    tables = list(table_rows(kernel.wanted_tables, kernel.installed, 186))
+    tables = list(table_rows(kernel.wanted_tables, kernel.installed, kernel.withheld, 186))
     assert tables[0] == KernelTable(
         table=254,
         family="ipv4-unicast",

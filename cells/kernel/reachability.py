@@ -1,0 +1,194 @@
+"""The job that removes routes with which the node no longer reaches its cluster.
+
+After routes were installed it connects to what the node reached before: the API server, other nodes,
+DNS servers. If one of these is lost the routes are removed. If it is reached again then, they were the
+cause, and wait for approval; otherwise they are installed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from cells.hive import Health
+from cells.hive.jobs import Jobs
+from cells.hive.signal import Signal
+from cells.node import ThisNode
+from cells.sources.kubernetes import Kubernetes
+from reconcilers.intent.service_addresses.networks import of_tables
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.reachability import Target, targets
+from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.withheld import Batch
+from resources.core.kinds import CONFIG_MAP
+from resources.tables import Tables
+from statedb import Database
+
+CONNECT_SECONDS: Final = 1.0
+SETTLE_SECONDS: Final = 0.3
+"""From the writer's last confirmation to the check."""
+ATTEMPTS: Final = 3
+PAUSE_SECONDS: Final = 0.5
+"""Between two attempts."""
+BASELINE_SECONDS: Final = 30.0
+"""Between two looks at what is reached, unless a check finds another reason."""
+INTERVAL_SECONDS: Final = 2.0
+"""From one check to the next one, while routes are installed all the time."""
+RESOLV_CONF: Final = Path("/etc/resolv.conf")
+
+log = structlog.get_logger("waggle.kernel")
+
+
+async def is_reached(target: Target) -> bool:
+    """Connect by TCP; a host that refuses is reached, too."""
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(target.address, target.port)
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True
+
+
+class ReachabilityCheck:
+    """Checks after each batch of routes."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        kernel: KernelRoutes,
+        kubernetes: Kubernetes | None,
+        node: ThisNode,
+        options: FibOptions,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._kernel = kernel
+        self._kubernetes = kubernetes
+        self._node = node.name
+        self._health = health.scope("reachability")
+        self._is_reached: Callable[[Target], Awaitable[bool]] = is_reached
+        self._settle, self._pause = SETTLE_SECONDS, PAUSE_SECONDS
+        self._look_due = 0.0
+        """When it is found again what is reached, by the clock of the loop."""
+        self._unreached = ""
+        """What was not reached with the routes that are withheld."""
+        self.reached: frozenset[Target] = frozenset()
+        """What was reached last."""
+        self.approved = False
+        """True if the next routes are installed whatever is reached with them."""
+        if options.check:
+            jobs.add("reachability", self._run)
+
+    def approve(self) -> Batch:
+        """Install the routes that are withheld, whatever is reached with them; returns them."""
+        self.approved = bool(self._kernel.withheld.count)
+        released = self._kernel.withheld.release()
+        self._report()
+        return released
+
+    async def _run(self) -> None:
+        with Signal(self._kernel.changed) as signal:
+            clock = asyncio.get_running_loop().time
+            while True:
+                if clock() >= self._look_due:
+                    self._look_due = clock() + BASELINE_SECONDS
+                    await self.look()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(self._look_due):
+                        while not self._kernel.withheld.is_due:
+                            await signal.wait()
+                if self._kernel.withheld.is_due:
+                    await self.check()
+                    await asyncio.sleep(INTERVAL_SECONDS)
+
+    async def check(self) -> None:
+        """Check the routes that were installed since the last time."""
+        await self._settled()
+        batch = self._kernel.withheld.take_unchecked()
+        approved, self.approved = self.approved, False
+        if approved:
+            self._look_due = 0.0
+        if approved or not batch or not (lost := await self._lost(self.reached)):
+            return
+        number = sum(map(len, batch.values()))
+        names = ", ".join(sorted(map(str, lost)))
+        self._kernel.withheld.withhold(batch)
+        await self._settled()
+        if await self._lost(lost) == lost:
+            log.warning(
+                "what the node reached before is lost, for another reason than routes",
+                event_name="kernel.unreached",
+                addresses=names,
+            )
+            self._kernel.withheld.release()
+            await self._settled()
+            self._kernel.withheld.take_unchecked()
+            self._look_due = 0.0
+            return
+        log.error(
+            "routes were removed: with them the node does not reach its cluster",
+            event_name="kernel.withheld",
+            routes=number,
+            addresses=names,
+        )
+        self._unreached = names
+        self._report()
+
+    def _report(self) -> None:
+        count = self._kernel.withheld.count
+        if count:
+            self._health.degraded(
+                f"{count} routes are not installed, as the node does not reach {self._unreached} with "
+                "them; to install them: waggle routes kernel --approve"
+            )
+        else:
+            self._health.ok(f"{len(self.reached)} addresses of the cluster are reached")
+
+    async def look(self) -> None:
+        """Find what is reached now."""
+        nodes, own, url, text = await self._facts()
+        known = targets(url, nodes, own, text)
+        self.reached = frozenset(known) - await self._lost(known, attempts=1)
+        self._report()
+
+    async def _facts(self) -> tuple[set[str], set[str], str, str]:
+        snapshot = self._database.snapshot()
+        published = (row.data.get("nodes", "") for row in self._tables.of(CONFIG_MAP).all(snapshot))
+        nodes = {*of_tables(self._tables, snapshot).nodes, *" ".join(published).split()}
+        own = set(of_tables(self._tables, snapshot, self._node).nodes)
+        url = "" if self._kubernetes is None else self._kubernetes.source.server
+        try:
+            text = await asyncio.to_thread(RESOLV_CONF.read_text)
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        return nodes, own, url, text
+
+    async def _lost(self, some: Iterable[Target], attempts: int = ATTEMPTS) -> frozenset[Target]:
+        """Return those that no attempt reaches."""
+        lost = list(some)
+        for attempt in range(attempts):
+            if attempt and lost:
+                await asyncio.sleep(self._pause)
+            answers = await asyncio.gather(*map(self._is_reached, lost))
+            lost = [target for target, reached in zip(lost, answers, strict=True) if not reached]
+        return frozenset(lost)
+
+    async def _settled(self) -> None:
+        """Wait until the kernel has what it shall have."""
+        while True:
+            await asyncio.sleep(self._settle)
+            if not self._kernel.installed.pending:
+                return

@@ -1,0 +1,72 @@
+"""Routes that wait for approval: with them in the kernel the node did not reach its cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import TypeAlias, final
+
+from reconcilers.kernel.writer.values import NextHopSet, RouteTable
+
+Batch: TypeAlias = Mapping[RouteTable, AbstractSet[bytes]]
+"""Prefixes by table."""
+
+
+@final
+class WithheldRoutes:
+    """The routes that were installed since the last check, and those that a check removed."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """``wake`` is called when `take_changed` has something."""
+        self._wake = wake
+        self._unchecked: dict[RouteTable, set[bytes]] = {}
+        self._withheld: dict[RouteTable, set[bytes]] = {}
+        self._changed: dict[RouteTable, set[bytes]] = {}
+
+    def installed(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
+        """Note routes that are being installed or changed."""
+        new = [nlri for nlri, hops in changes.items() if hops is not None]
+        if new:
+            self._unchecked.setdefault(table, set()).update(new)
+
+    @property
+    def is_due(self) -> bool:
+        """True if routes were installed since the last `take_unchecked`."""
+        return bool(self._unchecked)
+
+    def take_unchecked(self) -> Batch:
+        """Return the routes that were installed since the last call."""
+        unchecked, self._unchecked = self._unchecked, {}
+        return unchecked
+
+    def withhold(self, batch: Batch) -> None:
+        """Install these routes no more."""
+        for table, prefixes in batch.items():
+            self._withheld.setdefault(table, set()).update(prefixes)
+        self._change(batch)
+
+    def release(self) -> Batch:
+        """Install all routes again; returns them."""
+        released, self._withheld = self._withheld, {}
+        self._change(released)
+        return released
+
+    def routes(self, table: RouteTable) -> AbstractSet[bytes]:
+        """Return the prefixes of a table that are withheld."""
+        return self._withheld.get(table, frozenset())
+
+    @property
+    def count(self) -> int:
+        """The number of routes that are withheld."""
+        return sum(map(len, self._withheld.values()))
+
+    def take_changed(self) -> Batch:
+        """Return the prefixes to reconcile again since the last call."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def _change(self, batch: Batch) -> None:
+        for table, prefixes in batch.items():
+            self._changed.setdefault(table, set()).update(prefixes)
+        if batch:
+            self._wake()

@@ -1,0 +1,135 @@
+"""Routes with which a node does not reach its cluster are removed, and wait for approval."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cells.api.resource import NoBody
+from cells.hive.health import HealthTree, Level
+from cells.kernel import reachability
+from cells.kernel.api import approve_action
+from cells.kernel.reachability import ReachabilityCheck, is_reached
+from cells.node import ThisNode
+from cells.options import NodeOptions
+from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.reachability import Target
+from resources.kind import Kinds
+from resources.tables import Tables
+from tests.cells.kernel.jobs import TestJobs
+from tests.reconcilers.kernel.test_reconciler import MAIN, ONE, PREFIX, Agent, hops, wire
+from tests.support.wait import until
+
+API = Target("the API server", "10.0.0.1", 6443)
+DNS = Target("the DNS server", "10.0.0.53", 53)
+BAD = "10.0.0.0/24"
+
+
+class Node:
+    """An agent whose cluster is reached, unless a route leads elsewhere."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.agent = Agent().start()
+        self.health = HealthTree()
+        self.jobs = TestJobs()
+        self.is_down = False
+        """Whether the API server is down, whatever the routes."""
+        monkeypatch.setattr(reachability, "targets", lambda *_: (API, DNS))
+        monkeypatch.setattr(reachability, "INTERVAL_SECONDS", 0.0)
+        self.check = ReachabilityCheck(
+            self.agent.db,
+            Tables(self.agent.db, Kinds()),
+            self.agent.kernel,
+            None,
+            ThisNode(NodeOptions(name="n1")),
+            FibOptions(),
+            self.health.scope("kernel"),
+            self.jobs.given,
+        )
+        self.check._is_reached = self.is_reached
+        self.check._settle = self.check._pause = 0.01
+
+    async def is_reached(self, target: Target) -> bool:
+        return target is DNS or not (self.is_down or (MAIN, wire(BAD)) in self.agent.writer.kernel)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async def reconcile() -> None:
+            while True:
+                self.agent.settle()
+                await asyncio.sleep(0.001)
+
+        self.jobs.add("reconcile", reconcile)
+        async with self.jobs.running():
+            await until(lambda: len(self.check.reached) == 2)
+            yield
+
+    @property
+    def status(self) -> tuple[Level, str]:
+        (found,) = self.health.report()
+        return found.level, found.message
+
+
+def test_routes_that_cut_the_node_off_wait_for_approval(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(monkeypatch)
+    agent, withheld = node.agent, node.agent.kernel.withheld
+    approve = approve_action(ThisNode(NodeOptions(name="n1")), agent.kernel, node.check)
+
+    async def scenario() -> None:
+        async with node.running():
+            agent.table(ONE, PREFIX)
+            await until(lambda: not withheld.is_due)
+            await asyncio.sleep(0.1)
+            agent.change(ONE, BAD)
+            await until(lambda: withheld.count)
+            await until(lambda: node.status[0] is Level.DEGRADED)
+            assert agent.routes == {PREFIX: hops("10.88.0.1")}
+            assert (
+                "1 routes are not installed, as the node does not reach the API server"
+                in (node.status[1])
+            )
+            (item,) = await approve.run(NoBody())
+            assert item.prefix == BAD
+            await until(lambda: BAD in agent.routes)
+            # The API server is not reached: what is reached now is as it is.
+            await until(lambda: node.check.reached == {DNS})
+            assert BAD in agent.routes
+            assert await approve.run(NoBody()) == []
+
+    asyncio.run(scenario())
+
+
+def test_routes_that_are_not_the_cause_are_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(monkeypatch)
+
+    async def scenario() -> None:
+        async with node.running():
+            node.is_down = True
+            node.agent.table(ONE, PREFIX)
+            await until(lambda: node.check.reached == {DNS})
+            await until(lambda: PREFIX in node.agent.routes)
+            assert not node.agent.kernel.withheld.count
+            assert node.status[0] is Level.OK
+
+    asyncio.run(scenario())
+
+
+def test_a_host_that_refuses_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unreachable(*_: object) -> None:
+        raise OSError(errno.EHOSTUNREACH, "no route")
+
+    async def scenario() -> tuple[bool, bool, bool]:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        accepted = await is_reached(Target("", "127.0.0.1", port))
+        server.close()
+        await server.wait_closed()
+        refused = await is_reached(Target("", "127.0.0.1", port))
+        monkeypatch.setattr(asyncio, "open_connection", unreachable)
+        return accepted, refused, await is_reached(Target("", "127.0.0.1", port))
+
+    assert asyncio.run(scenario()) == (True, True, False)
