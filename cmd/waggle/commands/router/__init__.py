@@ -207,7 +207,7 @@ def _check(path: Path) -> int:
         return _invalid(error, "check")
     for warning in config.warnings():
         complain("waggle router check: note", f"{path}: {warning}")
-    neighbors, prefixes = len(config.neighbors), len(config.originate)
+    neighbors, prefixes = len(config.neighbors), len(config.originated())
     counts = (
         f"{neighbors} neighbor{'s' * (neighbors != 1)}, "
         f"{prefixes} prefix{'es' * (prefixes != 1)} to originate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import uvloop
@@ -25,6 +26,7 @@ from speaker.api import (
 from speaker.server import MemoryRelease, Speaker, abandon_memory, bound_collections, settle_memory
 from waggle.commands.router.api import api_socket
 from waggle.commands.router.config import Config, ConfigError, load
+from waggle.commands.router.redistribution import KernelOriginated
 from waggle.commands.router.reload import apply
 from waggle.output import complain
 
@@ -125,7 +127,9 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         if api is not None:
             await api.stop()
         return 1
-    apply(speaker, None, config)
+    redistributed = KernelOriginated(speaker, _report)
+    await redistributed.read(config)
+    apply(speaker, None, config, redistributed.configure)
     if not config.listen:
         print(
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
@@ -133,12 +137,17 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         )
     bound_collections()
     settle_memory()
-    tasks = [asyncio.create_task(_reload_at(hangup, path, config, speaker, events))]
+    tasks = [
+        asyncio.create_task(
+            _reload_at(hangup, path, config, speaker, events, redistributed.configure)
+        )
+    ]
     if api is not None:
         tasks.append(asyncio.create_task(_answer(api)))
     await stopped.wait()
     for task in tasks:
         task.cancel()
+    redistributed.stop()
     if api is not None:
         await api.stop()
     await speaker.stop()
@@ -155,7 +164,12 @@ async def _answer(api: ApiSocket) -> None:
 
 
 async def _reload_at(
-    hangup: asyncio.Event, path: Path, config: Config, speaker: Speaker, events: Events
+    hangup: asyncio.Event,
+    path: Path,
+    config: Config,
+    speaker: Speaker,
+    events: Events,
+    redistribute: Callable[[Config], None] = lambda _: None,
 ) -> None:
     """Apply the file's differences at each SIGHUP; an invalid file changes nothing."""
     while True:
@@ -173,7 +187,7 @@ async def _reload_at(
             _report(f"{path}: apiSocket: takes effect at the next start")
         events.configured(after)
         try:
-            apply(speaker, config, after)
+            apply(speaker, config, after, redistribute)
         except Exception as error:  # noqa: BLE001  the next reload has to find its task
             _report(f"{path}: internal error: {type(error).__name__}: {error}")
             continue

@@ -5,7 +5,7 @@ Sessions whose configuration did not change stay up. Nothing is read or checked 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes
 from speaker.nlri import Family
@@ -16,8 +16,15 @@ ORIGINATED = RouteAttributes()
 _Peer = PeerConfig | DynamicPeerConfig
 
 
-def apply(speaker: Speaker, before: Config | None, after: Config) -> None:
+def apply(
+    speaker: Speaker,
+    before: Config | None,
+    after: Config,
+    redistribute: Callable[[Config], None] = lambda _: None,
+) -> None:
     """Change a speaker from one configuration (None: nothing is configured) to another.
+
+    ``redistribute`` announces routes of the kernel, once the file's own prefixes are announced.
 
     Prefixes that were announced by `waggle router announce` stay, as do neighbours that were shut
     down and whose configuration did not change.
@@ -37,6 +44,7 @@ def apply(speaker: Speaker, before: Config | None, after: Config) -> None:
             changes.setdefault(family, {})[nlri] = ORIGINATED
     if changes:
         speaker.update_local(INSTANCE, changes)
+    redistribute(after)
     _apply_peers(speaker, [] if before is None else before.peers(), after.peers())
 
 

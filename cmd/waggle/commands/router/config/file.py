@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconcilers.redistribution import Redistribution
+from resources.host import KernelTable
 from speaker.api import (
     BmpCollector,
     Confederation,
@@ -20,6 +22,7 @@ from speaker.api import (
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.commands.router.config.bmp import Bmp
+from waggle.commands.router.config.kernel_source import KernelSource
 from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
 from waggle.commands.router.config.values import Asn, ConfigError, Port, Value, key_of, with_key
 from waggle.commands.router.policies import PolicyFile, PrefixList, check_prefixes
@@ -47,7 +50,7 @@ class Config(Value, frozen=True):
     asn: Asn
     router_id: str = msgspec.field(name="routerID")
     listen: tuple[Listen, ...] = ()
-    originate: tuple[str, ...] = ()
+    originate: tuple[str | KernelSource, ...] = ()
     vrf: str | None = None
     """The VRF device of all sockets."""
     neighbors: tuple[Neighbor, ...] = ()
@@ -110,7 +113,7 @@ class Config(Value, frozen=True):
 
     def warnings(self) -> Iterator[str]:
         """Yield what is valid, and perhaps not what is meant."""
-        own_ipv6 = any(":" in text for text in self.originate)
+        own_ipv6 = any(":" in text for text in self.originate if isinstance(text, str))
         for place, neighbor in enumerate(self.neighbors):
             if neighbor.sends_ipv6_over_ipv4(own_ipv6=own_ipv6):
                 yield (
@@ -147,11 +150,30 @@ class Config(Value, frozen=True):
         """Return the originated prefixes. Raises `ConfigError` naming the invalid one."""
         prefixes = []
         for place, text in enumerate(self.originate):
+            if not isinstance(text, str):
+                continue
             try:
                 prefixes.append(route_to_wire(text))
             except ValueError as error:
                 raise ConfigError(f"originate[{place}]: {error}") from None
         return prefixes
+
+    def redistributions(self) -> list[Redistribution]:
+        """Return what is originated of the kernel. Raises `ConfigError` naming the invalid entry."""
+        redistributions = []
+        for place, source in enumerate(self.originate):
+            if isinstance(source, str):
+                continue
+            try:
+                redistributions.append(source.redistribution())
+            except ValueError as error:
+                raise ConfigError(f"originate[{place}].{error}") from None
+        return redistributions
+
+    @property
+    def kernel_tables(self) -> frozenset[KernelTable]:
+        """The tables of the kernel that are originated."""
+        return frozenset(redistribution.table for redistribution in self.redistributions())
 
 
 def _end(peer: PeerConfig | DynamicPeerConfig) -> tuple[str | None, ...]:

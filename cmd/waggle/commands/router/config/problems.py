@@ -209,7 +209,7 @@ def _raised(check: Callable[[], object]) -> Iterator[str]:
 def _originated(config: Config) -> Iterator[str]:
     for i, text in enumerate(config.originate):
         single = msgspec.structs.replace(config, originate=(text,))
-        for sentence in _raised(single.originated):
+        for sentence in (*_raised(single.originated), *_raised(single.redistributions)):
             yield sentence.replace("originate[0]", f"originate[{i}]", 1)
 
 
