@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -52,6 +52,17 @@ class LabelSelectorRequirement(Struct, frozen=True):
                 return value is None
 
 
+class Mismatch(NamedTuple):
+    """The requirements of a selector that labels do not fulfil."""
+
+    wanted: str
+    """As `LabelSelector.text`: ``app=web``."""
+    present: str
+    """What the labels have in their place: ``app=shop``, ``no label app``."""
+    requirements: int
+    """Their number."""
+
+
 class LabelSelector(Struct, frozen=True):
     """All labels and all expressions have to match."""
 
@@ -69,6 +80,23 @@ class LabelSelector(Struct, frozen=True):
             if labels.get(key) != value:
                 return False
         return all(requirement.matches(labels) for requirement in self.match_expressions)
+
+    def mismatch(self, labels: Mapping[str, str]) -> Mismatch | None:
+        """Return what labels do not fulfil; None if they are selected."""
+        wanted = [
+            LabelSelector(match_labels={key: value})
+            for key, value in self.match_labels.items()
+            if labels.get(key) != value
+        ]
+        wanted += [
+            LabelSelector(match_expressions=(requirement,))
+            for requirement in self.match_expressions
+            if not requirement.matches(labels)
+        ]
+        keys = dict.fromkeys(key for part in wanted for key in part.keys)
+        present = [f"{key}={labels[key]}" if key in labels else f"no label {key}" for key in keys]
+        text = ",".join(part.text for part in wanted)
+        return Mismatch(text, ", ".join(present), len(wanted)) if wanted else None
 
     def both(self, other: LabelSelector) -> LabelSelector:
         """Return the conjunction of this selector and another selector."""

@@ -38,7 +38,8 @@ def _age(item: Item) -> str:
     return output.age_of("sinceTime", datetime.now(UTC))(item)
 
 
-def _from(item: Item) -> str:
+def source(item: Item) -> str:
+    """Return where a path of the Loc-RIB comes from: a peer, another instance, or objects."""
     return item.get("peer") or item.get("importedFrom") or _origins(item)
 
 
@@ -84,7 +85,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("NODE", member("node"), minor=1),
         Column("PREFIX", member("prefix")),
         Column("NEXT-HOP", member("nextHop", "self"), minor=4, beneath=True),
-        Column("FROM", _from),
+        Column("FROM", source),
         Column("BEST", lambda item: "yes" if item.get("best") else "no"),
         Column("AS-PATH", member("asPath"), minor=3, beneath=True),
         Column("STATUS", member("status"), minor=2, beneath=True),

@@ -21,12 +21,16 @@ ADVERTISED = "Advertised"
 
 
 class Rejection(NamedTuple):
-    """A failed condition; ``step`` is its position in the order of the conditions."""
+    """A failed condition; ``step`` is its position in the order of the conditions.
+
+    ``parts`` are those of the condition that fail: of two at one step that with fewer is the closest.
+    """
 
     step: int
     reason: str
     message: str
     rule: ObjectRef | None
+    parts: int = 1
 
 
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
@@ -72,7 +76,7 @@ def _match(candidate: Candidate, route_set: RouteSet | None) -> RouteExplanation
     if advertised:
         return _advertised(candidate, advertised)
     if rejections:
-        return max(rejections, key=lambda rejection: rejection.step)
+        return max(rejections, key=lambda rejection: (rejection.step, -rejection.parts))
     rules = sorted({str(entry.rule) for entry in entries})
     others = f"; its rules are in {', '.join(rules)}" if rules else ""
     text = f"no rule for the peer selects {candidate.advertisement_type}{others}"
@@ -133,7 +137,8 @@ def _rejected_by_selector(candidate: Candidate, entry: AdvertisementEntry) -> Re
     if entry.selector is None:
         text = f"{entry.rule} has no selector, which selects nothing"
         return Rejection(1, "NoSelector", text, entry.rule)
-    if not entry.selector.matches(candidate.labels):
-        text = f"its labels do not match the selector of {entry.rule}: {entry.selector.text}"
-        return Rejection(2, "NotSelected", text, entry.rule)
+    mismatch = entry.selector.mismatch(candidate.labels)
+    if mismatch is not None:
+        text = f"{entry.rule} selects {mismatch.wanted}; {candidate.object} has {mismatch.present}"
+        return Rejection(2, "NotSelected", text, entry.rule, mismatch.requirements)
     return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.metallb.advertised import PeerRules
+from reconcilers.metallb.advertised import Advertisement, PeerRules
 from reconcilers.metallb.candidates import Candidate, candidates
 from reconcilers.metallb.route_sources import rules_of
 from reconcilers.metallb.services import (
@@ -51,6 +52,8 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
             return _Answer(*withheld, None)
         return _Answer("NoRule", "no BGPPeer configures the session", origin)
     decision = decide(candidate.state, rules.node)
+    if decision.nearest:
+        return _not_matching(candidate, decision.nearest)
     if decision.withheld is not None:
         rule = decision.rule or next((a.ref for a in decision.advertisements), None)
         return _Answer(*decision.withheld, rule)
@@ -87,6 +90,20 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     advertised = tuple(sorted(prefixes, key=lambda prefix: -prefix[0]))
     message = "" if nlri in prefixes else f"as a part of an aggregate of length {advertised[0][0]}"
     return _Answer("Advertised", message, prefixes[advertised[0]], advertised)
+
+
+def _not_matching(candidate: Candidate, advertisements: Sequence[Advertisement]) -> _Answer:
+    """Return the BGPAdvertisement of the pool whose service selectors are the closest to matching."""
+    labels = candidate.state.service.metadata.labels
+    mismatches = [
+        (mismatch, advertisement.ref)
+        for advertisement in advertisements
+        for selector in advertisement.row.spec.service_selectors
+        if (mismatch := selector.mismatch(labels)) is not None
+    ]
+    nearest, ref = min(mismatches, key=lambda pair: pair[0].requirements)
+    text = f"{ref} selects {nearest.wanted}; {candidate.object} has {nearest.present}"
+    return _Answer("NoMatchingAdvertisement", text, ref)
 
 
 EXPLANATION: Final = Explanation(candidates, explain, selecting=frozenset({BGP_PEER.name}))

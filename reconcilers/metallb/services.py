@@ -61,6 +61,8 @@ class Decision(NamedTuple):
     """The object that decides, where it is not advertised."""
     conflict: tuple[ObjectRef, ...] = ()
     """Advertisements with different local preferences for it."""
+    nearest: tuple[Advertisement, ...] = ()
+    """Of the pool, where the service selectors of none match."""
 
 
 def service_state(
@@ -117,7 +119,8 @@ def decide(state: ServiceState, rules: NodeRules) -> Decision:
     )
     if not matching:
         text = f"the service selectors of no BGPAdvertisement for pool {pool} match its labels"
-        return Decision((), ("NoMatchingAdvertisement", text), of_pool[0].ref)
+        withheld = ("NoMatchingAdvertisement", text)
+        return Decision((), withheld, of_pool[0].ref, nearest=of_pool)
     versions = [6 if address.family == IPV6_UNICAST else 4 for address in state.addresses]
     colliding = _colliding(matching, versions)
     if colliding:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cells.api.model import ExplainItem, KernelRouteItem, OriginItem, ReceivedExplainItem
+from cells.api.model import ExplainItem, KernelRouteItem, OriginItem, ReceivedExplainItem, RouteItem
 from cells.api.resource import ApiResource
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
@@ -192,6 +192,42 @@ def test_received_names_the_selector_and_its_object(
     assert answer["kind"] == "ReceivedExplainList"
     (item,) = answer["items"]
     assert (item["filter"], item["object"]["name"]) == ("10.0.0.0/8 le 24", "a")
+
+
+def test_all_paths_of_a_received_prefix_are_listed_with_the_step_that_decided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [
+        RouteItem(
+            node="node-a",
+            instance="i",
+            family="ipv4-unicast",
+            prefix="10.1.0.0/16",
+            peer=peer,
+            next_hop=next_hop,
+            as_path=as_path,
+            local_preference=100,
+            best=status == "best",
+            status=status,
+        )
+        for peer, next_hop, as_path, status in (
+            ("tor-2", "192.0.2.2", "64512 64513", "longer AS path"),
+            ("tor-1", "192.0.2.1", "64512", "best"),
+        )
+    ]
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp(routes=paths, explained_received=[ACCEPTED])):
+        arguments = ["explain", "10.1.0.0/16", "--received", "--socket", str(path)]
+        assert main(arguments) == 0
+        assert lines(capsys.readouterr().out)[-4:] == [
+            "Paths:",
+            "PREFIX FROM NEXT-HOP LP AS-PATH MED BEST LOST-BY",
+            "10.1.0.0/16 tor-1 192.0.2.1 100 64512 - yes -",
+            "10.1.0.0/16 tor-2 192.0.2.2 100 64512 64513 - no longer AS path",
+        ]
+        assert main([*arguments, "-o", "json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert [item["peer"] for item in answer["paths"]] == ["tor-1", "tor-2"]
 
 
 def test_received_needs_a_prefix(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

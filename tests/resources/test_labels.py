@@ -98,3 +98,21 @@ def test_an_index_finds_what_selects_in_its_order(
     assert list(index.matching(labels)) == [
         number for number, selector in enumerate(selectors) if selector.matches(labels)
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted", "present", "count"),
+    [
+        ({"app": "shop", "zone": "a"}, "app=web", "app=shop", 1),
+        ({"zone": "c"}, "app=web,zone in (a,b)", "no label app, zone=c", 2),
+        ({"app": "web", "zone": "b", "off": ""}, "!off", "off=", 1),
+    ],
+)
+def test_a_mismatch_names_what_is_wanted_and_what_is_there(
+    labels: dict[str, str], wanted: str, present: str, count: int
+) -> None:
+    zone = LabelSelectorRequirement(key="zone", operator="In", values=("a", "b"))
+    off = LabelSelectorRequirement(key="off", operator="DoesNotExist")
+    selector = LabelSelector(match_labels={"app": "web"}, match_expressions=(zone, off))
+    assert selector.mismatch(labels) == (wanted, present, count)
+    assert selector.mismatch({"app": "web", "zone": "a"}) is None

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from waggle import ask_agent, kernel_routes, output
+from waggle import ask_agent, kernel_routes, output, route_columns
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
@@ -39,6 +39,10 @@ def _advertised(item: dict[str, Any]) -> str:
 
 def _yes_or_no(name: str) -> Callable[[dict[str, Any]], str]:
     return lambda item: "" if item.get(name) is None else "yes" if item[name] else "no"
+
+
+def _lost_by(item: dict[str, Any]) -> str:
+    return "" if item.get("best") else item.get("status", "")
 
 
 COLUMNS = (
@@ -68,6 +72,19 @@ RECEIVED = (
     Column("FILTER", member("filter"), minor=3, beneath=True),
     Column("OBJECT", _object("object"), minor=2, beneath=True),
     Column("WHY", member("message"), minor=1, beneath=True),
+)
+
+
+PATHS = (
+    Column("INSTANCE", member("instance"), wide=True),
+    Column("PREFIX", member("prefix"), minor=4, beneath=True),
+    Column("FROM", route_columns.source),
+    Column("NEXT-HOP", member("nextHop", "self"), minor=3, beneath=True),
+    Column("LP", member("localPreference"), right=True),
+    Column("AS-PATH", member("asPath"), minor=2, beneath=True),
+    Column("MED", member("med"), right=True),
+    Column("BEST", _yes_or_no("best"), style=lambda text: "green" if text == "yes" else ""),
+    Column("LOST-BY", _lost_by, minor=1, beneath=True),
 )
 
 
@@ -151,19 +168,28 @@ def run(args: argparse.Namespace) -> int:
         status = output.EXIT_NOT_FOUND
     elif errors:
         status = output.EXIT_USAGE
-    if args.output not in ("table", "wide"):
+    if args.output in ("table", "wide"):
+        _print(answer, errors, args)
+    else:
         output.dump(answer, args.output)
-        return status
+    return status
+
+
+def _print(answer: dict[str, Any], errors: dict[str, str], args: argparse.Namespace) -> None:
+    """Print the tables of an answer."""
     for message in errors.values():
         output.complain("waggle explain", message)
     if answer["items"]:
         output.table(RECEIVED if args.received else COLUMNS, answer["items"], args)
     elif not errors:
         output.complain("waggle explain", "every route is advertised to every peer")
-    if answer.get("kernel"):
-        print("\nIn the kernel:" if answer["items"] else "In the kernel:")
-        output.table(kernel_routes.COLUMNS, answer["kernel"], args)
-    return status
+    for title, member_name, columns in (
+        ("Paths:", "paths", PATHS),
+        ("In the kernel:", "kernel", kernel_routes.COLUMNS),
+    ):
+        if answer.get(member_name):
+            print(f"\n{title}" if answer["items"] else title)
+            output.table(columns, answer[member_name], args)
 
 
 def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -201,11 +227,22 @@ def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
                 raise
             # Of the arguments, and not of the agent.
             return output.document(kind, [], [{"code": error.code, "message": str(error)}])
+        if args.received and (paths := _paths(args)):
+            answer["paths"] = paths
         if kernel := _in_kernel(args):
             answer["kernel"] = kernel
         return answer
 
     return ask_agent.answer(args, kind, ask)
+
+
+def _paths(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return all paths of the prefix that take part in route selection, the best one first."""
+    query = {"table": "available", "prefix": args.target, "instance": args.instance}
+    with contextlib.suppress(ask_agent.AgentError):
+        items: list[dict[str, Any]] = ask_agent.client(args).get("/v1/routes", query)["items"]
+        return sorted(items, key=lambda item: (item["instance"], not item.get("best")))
+    return []
 
 
 def _in_kernel(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -152,6 +152,24 @@ def test_addresses_that_a_rule_does_not_select_are_explained(
     assert only(cluster, "198.51.100.1/32") == (reason, ADVERT)
 
 
+def test_the_selector_that_misses_by_least_is_named_with_what_the_object_has() -> None:
+    cluster = usual()
+    value = advertisement(selector={"matchLabels": {"app": "other", "tier": "gold"}})
+    value["spec"]["advertisements"].append(
+        {
+            "advertisementType": "Service",
+            "service": {"addresses": ["LoadBalancerIP"]},
+            "selector": {
+                "matchExpressions": [{"key": "app", "operator": "In", "values": ["shop", "api"]}]
+            },
+        }
+    )
+    cluster.put(kinds.ADVERTISEMENT, value)
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1", app="web"))
+    (found,) = ask(cluster, "198.51.100.1/32")
+    assert found.message == (f"{ADVERT} selects app in (shop,api); Service/default/web has app=web")
+
+
 def test_the_rule_that_fails_at_the_latest_condition_is_named() -> None:
     cluster = usual()
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
