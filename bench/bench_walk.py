@@ -91,6 +91,11 @@ def _metallb(version: str, kind: str, name: str, spec: Object) -> Object:
     return {"apiVersion": f"metallb.io/{version}", "kind": kind, "metadata": metadata, "spec": spec}
 
 
+def disabled_cells(root: Path) -> list[str]:
+    """Return the cells that are off: received routes in the kernel are another way."""
+    return ["cilium", *(["kernel"] if (root / "cells/kernel").exists() else [])]
+
+
 CELLS: Final = {"frrk8s": ("frrk8s",), "metallb": ("metallb", "frrk8s")}
 WALKS: Final[dict[str, Callable[..., list[Object]]]] = {"frrk8s": frrk8s, "metallb": metallb}
 
@@ -153,7 +158,7 @@ def measure(root: Path, walk: str) -> dict[str, int]:
         python = root / ".venv/bin/python"
         command: list[str | Path] = [python if python.exists() else sys.executable]
         command += [Path(__file__), "--run", root, output, "--manifests", directory]
-        command += ["--node-name", workload.NODE, "--disable-cell", "cilium"]
+        command += ["--node-name", workload.NODE, "--disable-cell", ",".join(disabled_cells(root))]
         command += [word for cell in CELLS[walk] for word in ("--enable-cell", cell)]
         command += ["--api-socket", Path(name) / "api"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}

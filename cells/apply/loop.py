@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from typing import Any
 
 import structlog
-from reactivex import operators
+from reactivex import Observable, operators
+from reactivex.subject import Subject
 
 from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
@@ -26,6 +28,7 @@ from reconcilers.apply.peers import Peers
 from reconcilers.target import Outcome, Runner
 from resources.enumeration import first_of
 from resources.tables import Tables
+from statedb import Database, Revisions, Table
 
 log = structlog.get_logger("waggle.apply")
 
@@ -68,6 +71,7 @@ class ApplyLoop:
 
     def __init__(
         self,
+        database: Database,
         tables: Tables,
         intent: IntentLoop,
         trace_links: IntentTraceLinks,
@@ -79,6 +83,7 @@ class ApplyLoop:
         jobs: Jobs,
         first_pass: FirstPass,
     ) -> None:
+        self._database = database
         self._intent = intent
         self._sessions = sessions
         self._metrics = metrics
@@ -89,12 +94,29 @@ class ApplyLoop:
         self._trace_links = trace_links
         self._runner = runner
         compiled = frozenset(table.name for table in tables.resources)
-        outdated = intent.done.pipe(operators.filter(lambda _: self._is_outdated()))
-        self._signal = Signal(*runner.wakes(compiled), outdated)
+        self._signal = Signal(*runner.wakes(compiled))
+        self._followed: Subject[None] = Subject()
+        intent.done.subscribe(self._follow)
         jobs.add("rounds", self._run)
 
-    def _is_outdated(self) -> bool:
-        return not self._signal.is_raised and self._runner.is_outdated()
+    def followed(self, tables: Sequence[Table[Any]]) -> Observable[None]:
+        """Emits when the speaker has followed changes of these tables, or need not follow them."""
+        last: Revisions | None = None
+
+        def is_changed(_: None) -> bool:
+            nonlocal last
+            snapshot = self._database.snapshot()
+            changed = self._database.changed(last, snapshot)
+            last = snapshot.revisions
+            return not changed.isdisjoint(tables)
+
+        return self._followed.pipe(operators.filter(is_changed))
+
+    def _follow(self, _: None) -> None:
+        if self._signal.is_raised or self._runner.is_outdated():
+            self._signal.raise_flag()
+        else:
+            self._followed.on_next(None)
 
     async def _run(self) -> None:
         await run_rounds(self._signal, self._apply)
@@ -116,6 +138,7 @@ class ApplyLoop:
             await asyncio.sleep(0)
             if since is not None:
                 self._metrics.propagation_duration.observe(time.monotonic() - since)
+        self._followed.on_next(None)
         if not self._first_pass.is_set():
             self.report()
         elif summary.changed:

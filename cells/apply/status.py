@@ -9,6 +9,7 @@ import time
 
 import structlog
 
+from cells.apply.loop import ApplyLoop
 from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -57,13 +58,13 @@ class StatusLoop:
         statuses: ObjectStatuses,
         sessions: Sessions,
         intent: IntentLoop,
+        apply: ApplyLoop,
         health: Health,
         jobs: Jobs,
     ) -> None:
         self._statuses = statuses
         self._intent = intent
-        followed = (*statuses.followed, sessions.table)
-        self._signal = Signal(*(table.observable for table in followed))
+        self._signal = Signal(apply.followed(statuses.followed), sessions.table.observable)
         self._failures = DialectFailures(
             health,
             log,

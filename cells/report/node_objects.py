@@ -13,6 +13,7 @@ import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 from reactivex.subject import Subject
 
+from cells.apply.loop import ApplyLoop
 from cells.apply.reconcile import reconcile
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
@@ -55,6 +56,7 @@ class NodeObjectReport:
         tables: Tables,
         intent_tables: IntentTables,
         intent: IntentLoop,
+        apply: ApplyLoop,
         node: ThisNode,
         kubernetes: Kubernetes,
         dialects: Group[Dialect],
@@ -94,9 +96,7 @@ class NodeObjectReport:
         if not self._kinds:
             return
         self._rows = NodeObjectRows(database, intent_tables, dialects, node.name, speaker)
-        self._signal = Signal(
-            *(table.observable for table in (*self._rows.followed, sessions.table)), intent.done
-        )
+        self._signal = Signal(apply.followed(self._rows.followed), sessions.table.observable)
         jobs.add("objects", self._compute)
         for dialect, written in extended(dialects, WrittenObjects):
             write = functools.partial(self._write, dialect, written.kinds)

@@ -14,7 +14,7 @@ exists, as a change of the name would reset its sessions.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -62,7 +62,7 @@ class Owned(NamedTuple):
 
     owners: Owners
     """The owners of the last decision."""
-    pending: Container[str]
+    pending: Collection[str]
     """Dialects that have not been read."""
     created: Created
 
@@ -77,7 +77,7 @@ def arbitrate(
     peers: Iterable[Peer],
     owners: Owners,
     created: Created,
-    pending: Container[str] = (),
+    pending: Collection[str] = (),
 ) -> Arbitrated:
     """Decide every claim; ``owners`` are the owners of the last decision.
 
@@ -110,7 +110,8 @@ def arbitrate(
         )
         problems.append(_problem(_of_peer(peer), winner, text, (instance, peer.name)))
     owned |= {claim: winner.dialect for claim, winner in winners.items()}
-    owned |= {claim: owner for claim, owner in owners.items() if owner in pending}
+    if pending:
+        owned |= {claim: owner for claim, owner in owners.items() if owner in pending}
     return Arbitrated(kept, sessions_kept, problems, owned)
 
 
@@ -130,7 +131,8 @@ def _names(instances: list[Instance], before: Owned) -> tuple[Names, dict[Claim,
         else:
             contenders.setdefault(_name_claim(row.name), []).append(_of_instance(row))
     taken = set(names.values())
-    taken.update(name for (dialect, _), name in kept.items() if dialect in before.pending)
+    if before.pending:
+        taken.update(name for (dialect, _), name in kept.items() if dialect in before.pending)
     winners = _winners(contenders, before)
     owned: dict[Claim, str] = {}
     for dialect, configured in sorted((row.dialect, row.name) for row in instances):
@@ -231,7 +233,14 @@ def _described(claimant: Claimant) -> str:
 
 
 def _winners(claims: Mapping[Claim, list[Claimant]], before: Owned) -> dict[Claim, Claimant]:
-    return {claim: _winner(claim, claimants, before) for claim, claimants in claims.items()}
+    return {
+        claim: (
+            _winner(claim, claimants, before)
+            if before.pending or len(claimants) > 1
+            else claimants[0]
+        )
+        for claim, claimants in claims.items()
+    }
 
 
 def _winner(claim: Claim, claimants: list[Claimant], before: Owned) -> Claimant:

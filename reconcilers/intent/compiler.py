@@ -136,7 +136,8 @@ class IntentCompiler:
             clock,
         )
         self._pending: tuple[PendingDialect, ...] = ()
-        """Of the last run."""
+        self._has_bfd = False
+        """Whether a peer had BFD, as of the last run."""
         self._host_demand = host_demand or HostDemand(
             db, resources, tuple(self._dialects.values()), node
         )
@@ -195,7 +196,7 @@ class IntentCompiler:
         """
         snapshot = self._db.snapshot()
         reading = self._readings.look(snapshot)
-        waiting_for = tuple([table.name for table in reading.unread])
+        waiting_for = tuple([table.name for table in reading.unread]) if reading.unread else ()
         host = self._resources.host
         if not host.initialized(snapshot) and self._host_demand.ask(snapshot, self._on_error):
             return Summary(ready=False, waiting_for=(*waiting_for, host.name))
@@ -217,8 +218,6 @@ class IntentCompiler:
         return replace(summary, waiting_for=waiting_for, span=span.get_span_context())
 
     def _pending_dialects(self, reading: Reading) -> tuple[PendingDialect, ...]:
-        if not reading.unread:
-            return ()
         return tuple(
             PendingDialect(name, self._readings.unread_of(name))
             for name in self._dialects
@@ -262,7 +261,10 @@ class IntentCompiler:
             route_sets.collect(snapshot)
             route_sets.judge_again(judged_again)
         node = self._resources.nodes.get(snapshot, ("", context.node))
-        before, self._pending = self._pending, self._pending_dialects(reading)
+        before, self._pending = (
+            self._pending,
+            self._pending_dialects(reading) if reading.unread else (),
+        )
         configuration = (
             bool(compiled)
             or node != self._node
@@ -353,13 +355,10 @@ class IntentCompiler:
         for kind in intent.outdated(txn, rows):
             intent.replace(txn, kind, rows[kind])
         before, self._problems = self._problems, [*problems, *arbitrated.problems]
-        # These problems have the objects of peers.
-        of_peers = (intent.unsent_routes, intent.bfd_sessions)
-        return (
-            before != self._problems
-            or bool(self._bfd_off)
-            or any(table.count(snapshot) for table in of_peers)
-        )
+        had_bfd, self._has_bfd = self._has_bfd, bool([p for p in sessions if p.bfd is not None])
+        # The problems of unsent routes and of BFD have the objects of peers.
+        of_peers = had_bfd or self._has_bfd or intent.unsent_routes.count(snapshot) > 0
+        return before != self._problems or of_peers
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [text for one in self._intents.compiled.values() for text in one.addresses]

@@ -54,6 +54,8 @@ class DialectReadings:
         self._shared = frozenset(self._unread).difference(*self._waiting.values())
         self._clock = clock
         self._read: frozenset[str] = frozenset()
+        self._complete: Reading | None = None
+        """Once everything has been read."""
         self._deadline: float | None = None
         """Until which the first dialects that have been read wait for the others."""
 
@@ -65,14 +67,16 @@ class DialectReadings:
 
     def look(self, snapshot: Snapshot) -> Reading:
         """Return which dialects are ready."""
-        if self._unread:
-            self._unread = tuple([t for t in self._unread if not t.initialized(snapshot)])
+        if self._complete is not None:
+            return self._complete
+        self._unread = tuple([t for t in self._unread if not t.initialized(snapshot)])
         unread = self._unread
         for names in [names for names, own in self._waiting.items() if own.isdisjoint(unread)]:
             self._read |= names
             del self._waiting[names]
         if not unread:
-            return Reading(self._read)
+            self._complete = Reading(self._read)
+            return self._complete
         now = self._clock()
         if self._read and self._deadline is None:
             self._deadline = now + WAIT_SECONDS

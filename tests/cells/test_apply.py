@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from cells.apply.loop import FirstPass
+from cells.apply import status
+from cells.apply.loop import ApplyLoop, FirstPass
 from cells.apply.session_addresses import FILE, FORMAT, decode
 from cells.apply.verification import NotReadyError, VerificationLoop
 from cells.declarations import APPLY, SPEAKER
@@ -23,6 +24,7 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.instances import Instances
 from reconcilers.model import SessionAddress
+from reconcilers.report.object_statuses import ObjectStatuses
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from reconcilers.target import Description, Reconciler, RoundSummary, Runner
@@ -495,5 +497,45 @@ def test_verify_before_the_first_round_is_refused_at_once(
                 await verification.request()
             assert await waggle(tmp_path, "verify") == 1
         assert "nothing has been applied yet" in capfd.readouterr().err
+
+    running(hive, scenario)
+
+
+def test_statuses_are_computed_once_for_a_change_when_the_speaker_has_followed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hive = agent(tmp_path, verify_interval="0")
+    peers = hive.get(IntentTables).peers
+    runner = hive.get(Runner)
+    at_runs: list[int] = []
+    run = ObjectStatuses.run
+
+    def counted(statuses: ObjectStatuses, now: float) -> bool:
+        at_runs.append(0 if runner.applied is None else peers.count(runner.applied))
+        return run(statuses, now)
+
+    monkeypatch.setattr(status, "EVERY", 3600.0)
+    monkeypatch.setattr(ObjectStatuses, "run", counted)
+
+    def save(kind: str, name: str) -> None:
+        values = configuration([1179, 1180])
+        (value,) = (v for v in values if (v["kind"], v["metadata"]["name"]) == (kind, name))
+        partial = tmp_path / "partial"
+        partial.write_text(json.dumps(value))
+        partial.rename(tmp_path / "manifests" / f"{kind}-{name}.json")
+
+    save("CiliumBGPPeerConfig", "tor-2")
+
+    async def scenario() -> None:
+        followed: list[None] = []
+        hive.get(ApplyLoop).followed([peers]).subscribe(followed.append)
+        await asyncio.sleep(2 * status.LEAST)
+        at_runs.clear()
+        followed.clear()
+        save("CiliumBGPClusterConfig", "rack")
+        await until(lambda: bool(at_runs))
+        await asyncio.sleep(2 * status.LEAST)
+        assert at_runs == [2]
+        assert followed == [None]
 
     running(hive, scenario)
