@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, cast, final
 
 from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.writer.port import KernelWriter
@@ -188,11 +188,14 @@ class InstalledRoutes:
         for nlri in waiting.keys() & changes.keys() if waiting else ():
             del waiting[nlri]
         waiting.update(changes)
-        for nlri, hops in changes.items():
-            if hops is not None:
-                held[nlri] = hops
-            elif nlri in held:
-                del held[nlri]
+        if None in changes.values():
+            for nlri, hops in changes.items():
+                if hops is not None:
+                    held[nlri] = hops
+                elif nlri in held:
+                    del held[nlri]
+        else:
+            held.update(cast("Mapping[bytes, NextHopSet]", changes))
         self._send()
 
     def move(self, moves: Mapping[NextHopSet, NextHopSet | None]) -> None:

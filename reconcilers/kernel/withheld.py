@@ -19,15 +19,15 @@ class WithheldRoutes:
     def __init__(self, wake: Callable[[], None]) -> None:
         """``wake`` is called when `take_changed` has something."""
         self._wake = wake
-        self._unchecked: dict[RouteTable, set[bytes]] = {}
+        self._unchecked: list[tuple[RouteTable, Mapping[bytes, NextHopSet | None]]] = []
+        """The changes, as they were handed over."""
         self._withheld: dict[RouteTable, set[bytes]] = {}
         self._changed: dict[RouteTable, set[bytes]] = {}
 
     def installed(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
         """Note routes that are being installed or changed."""
-        new = [nlri for nlri, hops in changes.items() if hops is not None]
-        if new:
-            self._unchecked.setdefault(table, set()).update(new)
+        if any(hops is not None for hops in changes.values()):
+            self._unchecked.append((table, changes))
 
     @property
     def is_due(self) -> bool:
@@ -36,8 +36,13 @@ class WithheldRoutes:
 
     def take_unchecked(self) -> Batch:
         """Return the routes that were installed since the last call."""
-        unchecked, self._unchecked = self._unchecked, {}
-        return unchecked
+        unchecked, self._unchecked = self._unchecked, []
+        batch: dict[RouteTable, set[bytes]] = {}
+        for table, changes in unchecked:
+            some = {nlri for nlri, hops in changes.items() if hops is not None}
+            if some:
+                batch.setdefault(table, set()).update(some)
+        return batch
 
     def withhold(self, batch: Batch) -> None:
         """Install these routes no more."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
-from tests.support.netns import DEVICE, Link, linked_namespaces
+from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces, neighbors_of
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
 from tests.support.routers.base import IPV4
 from tests.support.wait import eventually
@@ -121,6 +123,70 @@ def configuration(count: int) -> dict[str, Any]:
     }
 
 
+SENDER = """
+import socket, sys, threading, time
+# Of several ports, so that both next hops have some.
+sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(8)]
+ended, number, due = threading.Event(), 0, time.monotonic()
+threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+while not ended.is_set():
+    sockets[number % 8].sendto(number.to_bytes(8, "big"), (sys.argv[1], 9))
+    number += 1
+    due += 0.001
+    time.sleep(max(0.0, due - time.monotonic()))
+print(number)
+"""
+RECEIVER = """
+import socket, sys
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE: it may be late
+receiver.bind((sys.argv[1], 9))
+receiver.settimeout(0.5)
+print("bound", flush=True)
+seen = set()
+while True:
+    try:
+        seen.add(receiver.recv(64))
+    except TimeoutError:
+        if seen:
+            break
+print(len(seen))
+"""
+
+
+class Traffic:
+    """A packet each millisecond over the installed route, to a host behind the routers."""
+
+    HOST = "203.0.113.1"
+
+    def __init__(self, found: Lab) -> None:
+        left, right = found.link.left, found.link.right
+        left.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy")
+        right.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+        self._stack = contextlib.ExitStack()
+        far = self._stack.enter_context(neighbors_of(right, "far"))["far"]
+        right.batch("addr add 203.0.113.254/24 dev far")
+        far.batch(f"addr add {self.HOST}/24 dev {DEVICE}", "route add default via 203.0.113.254")
+        self._receiver = self._run(far, RECEIVER)
+        assert self._receiver.stdout is not None
+        assert self._receiver.stdout.readline() == "bound\n"
+        self._sender = self._run(left, SENDER)
+
+    def _run(self, side: Namespace, program: str) -> subprocess.Popen[str]:
+        command = [*side.command(), sys.executable, "-c", program, self.HOST]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        self._stack.callback(process.kill)
+        return process
+
+    def end(self) -> tuple[int, int]:
+        """Return the number of packets that were sent, and of those that were lost."""
+        with self._stack:
+            sent = int(self._sender.communicate(timeout=10)[0])
+            received = int(self._receiver.communicate(timeout=10)[0])
+        return sent, sent - received
+
+
 @pytest.mark.parametrize("kind", ["bird", "frr"])
 def test_routes_follow_their_peers(kind: str, need_router: NeedRouter, tmp_path: Path) -> None:
     need_router(kind)
@@ -139,19 +205,26 @@ def test_routes_follow_their_peers(kind: str, need_router: NeedRouter, tmp_path:
         assert "not installed in the kernel" not in found.agent.daemon.tail()
 
 
-def test_an_agent_that_is_started_again_adopts_what_it_left(
+def test_packets_go_on_while_the_agent_restarts_and_a_peer_is_removed(
     need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router("bird")
-    with lab("bird", 1, tmp_path, "--fib") as found:
-        (router,) = found.routers
-        router.announce(PREFIX)
-        found.until({PREFIX: [address(0)]})
+    with lab("bird", 2, tmp_path) as found:
+        for router in found.routers:
+            router.announce(PREFIX)
+        found.until({PREFIX: [address(0), address(1)]})
+        traffic = Traffic(found)
         found.agent.stop()
-        found.hold({PREFIX: [address(0)]})
-        router.announce(OTHERS)
+        found.hold({PREFIX: [address(0), address(1)]})
+        found.routers[0].announce(OTHERS)
         found.agent.start()
+        eventually(found.established, within=30, context=found.logs)
+        found.until({PREFIX: [address(0), address(1)], OTHERS: [address(0)]})
+        found.agent.write_objects("configuration.json", configuration(1))
         found.until({PREFIX: [address(0)], OTHERS: [address(0)]})
+        sent, lost = traffic.end()
+    assert sent > 1000
+    assert lost <= 3
 
 
 def test_routes_of_other_programs_stay_and_ours_waits_until_its_place_is_free(

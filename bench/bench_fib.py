@@ -1,0 +1,340 @@
+"""Routes from a BGP session into the kernel: Waggle beside BIRD, and FRR's bgpd with zebra.
+
+In network namespaces of its own: BIRD announces a table to each in turn. Measured are the seconds from
+the first route in the kernel until the last, and the processor seconds of the processes from the
+start of the session; then the same for the end of the session.
+
+``python -m bench.bench_fib [--routes N] [--rounds N] [--family 4|6] [--router NAME ...]`` (root)
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.support.daemon import Daemon
+from tests.support.netns import Link, Namespace, linked_namespaces, unavailable
+from tests.support.routers.bird import program
+from tests.support.wait import NotReadyError, eventually
+
+PORT: Final = 1790
+OURS, FEEDER = {4: "10.99.0.1", 6: "fd00:99::1"}, {4: "10.99.0.11", 6: "fd00:99::11"}
+OUR_AS, FEEDER_AS = 64710, 64701
+FRR: Final = Path("/usr/lib/frr")
+GOALS: Final = {
+    ("install", "seconds", "bird"): 0.8,
+    ("install", "cpu", "bird"): 1.0,
+    ("install", "seconds", "frr"): 0.5,
+    ("remove", "seconds", "frr"): 0.5,
+}
+"""Waggle's median divided by that of another router, at the most."""
+POLL_SECONDS: Final = 0.005
+LIMIT_SECONDS: Final = 120.0
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+class Figure(NamedTuple):
+    """One measurement."""
+
+    seconds: float
+    cpu: float
+
+
+class Contestant(ABC):
+    """A router that installs what it receives."""
+
+    name: str
+
+    def __init__(self, namespace: Namespace, directory: Path, family: int) -> None:
+        self.namespace = namespace
+        self.directory = directory
+        self.family = family
+        directory.mkdir()
+
+    @abstractmethod
+    def daemons(self) -> list[Daemon]:
+        """Return its processes, in the order of their start; writes their configuration."""
+
+    def run(self, command: list[str | Path], name: str) -> Daemon:
+        """Return a process of it."""
+        return Daemon(name, command, log=self.directory / f"{name}.log", namespace=self.namespace)
+
+
+class Waggle(Contestant):
+    """An agent with an FRRConfiguration."""
+
+    name = "waggle"
+
+    def daemons(self) -> list[Daemon]:
+        """See `Contestant`."""
+        manifests = self.directory / "manifests"
+        manifests.mkdir()
+        neighbor = {
+            "address": FEEDER[self.family],
+            "asn": FEEDER_AS,
+            "port": PORT,
+            "toReceive": {"allowed": {"mode": "all"}},
+        }
+        router = {"asn": OUR_AS, "id": OURS[4], "neighbors": [neighbor]}
+        configuration = {
+            "apiVersion": "frrk8s.metallb.io/v1beta1",
+            "kind": "FRRConfiguration",
+            "metadata": {"name": "bench", "namespace": "frr-k8s-system"},
+            "spec": {"bgp": {"routers": [router]}},
+        }
+        (manifests / "configuration.json").write_text(json.dumps(configuration))
+        command: list[str | Path] = [
+            *(sys.executable, "-m", "waggle_agent", "--node-name", "bench"),
+            *("--manifests", manifests, "--api-socket", self.directory / "api"),
+            *("--enable-cell", "frrk8s", "--disable-cell", "cilium"),
+        ]
+        return [self.run(command, "waggle-agent")]
+
+
+class Bird(Contestant):
+    """BIRD with its kernel protocol."""
+
+    name = "bird"
+
+    def daemons(self) -> list[Daemon]:
+        """See `Contestant`."""
+        return [_bird(self, OURS[4], _bird_peer(self.family), kernel=True)]
+
+
+class Frr(Contestant):
+    """bgpd and zebra."""
+
+    name = "frr"
+
+    def daemons(self) -> list[Daemon]:
+        """See `Contestant`."""
+        directory, words = self.directory, f"ipv{self.family} unicast"
+        neighbor = f"neighbor {FEEDER[self.family]}"
+        (directory / "zebra.conf").touch()
+        (directory / "group").write_text("root:x:0:\nfrrvty:x:999:root\n")
+        (directory / "bgpd.conf").write_text(
+            f"router bgp {OUR_AS}\n bgp router-id {OURS[4]}\n no bgp ebgp-requires-policy\n"
+            f" no bgp default ipv4-unicast\n {neighbor} remote-as {FEEDER_AS}\n"
+            f" {neighbor} port {PORT}\n {neighbor} timers connect 1\n"
+            f" address-family {words}\n  {neighbor} activate\n exit-address-family\n"
+        )
+        common: list[str | Path] = [
+            *("-z", directory / "zserv", "--vty_socket", directory),
+            *("-A", "127.0.0.1", "-P", "0", "-u", "root", "-g", "root", "--log", "stdout"),
+        ]
+        # It insists on a user of its own group, which root need not be in.
+        grouped = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"']
+        zebra: list[str | Path] = [*grouped, directory / "group", FRR / "zebra", *common]
+        zebra += ["-f", directory / "zebra.conf", "-i", directory / "zebra.pid"]
+        bgpd: list[str | Path] = [FRR / "bgpd", *common, "-S", "-p", str(PORT)]
+        bgpd += ["-l", OURS[self.family], "-f", directory / "bgpd.conf"]
+        bgpd += ["-i", directory / "bgpd.pid"]
+        return [self.run(zebra, "zebra"), self.run(bgpd, "bgpd")]
+
+
+class Feeder(Contestant):
+    """BIRD with a table, whose session begins and ends when it is asked."""
+
+    name = "feeder"
+
+    def __init__(self, namespace: Namespace, directory: Path, family: int, count: int) -> None:
+        super().__init__(namespace, directory, family)
+        self._count = count
+
+    def daemons(self) -> list[Daemon]:
+        """See `Contestant`."""
+        octets, first = (3, 0x140000) if self.family == 4 else (6, 0x20010DB80000)
+        prefixes = (
+            socket.inet_ntop(
+                socket.AF_INET if self.family == 4 else socket.AF_INET6,
+                (first + n).to_bytes(octets, "big").ljust(4 if self.family == 4 else 16, b"\0"),
+            )
+            for n in range(self._count)
+        )
+        routes = "".join(f"route {text}/{8 * octets} blackhole;\n" for text in prefixes)
+        static = f"protocol static {{ ipv{self.family}; {routes} }}\n"
+        peer = (
+            f"protocol bgp feed {{ local {FEEDER[self.family]} port {PORT} as {FEEDER_AS};\n"
+            f"neighbor {OURS[self.family]} port {PORT} as {OUR_AS}; passive on; disabled;\n"
+            f"connect retry time 1; error wait time 1, 1;\n"
+            f"ipv{self.family} {{ import none; export all; next hop self; }}; }}\n"
+        )
+        return [_bird(self, FEEDER[4], static + peer, kernel=False)]
+
+    def ask(self, text: str) -> str:
+        """Send a command of birdc."""
+        try:
+            with socket.socket(socket.AF_UNIX) as control:
+                control.settimeout(10)
+                control.connect(str(self.directory / "control"))
+                control.recv(4096)
+                control.sendall(f"{text}\n".encode())
+                return control.recv(1 << 16).decode()
+        except OSError as error:
+            raise NotReadyError(str(error)) from error
+
+
+def _bird(owner: Contestant, router_id: str, text: str, *, kernel: bool) -> Daemon:
+    lines = f'router id {router_id};\nlog "{owner.directory / "bird.log"}" all;\n'
+    lines += "protocol device { scan time 1; }\nprotocol direct { ipv4; ipv6; }\n"
+    if kernel:
+        lines += f"protocol kernel {{ ipv{owner.family} {{ import none; export all; }}; }}\n"
+    (owner.directory / "bird.conf").write_text(lines + text)
+    files = ("-c", owner.directory / "bird.conf", "-s", owner.directory / "control")
+    command: list[str | Path] = [program() or "bird", "-f", *files]
+    return owner.run([*command, "-P", owner.directory / "pid"], owner.name)
+
+
+def _bird_peer(family: int) -> str:
+    return (
+        f"protocol bgp {{ local {OURS[family]} port {PORT} as {OUR_AS};\n"
+        f"neighbor {FEEDER[family]} port {PORT} as {FEEDER_AS};\n"
+        "connect retry time 1; connect delay time 1; error wait time 1, 1;\n"
+        f"ipv{family} {{ import all; export none; }}; }}\n"
+    )
+
+
+class Lab:
+    """A contestant and its feeder."""
+
+    def __init__(self, contestant: Contestant, feeder: Feeder, daemons: list[Daemon]) -> None:
+        self._feeder = feeder
+        self._daemons = daemons
+        self._family = contestant.family
+
+    def routes(self) -> int:
+        """Return the number of routes in the kernel, with some of the kernel's own."""
+        proc = Path(f"/proc/{self._daemons[-1].pid}/net")
+        if self._family == 6:
+            return int((proc / "rt6_stats").read_text().split()[3], 16)
+        text = (proc / "fib_triestat").read_text()
+        return sum(int(part.split()[0]) for part in text.split("Prefixes:")[1:])
+
+    def cpu(self) -> float:
+        """Return the processor seconds of the contestant's processes."""
+        return sum(map(_cpu, _with_children([daemon.pid for daemon in self._daemons])))
+
+    def measure(self, command: str, is_done: Callable[[int], bool]) -> Figure:
+        """Ask the feeder, and wait until the kernel has what it leads to."""
+        before, cpu = self.routes(), self.cpu()
+        self._feeder.ask(command)
+        until = time.monotonic() + LIMIT_SECONDS
+        began: float | None = None
+        while not is_done(count := self.routes()):
+            now = time.monotonic()
+            if began is None and abs(count - before) > 2:
+                began = now
+            assert now < until, f"{command}: the kernel has {count} routes"
+            time.sleep(POLL_SECONDS)
+        ended = time.monotonic()
+        # What follows the last route is part of its work.
+        time.sleep(0.3)
+        return Figure(ended - (began or ended), self.cpu() - cpu)
+
+
+def _with_children(pids: list[int]) -> Iterator[int]:
+    for pid in pids:
+        yield pid
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            yield from _with_children([int(p) for p in (thread / "children").read_text().split()])
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+@contextlib.contextmanager
+def lab(kind: type[Contestant], family: int, count: int) -> Iterator[Lab]:
+    """Run a contestant and a feeder that does not announce yet."""
+    with (
+        linked_namespaces() as link,
+        tempfile.TemporaryDirectory(prefix="waggle-bench-") as folder,
+        contextlib.ExitStack() as stack,
+    ):
+        _addresses(link)
+        feeder = Feeder(link.right, Path(folder) / "feeder", family, count)
+        contestant = kind(link.left, Path(folder) / kind.name, family)
+        daemons = []
+        for of, owner in ((feeder.daemons(), feeder), (contestant.daemons(), contestant)):
+            for daemon in of:
+                daemon.start()
+                stack.callback(daemon.stop)
+                time.sleep(1.0)
+                if owner is contestant:
+                    daemons.append(daemon)
+        eventually(lambda: feeder.ask("show status"), within=60)
+        time.sleep(5.0)
+        yield Lab(contestant, feeder, daemons)
+
+
+def _addresses(link: Link) -> None:
+    for side, addresses in ((link.left, OURS), (link.right, FEEDER)):
+        side.add_address(f"{addresses[4]}/24")
+        side.add_address(f"{addresses[6]}/64")
+
+
+def main() -> int:
+    """Measure; returns 1 if a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--routes", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--family", type=int, choices=(4, 6), default=4)
+    kinds: dict[str, type[Contestant]] = {kind.name: kind for kind in (Waggle, Bird, Frr)}
+    parser.add_argument("--router", action="append", choices=list(kinds))
+    args = parser.parse_args()
+    reason = unavailable()
+    if reason is not None:
+        print(reason)
+        return 2
+    names = args.router or list(kinds)
+    found: dict[tuple[str, str], list[Figure]] = {}
+    for _ in range(args.rounds):
+        for name in names:
+            with lab(kinds[name], args.family, args.routes) as running:
+                steps = {
+                    "install": ("enable feed", lambda n: n >= args.routes),
+                    "remove": ("disable feed", lambda n: n < min(50, args.routes)),
+                }
+                for step, (command, is_done) in steps.items():
+                    figure = running.measure(command, is_done)
+                    found.setdefault((step, name), []).append(figure)
+                    print(f"{name:7} {step:8} {figure.seconds:6.2f} s {figure.cpu:6.2f} s CPU")
+    return _report(found)
+
+
+def _report(found: dict[tuple[str, str], list[Figure]]) -> int:
+    """Print medians and ratios; returns 1 if a goal is missed."""
+
+    def median(step: str, name: str, what: str) -> float:
+        at = Figure._fields.index(what)
+        return statistics.median(figure[at] for figure in found[step, name])
+
+    missed = 0
+    for step, name in found:
+        seconds, cpu = (median(step, name, what) for what in ("seconds", "cpu"))
+        print(f"median  {name:7} {step:8} {seconds:6.2f} s {cpu:6.2f} s CPU")
+    for (step, what, other), goal in GOALS.items():
+        if {(step, "waggle"), (step, other)} <= found.keys():
+            ratio = median(step, "waggle", what) / median(step, other, what)
+            missed += ratio > goal
+            mark = "" if ratio <= goal else "  MISSED"
+            print(f"{step} {what}: {ratio:.2f} of {other} (goal {goal:.2f}){mark}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt, subprocess.SubprocessError):
+        sys.exit(main())
