@@ -9,12 +9,14 @@ resolves them.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -219,10 +221,14 @@ def _made(make: Constructor) -> Any:  # noqa: ANN401 - any type form
     return made
 
 
-def hints(make: Constructor) -> dict[str, Any]:
-    """Evaluate the annotations of a function. Raises `CompositionError` where a name is undefined."""
+@functools.cache
+def hints(make: Constructor) -> Mapping[str, Any]:
+    """Evaluate the annotations of a function, once: a start needs those of each constructor often.
+
+    Raises `CompositionError` where a name is undefined.
+    """
     try:
-        return typing.get_type_hints(make)
+        return MappingProxyType(typing.get_type_hints(make))
     except NameError as error:
         raise CompositionError(f"{getattr(make, '__qualname__', make)}: {error}") from error
 
