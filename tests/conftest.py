@@ -103,9 +103,13 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector of garbage pass over what stays until the end: modules, tests, parameters."""
+    """Let the collector of garbage pass over what stays until the end: modules, tests, parameters.
+
+    With Python's own threshold, 700 objects, it takes a twelfth of the time of all tests.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

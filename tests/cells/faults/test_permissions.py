@@ -7,6 +7,7 @@ inside the operator; of an agent the peers of the intent are compared.
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import json
 import ssl
@@ -126,6 +127,10 @@ def fill(server: ApiServer) -> None:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Second attempts within the time of a test."""
+    quicken(monkeypatch)
+
+
+def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
     monkeypatch.setattr(report, "SETTLE_SECONDS", 0.1)
     monkeypatch.setattr(writes, "FIRST_RETRY_SECONDS", 0.05)
@@ -405,10 +410,7 @@ def forbid(server: ApiServer, verb: str, plural: str) -> None:
 
 
 def reviews() -> Iterator[tuple[str, Callable[[ApiServer], None], set[str]]]:
-    """Yield what is forbidden, and the dialects whose objects are reviewed all the same.
-
-    An operator before it has stored the certificate and published its authority.
-    """
+    """Yield what is forbidden, and the dialects whose objects are reviewed all the same."""
     both = {"frrk8s", "metallb"}
     for kind in read_by_operator():
         own = {name for name, one in DIALECTS.items() if kind in of_operator(one)}
@@ -424,16 +426,38 @@ def reviews() -> Iterator[tuple[str, Callable[[ApiServer], None], set[str]]]:
         yield f"{verb} {plural}", functools.partial(forbid, verb=verb, plural=plural), both
 
 
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Object, Object]:
+    """The stored certificate and the published authority of an operator that ran before."""
+    found: list[Object] = []
+
+    async def run(server: ApiServer) -> None:
+        port = free_port("127.0.0.1")
+        async with webhook(server, tmp_path_factory.mktemp("published"), port):
+            await until_reviewed(port, {"frrk8s", "metallb"})
+        found.extend((server.objects["secrets"]["kube-system", WEBHOOK], server.webhooks[WEBHOOK]))
+
+    with pytest.MonkeyPatch.context() as patch:
+        quicken(patch)
+        scenario(run)
+    certificate, configuration = found
+    return certificate, configuration
+
+
 @pytest.mark.parametrize(
     ("forbids", "reviewed"), [pytest.param(*rest, id=name) for name, *rest in reviews()]
 )
 def test_what_the_operator_may_not_do_stops_reviews_of_its_own_dialect_alone(
-    forbids: Callable[[ApiServer], None], reviewed: set[str], tmp_path: Path
+    forbids: Callable[[ApiServer], None],
+    reviewed: set[str],
+    published: tuple[Object, Object],
+    tmp_path: Path,
 ) -> None:
     async def test(server: ApiServer) -> None:
-        first, port = free_port("127.0.0.1"), free_port("127.0.0.1")
-        async with webhook(server, tmp_path, first):
-            await until_reviewed(first, {"frrk8s", "metallb"})
+        port = free_port("127.0.0.1")
+        certificate, configuration = copy.deepcopy(published)
+        server.put({"kind": "Secret", **certificate})
+        server.webhooks[WEBHOOK] = configuration
         forbids(server)
         async with webhook(server, tmp_path, port):
             await until_reviewed(port, reviewed)
