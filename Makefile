@@ -78,6 +78,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_rounds
 	@$(BIN)/python -m bench.bench_antrea
 	@$(BIN)/python -m bench.bench_frrk8s
+	@$(BIN)/python -m bench.bench_ovnk
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
 
