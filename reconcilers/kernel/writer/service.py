@@ -6,6 +6,7 @@ are read, so that a route which another program has put in place of ours is not 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import selectors
 import socket
@@ -53,6 +54,7 @@ END_SECONDS: Final = 20.0
 _LAST_WORDS: Final = 0.5
 """Seconds for what the agent sent before its end."""
 _NET_ADMIN: Final = 1 << 12
+_COMPATIBLE: Final = Path("/proc/sys/net/ipv4/nexthop_compat_mode")
 
 
 class Service:
@@ -380,6 +382,13 @@ class Service:
 
 
 def _has_objects(kernel: Kernel) -> bool:
+    """True if the kernel has nexthop objects, and shows their gateways beside them.
+
+    Readers that know no objects need them, as OVN-Kubernetes.
+    """
+    with contextlib.suppress(OSError):
+        if _COMPATIBLE.read_text().strip() == "0":
+            return False
     try:
         listings.objects(kernel)
     except OSError as error:

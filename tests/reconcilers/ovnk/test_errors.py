@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,6 +223,24 @@ def test_an_error_names_what_is_wrong(cluster: Cluster, reason: str, texts: list
     assert (found.status, found.reason) == (False, reason)
     assert [text for text in texts if text not in found.message] == []
     assert [one for one in intent.generated if one.object.kind == "FRRConfiguration"] == []
+
+
+def _documented() -> list[re.Pattern[str]]:
+    """The messages of the page's table: a word of one capital letter stands for anything."""
+    page = Path(__file__).parents[3] / "docs" / "ovn-kubernetes.md"
+    section = page.read_text().partition("## Errors")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    messages = [message for row in rows for message in re.findall("`([^`]+)`", row)]
+    return [
+        re.compile(".+?".join(map(re.escape, re.split(r"\b[A-Z]\b", message))))
+        for message in messages
+    ]
+
+
+@pytest.mark.parametrize("cluster", [c[1] for c in CASES], ids=[c[0] for c in CASES])
+def test_the_page_has_the_cause_of_an_error(cluster: Cluster) -> None:
+    (message,) = (one.message for one in cluster.operate().conditions if one.type == "Accepted")
+    assert [text for text in _documented() if text.search(message)], message
 
 
 def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from reconcilers.kernel.writer.values import (
     BLACKHOLE,
     IPV4,
+    IPV6,
     Move,
     Reason,
     Routes,
@@ -16,7 +18,15 @@ from reconcilers.kernel.writer.values import (
     SetRoutes,
 )
 from tests.reconcilers.kernel.writer.conftest import OTHER, Ground
-from tests.support.kernel_writer import MAIN, WriterProcess, gateways, hop, routes, wire
+from tests.support.kernel_writer import (
+    MAIN,
+    WriterProcess,
+    gateways,
+    hop,
+    routes,
+    wire,
+    writer_in,
+)
 from tests.support.netns import DEVICE
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
@@ -57,6 +67,38 @@ def test_sets_have_up_to_64_next_hops(ground: Ground, writer: WriterProcess, cou
     hops = tuple(hop(f"192.0.2.{n}", ground.device) for n in range(10, 10 + count))
     writer.install(hops, "10.1.0.0/16")
     assert len(gateways(routes(ground.side)["10.1.0.0/16"])) == count
+
+
+READ = """
+import json, sys
+from pyroute2 import IPRoute
+table, family = map(int, sys.argv[1:])
+with IPRoute() as kernel:
+    found = {}
+    for route in kernel.get_routes(family=family, table=table, proto=186):
+        prefix = f"{route.get_attr('RTA_DST')}/{route['dst_len']}"
+        members = route.get_attr("RTA_MULTIPATH") or [route]
+        found[prefix] = sorted(str(member.get_attr("RTA_GATEWAY")) for member in members)
+print(json.dumps(found))
+"""
+"""A program that knows no nexthop objects: it reads the gateways of routes with protocol 186."""
+
+
+@pytest.mark.parametrize("compatible", ["1", "0"])
+def test_readers_without_nexthop_objects_find_the_gateways(ground: Ground, compatible: str) -> None:
+    command = f"echo {compatible} >/proc/sys/net/ipv4/nexthop_compat_mode"
+    ground.side.run("sh", "-c", command)
+    blue = RouteTable(1044, IPV4, 20)
+    with writer_in(ground.side) as running:
+        running.install((ground.a, ground.b), "10.1.0.0/16", table=blue)
+        running.install((ground.a,), "10.2.0.0/16", table=blue)
+        running.install((ground.a6, ground.b6), "2001:db8:2::/48", table=blue._replace(family=IPV6))
+    for family, expected in (
+        (IPV4, {"10.1.0.0/16": ["192.0.2.2", "198.51.100.2"], "10.2.0.0/16": ["192.0.2.2"]}),
+        (IPV6, {"2001:db8:2::/48": ["2001:db8:a::2", "2001:db8:b::2"]}),
+    ):
+        found = ground.side.run(sys.executable, "-c", READ, "1044", str(family))
+        assert json.loads(found) == expected
 
 
 def test_ipv6_routes_by_global_and_by_link_local_next_hops(
