@@ -1,0 +1,182 @@
+"""Scenarios of RouteAdvertisements that no acceptance case has: several nodes, networks and sources."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from tests.reconcilers.ovnk.cluster import (
+    CLUSTER_NETWORKS,
+    DEFAULT_NETWORK,
+    Cluster,
+    Json,
+    advertisements,
+    attachment,
+    node,
+    source,
+)
+
+OF_CLUSTER: Final[dict[str, Any]] = {"networkSelectors": [CLUSTER_NETWORKS]}
+EGRESS: Final[dict[str, Any]] = {"advertisements": ["EgressIP"]}
+SUBNETS: Final = {"default": ["10.180.4.0/23"], "cluster_udn_blue": ["10.61.3.0/24"]}
+
+
+def labelled(value: Json, **labels: str) -> Json:
+    """Return an object with labels added."""
+    metadata = {**value["metadata"], "labels": {**value["metadata"].get("labels", {}), **labels}}
+    return {**value, "metadata": metadata}
+
+
+def egress_ip(name: str, on: str, address: str) -> Json:
+    return {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "EgressIP",
+        "metadata": {"name": name},
+        "spec": {"egressIPs": [address], "namespaceSelector": {"matchLabels": {"egress": "yes"}}},
+        "status": {"items": [{"node": on, "egressIP": address}]},
+    }
+
+
+def pod(namespace: str, on: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": namespace},
+        "spec": {"nodeName": on},
+    }
+
+
+def namespace(name: str, **labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def of_vrf(name: str) -> Json:
+    router = {"asn": 64710, "vrf": name, "neighbors": [{"address": "172.31.60.1", "asn": 64701}]}
+    return source(f"{name}-src", router)
+
+
+def keys(cluster: Cluster) -> set[str]:
+    """Write once, and return the generated objects by source and node."""
+    cluster.write()
+    return {name.partition("/")[2] for name in cluster.generated()}
+
+
+def test_egress_ips_are_advertised_by_the_selected_nodes_that_have_them() -> None:
+    cluster = Cluster(
+        labelled(node("w1", SUBNETS), zone="a"),
+        labelled(node("w2", SUBNETS, "10.88.0.12/24"), zone="b"),
+        source(),
+        namespace("apps", egress="yes"),
+        egress_ip("e1", "w1", "10.88.0.200"),
+        egress_ip("e2", "w2", "10.88.0.201"),
+        advertisements(nodeSelector={"matchLabels": {"zone": "a"}}, **EGRESS),
+    )
+    assert keys(cluster) == {"spine/w1"}
+    (spec,) = cluster.generated().values()
+    assert list(spec["bgp"]["routers"][0]["prefixes"]) == ["10.88.0.200/32"]
+
+
+def test_a_namespaced_network_selects_nothing() -> None:
+    blue = attachment("blue", "10.61.0.0/16/24")
+    blue["metadata"]["ownerReferences"][0]["kind"] = "UserDefinedNetwork"
+    cluster = Cluster(node("w1", SUBNETS), source(), blue, advertisements(**OF_CLUSTER))
+    found = cluster.condition()
+    assert found.reason == "ConfigurationPending"
+    assert found.summary == "Not Accepted: configuration pending: no networks selected"
+
+
+def test_a_router_without_a_neighbour_of_the_family_matches_nothing() -> None:
+    only_ipv6 = node("w1", {"default": ["2001:db8:180:4::/64"]})
+    cluster = Cluster(only_ipv6, source(), advertisements())
+    assert "has no VRF matching" in cluster.condition().message
+
+
+@pytest.mark.parametrize(("target", "accepted"), [(None, True), ("auto", False)])
+def test_a_node_without_a_source_is_an_error_with_target_auto_alone(
+    target: str | None, accepted: bool
+) -> None:
+    spine = source()
+    spine["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": "w1"}}
+    w2 = node("w2", SUBNETS, "10.88.0.12/24")
+    cluster = Cluster(node("w1", SUBNETS), w2, spine, advertisements(targetVRF=target))
+    assert cluster.condition().status is accepted
+    assert keys(cluster) == ({"spine/w1"} if accepted else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "vrf"),
+    [
+        ("finance", "5", "finance"),
+        ("tenant-prod-001", "5", "tenant-prod-001"),
+        ("tenant-prod-0001", "12", "mp12-udn-vrf"),
+        ("default", "9", "mp9-udn-vrf"),
+    ],
+)
+def test_the_vrf_of_a_network_is_its_name_where_a_device_may_have_it(
+    name: str, number: str, vrf: str
+) -> None:
+    cluster = Cluster(
+        node("w1", {f"cluster_udn_{name}": ["10.61.3.0/24"]}),
+        of_vrf(vrf),
+        attachment(name, "10.61.0.0/16/24", number=number),
+        advertisements(targetVRF="auto", **OF_CLUSTER),
+    )
+    assert keys(cluster) == {f"{vrf}-src/w1"}
+
+
+def test_overlapping_networks_are_accepted_in_vrfs_of_their_own() -> None:
+    def of(target: str | None) -> Cluster:
+        same = {"config": {"topology": "layer2"}}
+        return Cluster(
+            node("w1", SUBNETS),
+            *([source()] if target is None else [of_vrf("red"), of_vrf("blue")]),
+            attachment("red", "10.65.0.0/20", **same),
+            attachment("blue", "10.65.0.0/20", number="6", config={"topology": "layer2"}),
+            advertisements(targetVRF=target, **OF_CLUSTER),
+        )
+
+    together = of(None).condition()
+    assert together.reason == "ConfigurationError"
+    assert "red" in together.message
+    assert "blue" in together.message
+    assert keys(of("auto")) == {"red-src/w1", "blue-src/w1"}
+
+
+class TestDynamicNetworks:
+    def cluster(self, *objects: Json, **changes: Any) -> Cluster:  # noqa: ANN401
+        w2 = node("w2", {"cluster_udn_blue": []}, "10.88.0.12/24")
+        blue = attachment("blue", "10.61.0.0/16/24")
+        row = advertisements(**{**OF_CLUSTER, **changes})
+        objects = (blue, row, namespace("blue-ns"), *objects)
+        return Cluster(node("w1", SUBNETS), w2, *objects, dynamic_udn=True)
+
+    def test_a_network_is_advertised_where_it_has_a_pod_and_no_longer_than_that(self) -> None:
+        cluster = self.cluster(source(), pod("blue-ns", "w1"))
+        assert keys(cluster) == {"spine/w1"}
+        assert cluster.condition().reason == "Accepted"
+        cluster.remove("Pod", "p", "blue-ns")
+        assert keys(cluster) == set()
+
+    def test_a_source_of_an_inactive_network_is_no_error(self) -> None:
+        red = attachment("red", "10.62.0.0/16/24", number="6")
+        cluster = self.cluster(
+            of_vrf("blue"), of_vrf("red"), red, pod("blue-ns", "w1"), targetVRF="auto"
+        )
+        assert keys(cluster) == {"blue-src/w1"}
+        assert cluster.condition().reason == "Accepted"
+
+
+def test_a_default_network_and_others_have_one_object_for_each_source() -> None:
+    cluster = Cluster(
+        node("w1", SUBNETS),
+        source(),
+        attachment("blue", "10.61.0.0/16/24"),
+        advertisements(networkSelectors=[DEFAULT_NETWORK, CLUSTER_NETWORKS]),
+    )
+    assert keys(cluster) == {"spine/w1"}
+    (spec,) = cluster.generated().values()
+    default, imported = spec["bgp"]["routers"]
+    assert list(default["prefixes"]) == ["10.180.4.0/23", "10.61.3.0/24"]
+    assert [row["vrf"] for row in default["imports"]] == ["blue"]
+    assert (imported["vrf"], [row["vrf"] for row in imported["imports"]]) == ("blue", ["default"])
