@@ -8,7 +8,7 @@ PARALLEL ?= -n auto --dist loadgroup
 # Tests start a thousand programs, each of which would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-vm unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
+.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,11 @@ unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of
 test-vm: $(VENV)/.installed-dev  ## the tests on VRF devices, in a VM with a kernel that has them: emulated, slow (as root, on Debian)
 	@tests/support/install-routers
 	@nice $(BIN)/python -m tests.support.vm $(BIN)/python -m pytest -m vrf -p no:cacheprovider -o timeout=1500 $(or $(ARGS),tests/interop)
+
+ovnk-edits: $(VENV)/.installed-dev  ## 200 random edits of OVN-Kubernetes' objects: an API server, the operator, two agents and BIRD (OVNK_EDITS=N, OVNK_SEED=N)
+	@tests/support/install-routers
+	@tests/support/install-apiserver >/dev/null
+	@OVNK_EDITS=$${OVNK_EDITS:-200} $(BIN)/python -m pytest -q tests/dialects/test_ovnk_apiserver.py -k fabric $(ARGS)
 
 soak: $(VENV)/.installed-dev  ## ten minutes of a node's life: objects that come, conflict and go, an agent that is killed, and BIRD (SOAK_SECONDS=N, SOAK_SEED=N)
 	@tests/support/install-routers

@@ -1,15 +1,23 @@
-"""RouteAdvertisements on a real API server: definitions, and the operator with ``generate``."""
+"""RouteAdvertisements on a real API server: definitions, the operator with ``generate``, two agents.
+
+One operator serves the tests in their order. ``OVNK_EDITS`` is the number of random edits, and
+``OVNK_SEED`` their seed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
+import os
+import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -18,15 +26,22 @@ from tests.reconcilers.ovnk.cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
     FRR,
+    Cluster,
     advertisements,
     attachment,
     node,
     source,
 )
 from tests.resources.ovnk import test_kinds as rules
+from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import CRDS, define, put, undefine
 from tests.support.kubernetes.server import ApiServer
+from tests.support.netns import linked_namespaces, nodes_at
+from tests.support.relay import BackgroundRelay
+from tests.support.routers import PeerSettings, RouterSettings
+from tests.support.routers.base import IPV4
+from tests.support.routers.bird import Bird
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -74,7 +89,21 @@ def attachments(namespace: str) -> str:
     return f"/apis/k8s.cni.cncf.io/v1/namespaces/{namespace}/{ATTACHMENTS}"
 
 
-@pytest.fixture
+def of_server(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an object without what the API server sets."""
+    found = copy.deepcopy(value)
+    for key in ("uid", "generation"):
+        found["metadata"].pop(key, None)
+    return found
+
+
+FABRIC: Final = "10.88.0.1"
+ADDRESSES: Final = {"w1": "10.88.0.11", "w2": "10.88.0.12"}
+EDITS: Final = int(os.environ.get("OVNK_EDITS", "6"))
+SEED: Final = int(os.environ.get("OVNK_SEED", "1"))
+
+
+@pytest.fixture(scope="module")
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     names = define(apiserver, KINDS)
     put(apiserver, CRDS, DEFINITION)
@@ -118,14 +147,6 @@ def _check_annotation(server: ApiServer, path: str, expected: str) -> None:
     assert metadata.get("annotations", {}).get(KEY) == expected
 
 
-def of_server(value: dict[str, Any]) -> dict[str, Any]:
-    """Return an object without what the API server sets."""
-    found = copy.deepcopy(value)
-    for key in ("uid", "generation"):
-        found["metadata"].pop(key, None)
-    return found
-
-
 def test_the_definitions_take_what_the_rules_take(server: ApiServer) -> None:
     def answer(kind: Any, value: dict[str, Any]) -> Any:  # noqa: ANN401
         body = {"apiVersion": kind.api_versions[0], "kind": kind.name, **value}
@@ -151,21 +172,30 @@ def test_the_definitions_take_what_the_rules_take(server: ApiServer) -> None:
     assert not answer(ROUTE_ADVERTISEMENTS, rules.advertisements(networkSelectors=[selector])).ok
 
 
-def test_the_operator_generates_follows_changes_and_steps_back(
-    server: ApiServer, tmp_path: Path
-) -> None:
-    red = of_server(attachment("red", "10.61.0.0/16/24"))
+SUBNETS: Final = {
+    "w1": {"default": ["10.180.4.0/23"], "cluster_udn_red": ["10.61.3.0/24"]},
+    "w2": {"default": ["10.180.6.0/23"], "cluster_udn_red": ["10.61.4.0/24"]},
+}
+ROW: Final = of_server(advertisements(networkSelectors=[DEFAULT_NETWORK, CLUSTER_NETWORKS]))
+RED: Final = of_server(attachment("red", "10.61.0.0/16/24"))
+
+
+def _node(name: str, subnets: Any) -> dict[str, Any]:  # noqa: ANN401
+    return node(name, subnets, f"{ADDRESSES[name]}/24")
+
+
+@pytest.fixture(scope="module")
+def operator(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """An operator with ``generate``, and what it generates of."""
     # OVN-Kubernetes has written the annotation before.
+    red = copy.deepcopy(RED)
     red["metadata"]["annotations"][KEY] = '["former"]'
-    subnets = {"default": ["10.180.4.0/23"], "cluster_udn_red": ["10.61.3.0/24"]}
-    others = {"default": ["10.180.6.0/23"], "cluster_udn_red": ["10.61.4.0/24"]}
     put(server, attachments("red-ns"), red)
-    put(server, "/api/v1/nodes", node("w1", subnets))
-    put(server, "/api/v1/nodes", node("w2", others, "10.88.0.12/24"))
+    for name, subnets in SUBNETS.items():
+        put(server, "/api/v1/nodes", _node(name, subnets))
     put(server, CONFIGURATIONS, source())
-    row = advertisements(networkSelectors=[DEFAULT_NETWORK, CLUSTER_NETWORKS])
-    put(server, ROWS, of_server(row))
-    operator = Daemon(
+    put(server, ROWS, ROW)
+    running = Daemon(
         "waggle-operator",
         [
             *(sys.executable, "-m", "waggle_operator", "--ovnk", "generate"),
@@ -173,38 +203,178 @@ def test_the_operator_generates_follows_changes_and_steps_back(
             *("--kubeconfig", server.kubeconfig),
             *("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290"),
         ],
-        log=tmp_path / "operator.log",
+        log=tmp_path_factory.mktemp("operator") / "log",
     )
-    operator.start()
-    try:
-        of_w1, of_w2 = ["10.180.4.0/23", "10.61.3.0/24"], ["10.180.6.0/23", "10.61.4.0/24"]
-        both = {"north/spine/w1": of_w1, "north/spine/w2": of_w2}
-        eventually(lambda: _check_prefixes(server, both), within=90, context=operator.tail)
-        eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
-        for path in (f"{attachments('red-ns')}/red", f"{attachments('ovn-kubernetes')}/default"):
-            eventually(
-                lambda: _check_annotation(server, path, '["north"]'),  # noqa: B023
-                within=60,
-                context=operator.tail,
+    running.start()
+    yield running
+    running.stop()
+
+
+def test_the_operator_generates_and_follows_changes(server: ApiServer, operator: Daemon) -> None:
+    of_w1, of_w2 = ["10.180.4.0/23", "10.61.3.0/24"], ["10.180.6.0/23", "10.61.4.0/24"]
+    both = {"north/spine/w1": of_w1, "north/spine/w2": of_w2}
+    eventually(lambda: _check_prefixes(server, both), within=90, context=operator.tail)
+    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
+    for path in (f"{attachments('red-ns')}/red", f"{attachments('ovn-kubernetes')}/default"):
+        eventually(
+            lambda: _check_annotation(server, path, '["north"]'),  # noqa: B023
+            within=60,
+            context=operator.tail,
+        )
+    before = {name: one["metadata"] for name, one in _found(server).items()}
+    others = {**SUBNETS["w2"], "default": ["10.180.8.0/23"]}
+    put(server, "/api/v1/nodes", _node("w2", others))
+    changed = {**both, "north/spine/w2": ["10.180.8.0/23", "10.61.4.0/24"]}
+    eventually(lambda: _check_prefixes(server, changed), within=60, context=operator.tail)
+    after = {name: one["metadata"] for name, one in _found(server).items()}
+    w1, w2 = "north/spine/w1", "north/spine/w2"
+    assert after[w1]["resourceVersion"] == before[w1]["resourceVersion"]
+    assert after[w2]["name"] == before[w2]["name"]
+    put(server, "/api/v1/nodes", _node("w2", "{"))
+    error = "Not Accepted: configuration error: node w2"
+    eventually(lambda: _check_status(server, "north", error, "ConfigurationError"), within=60)
+    _check_prefixes(server, changed)
+    put(server, "/api/v1/nodes", _node("w2", SUBNETS["w2"]))
+    eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
+    eventually(lambda: _check_prefixes(server, both), within=60, context=operator.tail)
+
+
+class Model:
+    """The same cluster in memory, with an operator that is started again for each edit."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+        paths = [f"{CONFIGURATIONS}/spine", f"{attachments('red-ns')}/red", f"{ROWS}/north"]
+        paths += [f"/api/v1/nodes/{name}" for name in SUBNETS]
+        self._cluster = Cluster(*(server.request("GET", path).body for path in paths))
+        self._cluster.write()
+
+    def put(self, path: str, value: dict[str, Any]) -> None:
+        # With what the definitions add.
+        stored = put(self._server, path, value)
+        self._edited(lambda: self._cluster.put(stored))
+
+    def remove(self, path: str, kind: str, name: str, namespace: str = "") -> None:
+        self._server.request("DELETE", f"{path}/{name}")
+        self._edited(lambda: self._cluster.remove(kind, name, namespace))
+
+    def _edited(self, edit: Callable[[], None]) -> None:
+        edit()
+        self._cluster.restart()
+        self._cluster.write()
+
+    def check(self) -> None:
+        """Compare what is generated in the API server."""
+        found = {
+            name: msgspec.to_builtins(FRR_CONFIGURATION.decode(one).spec)
+            for name, one in _found(self._server).items()
+        }
+        assert found == self._cluster.generated()
+
+    def advertised(self, of: str) -> set[str]:
+        """Return the prefixes that a node has to advertise to the fabric."""
+        return {
+            prefix
+            for name, spec in self._cluster.generated().items()
+            if name.endswith(f"/{of}")
+            for router in spec["bgp"]["routers"]
+            for neighbor in router.get("neighbors", ())
+            for prefix in neighbor["toAdvertise"]["allowed"]["prefixes"]
+        }
+
+
+def _edit(chance: random.Random, model: Model) -> str:
+    """Change something that is generated of; returns what."""
+    name = chance.choice(sorted(ADDRESSES))
+    number = chance.randrange(100)
+    subnets: Any = {
+        "default": [f"10.180.{2 * number}.0/23"],
+        "cluster_udn_red": [f"10.61.{number}.0/24"],
+    }
+    selectors = chance.choice(
+        ([DEFAULT_NETWORK], [CLUSTER_NETWORKS], [DEFAULT_NETWORK, CLUSTER_NETWORKS])
+    )
+    which = chance.randrange(8)
+    if which <= 2:
+        model.put("/api/v1/nodes", _node(name, subnets))
+    elif which == 3:
+        model.put("/api/v1/nodes", _node(name, "{"))
+    elif which == 4:
+        row = advertisements(f"ra{number % 2}", networkSelectors=selectors)
+        model.put(ROWS, of_server(row))
+    elif which == 5:
+        model.remove(ROWS, "RouteAdvertisements", f"ra{number % 2}")
+    elif which == 6:
+        red = copy.deepcopy(RED)
+        red["metadata"]["labels"]["export"] = chance.choice(("yes", "no"))
+        model.put(attachments("red-ns"), red)
+    else:
+        leaf = source("leaf")
+        leaf["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": name}}
+        if chance.random() < 0.5:
+            model.put(CONFIGURATIONS, leaf)
+        else:
+            model.remove(CONFIGURATIONS, "FRRConfiguration", "leaf", FRR)
+    return f"edit {which} of {name}"
+
+
+@pytest.mark.interop
+@pytest.mark.netns
+@pytest.mark.timeout(300 + 20 * EDITS)
+def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
+    server: ApiServer, operator: Daemon, no_namespaces: str | None, tmp_path: Path
+) -> None:
+    if reason := no_namespaces or Bird.missing():
+        pytest.skip(reason)
+    port = int(server.url.rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        link = stack.enter_context(linked_namespaces())
+        places = stack.enter_context(nodes_at(link, [FABRIC], list(ADDRESSES.values())))
+        agents = {}
+        for name, place in zip(ADDRESSES, places, strict=True):
+            stack.enter_context(BackgroundRelay(port, place))
+            agents[name] = Agent(
+                place,
+                tmp_path / name,
+                node=name,
+                kubeconfig=server.kubeconfig,
+                arguments=[
+                    *("--enable-cell", "frrk8s,ovnk", "--disable-cell", "cilium"),
+                    "--status-report=false",
+                ],
             )
-        before = {name: one["metadata"] for name, one in _found(server).items()}
-        others["default"] = ["10.180.8.0/23"]
-        put(server, "/api/v1/nodes", node("w2", others, "10.88.0.12/24"))
-        changed = {**both, "north/spine/w2": ["10.180.8.0/23", "10.61.4.0/24"]}
-        eventually(lambda: _check_prefixes(server, changed), within=60, context=operator.tail)
-        after = {name: one["metadata"] for name, one in _found(server).items()}
-        w1, w2 = "north/spine/w1", "north/spine/w2"
-        assert after[w1]["resourceVersion"] == before[w1]["resourceVersion"]
-        assert after[w2]["name"] == before[w2]["name"]
-        put(server, "/api/v1/nodes", node("w2", "{", "10.88.0.12/24"))
-        error = "Not Accepted: configuration error: node w2"
-        eventually(lambda: _check_status(server, "north", error, "ConfigurationError"), within=60)
-        _check_prefixes(server, changed)
-        put(server, "/api/v1/nodes", node("w2", others, "10.88.0.12/24"))
-        eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
-        _steps_back(server, operator)
-    finally:
-        operator.stop()
+        peers = tuple(
+            PeerSettings(address, 64710, passive=False, families=(IPV4,), multihop=2, hold_time=90)
+            for address in ADDRESSES.values()
+        )
+        bird = Bird(RouterSettings(64701, FABRIC, (FABRIC,), peers), link.right, tmp_path / "bird")
+        parts: list[Agent | Bird] = [bird, *agents.values()]
+        for part in parts:
+            part.start()
+            stack.callback(part.stop)
+        model = Model(server)
+        chance = random.Random(SEED)  # noqa: S311  a seed, no secret
+
+        def logs() -> str:
+            return "\n".join([operator.tail(), *(part.daemon.tail() for part in parts)])
+
+        def check() -> None:
+            model.check()
+            for name, address in ADDRESSES.items():
+                assert set(bird.routes(IPV4, address)) == model.advertised(name)
+
+        eventually(check, within=90, context=logs)
+        assert model.advertised("w1") == {"10.180.4.0/23", "10.61.3.0/24"}
+        done = []
+        for _ in range(EDITS):
+            done.append(_edit(chance, model))
+            eventually(check, context=lambda: f"{done}\n{logs()}")
+
+
+def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator: Daemon) -> None:
+    put(server, ROWS, ROW)
+    eventually(lambda: _check_status(server, "north", "", "Accepted"), within=60)
+    _steps_back(server, operator)
 
 
 def _steps_back(server: ApiServer, operator: Daemon) -> None:
