@@ -16,7 +16,13 @@ from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.kernel.api import approve_action, kernel_route_resource
-from cells.kernel.following import BestPathFollower, DeferralJob, HostFollower, SessionFollower
+from cells.kernel.following import (
+    BestPathFollower,
+    DeferralJob,
+    HostFollower,
+    NextHopFollower,
+    SessionFollower,
+)
 from cells.kernel.metrics import KernelMetrics
 from cells.kernel.reachability import ReachabilityCheck
 from cells.kernel.state import KernelState
@@ -168,6 +174,7 @@ WIRING = Wiring(
     invokes=(
         BestPathFollower,
         HostFollower,
+        NextHopFollower,
         SessionFollower,
         DeferralJob,
         KernelState,

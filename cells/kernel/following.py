@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Final
 
 from cells.hive import Health
@@ -10,12 +11,13 @@ from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.kernel.deferral import Deferral
+from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.tables import IntentTables
 from resources.streams import guarded
 from resources.tables import Tables
-from speaker.api import ESTABLISHED, Event, Multipath, SpeakerPort, StateChanged
+from speaker.api import ESTABLISHED, Event, Multipath, SpeakerPort, StateChanged, UnknownName
 from statedb import Database
 
 DEFERRAL_POLL_SECONDS: Final = 1.0
@@ -92,6 +94,45 @@ class HostFollower:
                 await signal.wait()
                 host = next(self._table.all(self._database.snapshot()), None)
                 self._kernel.host_changed(host)
+
+
+class NextHopFollower:
+    """Has route selection know which next hops of received routes are reached, and their metrics."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent_tables: IntentTables,
+        speaker: SpeakerPort,
+        kernel: KernelRoutes,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._intent = intent_tables
+        self._speaker = speaker
+        self._kernel = kernel
+        self._given: dict[str, dict[str, int]] = {}
+        jobs.add("next-hops", self._run)
+
+    async def _run(self) -> None:
+        tables = (self._intent.next_hops, self._intent.instances)
+        sources = (table.observable for table in tables)
+        with Signal(*sources, self._kernel.metrics_changed) as signal:
+            while True:
+                await signal.wait()
+                rows = self._intent.next_hops.all(self._database.snapshot())
+                self._kernel.next_hops_received(rows)
+                self._give(self._kernel.metrics)
+
+    def _give(self, metrics: Metrics) -> None:
+        # A new instance has no metrics, whatever one of its name had.
+        self._given = {name: given for name, given in self._given.items() if name in metrics}
+        for name, of_instance in metrics.items():
+            if of_instance == self._given.get(name, {}):
+                continue
+            with contextlib.suppress(UnknownName):
+                self._speaker.set_next_hop_metrics(name, of_instance)
+                self._given[name] = of_instance
 
 
 class SessionFollower:

@@ -23,6 +23,7 @@ from reactivex.subject import Subject
 
 from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
+from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.routing import DEFAULT_VRF
 from reconcilers.kernel.tracked_routing import TrackedRouting
@@ -31,7 +32,7 @@ from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTabl
 from reconcilers.kernel.withheld import WithheldRoutes
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
-from reconcilers.model import Instance
+from reconcilers.model import Instance, NextHops
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import (
@@ -85,6 +86,10 @@ class KernelRoutes(Reconciler):
         self._tracked: Track = Track()
         self._configured: tuple[object, ...] = ()
         self._deferred = True
+        self._received: tuple[NextHops, ...] = ()
+        self.metrics: Metrics = {}
+        """Of received next hops, for route selection."""
+        self.metrics_changed: Subject[None] = Subject()
         self.withheld = WithheldRoutes(self._wake)
         self._whole = False
         """Whether all tables are to be compared."""
@@ -113,6 +118,20 @@ class KernelRoutes(Reconciler):
         """Follow the interfaces, addresses and VRFs of the host."""
         self.routing.set_host(host)
         self._resolve(networks=True)
+
+    def next_hops_received(self, rows: Iterable[NextHops]) -> None:
+        """Follow the next hops of all received routes, whose reachability route selection reads."""
+        self._received = tuple(rows)
+        self._select()
+        self._track()
+
+    def _select(self) -> None:
+        metrics = next_hop_metrics(
+            self._received, self.wanted_tables.vrfs, self.routing, self.metrics
+        )
+        if metrics != self.metrics:
+            self.metrics = metrics
+            self.metrics_changed.on_next(None)
 
     def session_lost(self, instance: str, peer: str) -> None:
         """Have no route use a peer whose routes are being withdrawn: one message per set."""
@@ -152,6 +171,7 @@ class KernelRoutes(Reconciler):
     def _resolve(self, *, networks: bool) -> None:
         self.routing.begin()
         self.wanted_tables.host_changed(networks=networks)
+        self._select()
         self._track()
         self._move()
         self._wake()
@@ -213,6 +233,7 @@ class KernelRoutes(Reconciler):
             {row.name: row.vrf or DEFAULT_VRF for row in rows},
             names,
         )
+        self._select()
         self._track()
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:

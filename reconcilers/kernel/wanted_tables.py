@@ -136,6 +136,11 @@ class WantedTables:
         return list(self._instances)
 
     @property
+    def vrfs(self) -> Mapping[str, str]:
+        """The VRF of each of these instances; empty is the default one."""
+        return {name: instance.routes.vrf for name, instance in self._instances.items()}
+
+    @property
     def tables(self) -> Sequence[RouteTable]:
         """The tables of the kernel that have routes of theirs, or may have them."""
         return list(self._tables)

@@ -58,7 +58,7 @@ from speaker.api.monitoring import (
     Monitor,
 )
 from speaker.api.policy import Match, Policy, PolicyDecision, PrefixRule, Set, Term
-from speaker.api.port import RouteChanges, SpeakerPort, UnknownName
+from speaker.api.port import UNREACHABLE, RouteChanges, SpeakerPort, UnknownName
 from speaker.api.prefix_filter import PrefixFilter, parse_prefix
 from speaker.api.routes import Limited, Routes
 from speaker.api.secret import InvalidSecret, Secret
@@ -90,6 +90,7 @@ __all__ = [
     "NOT_ACCEPTED",
     "NO_PATHS",
     "ONE_PATH",
+    "UNREACHABLE",
     "AddPathMode",
     "BestPath",
     "BestPathChange",

@@ -7,7 +7,7 @@ that speaks BGP. All methods are quick, never block, and belong to the event loo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from speaker.api.best_paths import BestPathSource
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
@@ -17,6 +17,10 @@ from speaker.nlri import Family
 
 RouteChanges = Mapping[Family, Mapping[bytes, RouteAttributes | None]]
 """Per family: the prefix as on the wire -> its attributes; None withdraws it."""
+
+
+UNREACHABLE: Final = 1 << 32
+"""The metric of a next hop to which no route leads."""
 
 
 class UnknownName(LookupError):  # noqa: N818  named after the fault
@@ -75,9 +79,9 @@ class SpeakerPort(BestPathSource, Protocol):
     def set_next_hop_metrics(self, instance: str, metrics: Mapping[str, int]) -> None:
         """Set the IGP metrics of next hops, by address as text, in place of the former ones.
 
-        For route selection (RFC 4271 section 9.1.2.2 e); the lower one is preferred. Beside any
-        metric a next hop without one has 0; with none, as at the beginning, all are equal. Raises
-        `UnknownName`.
+        For route selection (RFC 4271 section 9.1.2.2 e); the lower one is preferred, and a path whose
+        next hop is `UNREACHABLE` is selected only where all are. Beside any metric a next hop without
+        one has 0; with none, as at the beginning, all are equal. Raises `UnknownName`.
         """
 
     def instance_configs(self) -> Mapping[str, InstanceConfig]:

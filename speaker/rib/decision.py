@@ -12,6 +12,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from speaker.api.port import UNREACHABLE
 from speaker.rib.path import Path
 
 Metric: TypeAlias = Callable[[Path], int]
@@ -22,6 +23,7 @@ class Reason(enum.Enum):
     """Why a path is best, or the first rule by which it lost; the value is shown to operators."""
 
     BEST = "best"
+    UNREACHABLE = "no route leads to the next hop"
     LOCAL = "a route of this router is preferred"
     LONG_LIVED_STALE = "long-lived stale"
     LOCAL_PREFERENCE = "lower local preference"
@@ -58,6 +60,7 @@ _LATE = (
 
 def best(paths: Sequence[Path], metric: Metric | None = None) -> Path:
     """Return the best path; ``paths`` is not empty."""
+    paths = _reachable(paths, metric)
     ranks = [path.rank for path in paths]
     early = min([rank.early for rank in ranks])
     candidates = [path for path, rank in zip(paths, ranks, strict=True) if rank.early == early]
@@ -81,6 +84,7 @@ def equal_paths(
     ``relax`` leaves it at their lengths. ``paths`` is not empty. Best first, in the order of the
     remaining steps: the same set has the same order, however the paths arrived.
     """
+    paths = _reachable(paths, metric)
     if len(paths) == 1 or maximum == 1:
         return (best(paths, metric),)
     early = min([path.rank.early for path in paths])
@@ -103,6 +107,8 @@ def explain(path: Path, paths: Sequence[Path], metric: Metric | None = None) -> 
     first = best(paths, metric)
     if path is first:
         return Reason.BEST
+    if metric is not None and metric(first) < UNREACHABLE <= metric(path):
+        return Reason.UNREACHABLE
     for reason, ours, theirs in zip(_EARLY, path.rank.early, first.rank.early, strict=True):
         if ours != theirs:
             return reason
@@ -117,6 +123,13 @@ def explain(path: Path, paths: Sequence[Path], metric: Metric | None = None) -> 
         if mine != its:
             return reason
     return Reason.EQUAL
+
+
+def _reachable(paths: Sequence[Path], metric: Metric | None) -> Sequence[Path]:
+    """Return the paths with a reachable next hop, or all if there is none (section 9.1.2)."""
+    if metric is None or len(paths) == 1:
+        return paths
+    return [path for path in paths if metric(path) < UNREACHABLE] or paths
 
 
 def _late_key(metric: Metric | None) -> Callable[[Path], tuple[object, ...]]:

@@ -11,13 +11,14 @@ from reactivex.subject import Subject
 
 from cells.hive import Health
 from cells.hive.health import HealthTree
-from cells.kernel.following import BestPathFollower, SessionFollower
+from cells.kernel.following import BestPathFollower, NextHopFollower, SessionFollower
 from cells.speaker.events import SpeakerEvents
 from reconcilers.kernel.options import FibOptions
-from reconcilers.model import Instance
+from reconcilers.model import Instance, NextHops
 from speaker.api import (
     ESTABLISHED,
     NO_PATHS,
+    UNREACHABLE,
     BestPathChange,
     BestPathItem,
     Event,
@@ -71,6 +72,7 @@ class Speaker:
         self.readers: dict[str, Reader] = {}
         self.multipath: list[Multipath] = []
         self.stale = 0
+        self.metrics: list[tuple[str, dict[str, int]]] = []
 
     def follow_best_paths(self, instance: str, multipath: Multipath) -> Reader:
         self.multipath.append(multipath)
@@ -78,6 +80,9 @@ class Speaker:
         reader = Reader([TableBegin(), change, TableEnd(), SelectionEnd()])
         self.readers[instance] = reader
         return reader
+
+    def set_next_hop_metrics(self, instance: str, metrics: dict[str, int]) -> None:
+        self.metrics.append((instance, metrics))
 
     def peers(self) -> list[_Peer]:
         return [_Peer("main", "10.88.0.2", (_Family(self.stale),))]
@@ -109,6 +114,23 @@ def test_the_best_paths_of_instances_that_are_installed_are_followed_while_they_
     asyncio.run(scenario())
     assert speaker.multipath == [Multipath(8, relax=True)]
     assert list(speaker.readers) == ["main"]
+
+
+def test_the_speaker_is_given_the_metrics_of_next_hops_as_they_change() -> None:
+    agent, speaker, jobs = Agent().start(), Speaker(), TestJobs()
+    port = cast("SpeakerPort", speaker)
+    NextHopFollower(agent.db, agent.intent, port, agent.kernel, jobs.given)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            with agent.db.write(agent.intent.next_hops) as txn:
+                row = NextHops("main", "p", ("10.88.0.1", "198.51.100.9"))
+                agent.intent.next_hops.upsert(txn, row)
+            await until(lambda: agent.settle().kernel.metrics["main"])
+            await until(lambda: speaker.metrics)
+
+    asyncio.run(scenario())
+    assert speaker.metrics == [("main", {"198.51.100.9": UNREACHABLE})]
 
 
 class Events(NamedTuple):

@@ -20,7 +20,7 @@ from reconcilers.kernel.writer.values import (
     RouteTable,
     TrackedAddress,
 )
-from reconcilers.model import Instance, InstanceImport, Peer, PrefixRule
+from reconcilers.model import Instance, InstanceImport, NextHops, Peer, PrefixRule
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from reconcilers.target.reconciler import ReconcileError
@@ -28,6 +28,7 @@ from reconcilers.target.verification import Drift, Verification
 from resources.host import Host
 from speaker.api import (
     NO_PATHS,
+    UNREACHABLE,
     BestPathChange,
     BestPathItem,
     InstanceRemoved,
@@ -524,6 +525,31 @@ class TestOthers:
 
         with pytest.raises(ReconcileError, match="does not answer"):
             asyncio.run(verify())
+
+
+class TestSelection:
+    """What route selection knows of next hops."""
+
+    REMOTE, LOST = "192.0.2.9", "198.51.100.9"
+
+    def test_next_hops_have_the_metric_of_their_route_and_are_unreachable_without_one(self) -> None:
+        agent = Agent()
+        agent.writer.own_routes[TrackedAddress(254, octets(self.REMOTE))] = DEFAULT
+        agent.start()
+        addresses = ("10.88.0.1", self.REMOTE, self.LOST, "fe80::1")
+        agent.kernel.next_hops_received([NextHops("main", "p", addresses), NextHops("x", "p", ())])
+        assert agent.kernel.metrics == {"main": {}}
+        agent.settle()
+        known = {self.REMOTE: 100, self.LOST: UNREACHABLE}
+        assert agent.kernel.metrics == {"main": known}
+        # The route to it comes: the writer goes on looking the address up while no path has it.
+        tracked = TrackedAddress(254, octets(self.LOST))
+        agent.kernel.host_changed(NUMBERED)
+        agent.settle()
+        assert tracked in agent.writer.tracked.addresses
+        agent.writer.own_routes[tracked] = NETWORKS[254]
+        agent.writer.resolve([tracked])
+        assert agent.kernel.metrics == {"main": {self.REMOTE: 100}}
 
 
 class TestVrfs:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speaker.api import UNREACHABLE
 from speaker.attribute import AS_SEQUENCE, AS_SET, PathAttributes, Segment
 from speaker.rib.decision import Reason, best, equal_paths, explain, order
 from speaker.rib.local_routes import LOCAL
@@ -46,8 +47,8 @@ def path(
     )
 
 
-NEAR, FAR = b"\x0a\0\0\x01", b"\x0a\0\0\x02"
-METRICS = {NEAR: 10, FAR: 20}
+NEAR, FAR, LOST = b"\x0a\0\0\x01", b"\x0a\0\0\x02", b"\x0a\0\0\x03"
+METRICS = {NEAR: 10, FAR: 20, LOST: UNREACHABLE}
 
 
 def metric(of: Path) -> int:
@@ -74,6 +75,7 @@ RULES = [
     # Section, the better one, the other one, and why not that one.
     ("waggle", path(local=True), path(1, preference=900), Reason.LOCAL),
     ("RFC 9494 4.3", path(1), STALE, Reason.LONG_LIVED_STALE),
+    ("9.1.2", path(1, 2), path(1, preference=900, next_hop=LOST), Reason.UNREACHABLE),
     ("9.1.1", path(1, 2, 3, preference=101), path(1), Reason.LOCAL_PREFERENCE),
     ("9.1.2.2 a", path(1, 2), path(1, 2, 3), Reason.AS_PATH),
     ("9.1.2.2 b", path(1, origin=0), path(1, origin=1), Reason.ORIGIN),
@@ -141,6 +143,16 @@ def test_rfc4271_9_1_2_2_e_without_metrics_all_next_hops_are_equal() -> None:
     near, far = path(1, next_hop=NEAR, router_id=2), path(2, next_hop=FAR, router_id=1)
     assert best([near, far]) is far
     assert explain(near, [near, far]) is Reason.ROUTER_ID
+
+
+def test_rfc4271_9_1_2_a_path_without_a_reachable_next_hop_is_not_equal_to_others() -> None:
+    one, two = path(1, 2, router_id=8), path(1, 2, router_id=9)
+    lost, shorter = path(1, 2, next_hop=LOST), path(1, next_hop=LOST)
+    assert equal(lost, two, one) == (one, two)
+    assert order([lost, one], metric) == (one, lost)
+    # Where no next hop is reachable the other rules decide.
+    assert best([lost, shorter], metric) is shorter
+    assert explain(lost, [lost, shorter], metric) is Reason.AS_PATH
 
 
 def test_rfc4271_9_1_2_2_e_ebgp_precedes_the_metric() -> None:

@@ -1,0 +1,51 @@
+"""The metrics of received next hops for route selection: what the host's own routes lead to. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from reconcilers.kernel.next_hops import is_link_local, is_of_host
+from reconcilers.kernel.routing import DEFAULT_VRF, NotKnown, Routing
+from reconcilers.model import NextHops
+from speaker.api import UNREACHABLE
+
+Metrics: TypeAlias = dict[str, dict[str, int]]
+"""Instance -> next hop as text -> metric; 0 is left out."""
+
+
+def next_hop_metrics(
+    rows: Iterable[NextHops], vrfs: Mapping[str, str], routing: Routing, before: Metrics
+) -> Metrics:
+    """Return the metrics of the next hops of some instances; ``vrfs`` has the VRF of each.
+
+    A next hop whose route is not known yet has that of ``before``.
+    """
+    metrics: Metrics = {name: {} for name in vrfs}
+    for row in rows:
+        if row.instance not in vrfs:
+            continue
+        of_instance, known = metrics[row.instance], before.get(row.instance, {})
+        for text in row.addresses:
+            metric = _metric(text, vrfs[row.instance] or DEFAULT_VRF, routing)
+            metric = known.get(text, 0) if metric is None else metric
+            if metric:
+                of_instance[text] = metric
+    return metrics
+
+
+def _metric(text: str, vrf: str, routing: Routing) -> int | None:
+    """Return the metric of the route that leads to an address; None while it is not known."""
+    address: bytes = ipaddress.ip_address(text).packed
+    if is_link_local(address) or not is_of_host(address):
+        return 0
+    try:
+        route = routing.lookup(vrf, address)
+    except NotKnown:
+        return None
+    if route is None or not route.hops:
+        return UNREACHABLE
+    if not all(hop.gateway for hop in route.hops):
+        return 0
+    return route.metric
