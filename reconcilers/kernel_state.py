@@ -17,7 +17,7 @@ class KernelTable(msgspec.Struct, frozen=True, order=True, kw_only=True):
     protocol: int
     """Of our routes there."""
     instances: tuple[str, ...] = ()
-    """Those whose routes stand there; empty for routes of an earlier run."""
+    """The instances of the routes there; empty for routes of an earlier run."""
     wanted: int = 0
     """Prefixes that the instances have best paths of, installed or not."""
     installed: int = 0

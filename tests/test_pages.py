@@ -31,7 +31,7 @@ def test_every_path_of_the_local_api_is_listed_with_its_parameters() -> None:
     listed = {
         path: set(re.findall(r"`(\w+)`", parameters))
         for path, parameters in re.findall(
-            r"^\| `(?:GET|POST) (/v1/[\w-]+)` \| [^|]+\| ([^|]*) ?\|$",
+            r"^\| `(?:GET|POST) (/v1/[\w/-]+)` \| [^|]+\| ([^|]*) ?\|$",
             page("local-api"),
             re.MULTILINE,
         )
@@ -50,7 +50,7 @@ def test_every_path_of_the_router_is_listed_with_its_parameters() -> None:
     listed = {
         (method, path): set(re.findall(r"`([a-z]\w+)`", parameters.partition("(")[0] + parameters))
         for method, path, parameters in re.findall(
-            r"^\| `(GET|POST) (/v1/[\w-]+)` \| [^|]+\| ([^|]*) ?\|$", page("router"), re.MULTILINE
+            r"^\| `(GET|POST) (/v1/[\w/-]+)` \| [^|]+\| ([^|]*) ?\|$", page("router"), re.MULTILINE
         )
     }
     absent: Any = None

@@ -36,7 +36,7 @@ ATTEMPTS: Final = 3
 PAUSE_SECONDS: Final = 0.5
 """Between two attempts."""
 BASELINE_SECONDS: Final = 30.0
-"""Between two looks at what is reached, unless a check finds another reason."""
+"""Between two checks of what is reached, unless a check finds another reason."""
 INTERVAL_SECONDS: Final = 2.0
 """From one check to the next one, while routes are installed all the time."""
 RESOLV_CONF: Final = Path("/etc/resolv.conf")

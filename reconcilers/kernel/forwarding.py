@@ -110,7 +110,7 @@ class ForwardingRules:
 
     def forwardings(self, used: AbstractSet[PathSet]) -> Iterator[Forwarding]:
         """Iterate over what some path sets lead to."""
-        return (found for (paths, _), found in self._known.items() if paths in used)
+        return (result for (paths, _), result in self._known.items() if paths in used)
 
     def refresh(self) -> list[Refreshed]:
         """Resolve all path sets again, as the host has changed; returns those with other next hops."""

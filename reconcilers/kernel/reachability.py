@@ -39,12 +39,12 @@ def targets(
     others = sorted(set(_addresses(nodes)) - mine)
     first = bisect.bisect(others, min(mine)) if mine else 0
     chosen = (others[first:] + others[:first])[:MAX_NODES]
-    found = list(_api_server(api_server))
-    found += (
+    targets = list(_api_server(api_server))
+    targets += (
         Target("the node", str(ipaddress.ip_address(octets)), KUBELET) for _, octets in chosen
     )
-    found += (Target("the DNS server", text, DNS) for text in _name_servers(resolv_conf))
-    return tuple(dict.fromkeys(found))
+    targets += (Target("the DNS server", text, DNS) for text in _name_servers(resolv_conf))
+    return tuple(dict.fromkeys(targets))
 
 
 def _api_server(url: str) -> Iterator[Target]:

@@ -28,7 +28,7 @@ class Reading:
     def differences(
         self, held: Held, busy: Mapping[RouteTable, AbstractSet[bytes]]
     ) -> dict[RouteTable, dict[bytes, NextHopSet | None]]:
-        """Return the routes that are other ones than ``held``; None is no route.
+        """Return the routes that differ from ``held``; None is no route.
 
         ``busy`` are prefixes that changed since.
         """

@@ -35,10 +35,10 @@ def table_rows(
 
 def next_hop_rows(wanted: WantedTables) -> set[KernelNextHops]:
     """Return the rows of the next hops in use."""
-    return {_next_hops(instance, found) for instance, found in wanted.forwardings()}
+    return {_next_hops(instance, result) for instance, result in wanted.forwardings()}
 
 
-def _next_hops(instance: str, found: Forwarding) -> KernelNextHops:
-    hops = (f"{address_text(hop.gateway)}%{hop.device}".rstrip("%") for hop in found.hops)
-    problem = "" if found.why_not is None else found.why_not.message
+def _next_hops(instance: str, result: Forwarding) -> KernelNextHops:
+    hops = (f"{address_text(hop.gateway)}%{hop.device}".rstrip("%") for hop in result.hops)
+    problem = "" if result.why_not is None else result.why_not.message
     return KernelNextHops(instance=instance, next_hops=tuple(hops), problem=problem)

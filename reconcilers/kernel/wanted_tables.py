@@ -154,7 +154,7 @@ class WantedTables:
         """Yield what the best paths of each instance lead to, with its name."""
         for name, instance in self._instances.items():
             used = instance.routes.path_sets()
-            yield from ((name, found) for found in instance.rules.forwardings(used))
+            yield from ((name, result) for result in instance.rules.forwardings(used))
 
     @property
     def selected(self) -> bool:

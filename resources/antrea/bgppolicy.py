@@ -89,8 +89,8 @@ class Bfd(Struct, frozen=True):
     """RFC 5880, with the names of both proposals (antrea#8325, antrea#8360): neither is merged."""
 
     cel: ClassVar[tuple[Rule, ...]] = tuple(
-        Rule(f"!has(self.{one}) || !has(self.{other})", f"is not set together with {one}", other)
-        for one, other in (
+        Rule(f"!has(self.{name}) || !has(self.{other})", f"is not set together with {name}", other)
+        for name, other in (
             ("transmitIntervalMilliseconds", "minTransmitIntervalMilliseconds"),
             ("receiveIntervalMilliseconds", "minReceiveIntervalMilliseconds"),
         )
@@ -205,7 +205,7 @@ def bgp_policy_errors(policy: BGPPolicy) -> Iterator[FieldError]:
 def _two_names(bfd: Bfd, path: str) -> Iterator[FieldError]:
     """Yield an error for each interval that has the names of both proposals."""
     for way in ("transmit", "receive"):
-        one = f"{way}_interval_milliseconds"
-        if getattr(bfd, one) is not None and getattr(bfd, f"min_{one}") is not None:
-            text = f"is not set together with {json_name(one)}"
-            yield FieldError(f"{path}.{json_name(f'min_{one}')}", text)
+        name = f"{way}_interval_milliseconds"
+        if getattr(bfd, name) is not None and getattr(bfd, f"min_{name}") is not None:
+            text = f"is not set together with {json_name(name)}"
+            yield FieldError(f"{path}.{json_name(f'min_{name}')}", text)

@@ -47,6 +47,7 @@ PEER = {
     "authentication": "TCP MD5",
     "gracefulRestartSeconds": 120,
     "lastError": "hold timer expired",
+    "bfd": "Up",
 }
 
 
@@ -58,6 +59,7 @@ def test_a_session_with_all_members() -> None:
         "LOCAL-AS": "65001",
         "PEER-AS": "65010",
         "STATE": "Established",
+        "BFD": "Up",
         "SINCE": "5m30s",
         "FAMILIES": "v4,v6,ipv4-multicast",
         "RECV": "3,0",
@@ -98,7 +100,7 @@ def test_a_session_that_is_down() -> None:
     assert found["AUTH"] == "none"
     assert {title for title, cell in found.items() if cell == "-"} == {
         *("LOCAL-AS", "SINCE", "FAMILIES", "RECV", "SENT", "ROUTER-ID", "HOLD/KA", "MSG-IN/OUT"),
-        *("FLAPS", "GR", "LAST-ERROR"),
+        *("FLAPS", "GR", "LAST-ERROR", "BFD"),
     }
     nameless = {**item, "interface": None, "peerType": "any"}
     assert cells(PEERS, nameless)["ADDRESS"] == "-"

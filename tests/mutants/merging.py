@@ -15,6 +15,7 @@ _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
 _ROUTERS: Final = "reconcilers/frrk8s/one_object/routers.py"
 _NEIGHBORS: Final = "reconcilers/frrk8s/one_object/neighbors.py"
+_PREFIX_RULES: Final = "reconcilers/frrk8s/prefix_rules.py"
 _EXPORTS: Final = "reconcilers/frrk8s/exports.py"
 _INTENT: Final = "reconcilers/frrk8s/compile_node.py"
 _OBJECTS: Final = "reconcilers/metallb/objects.py"
@@ -259,10 +260,10 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _EXPORTS,
-        "elif destination not in self._available and self._complete:",
-        "elif False:",
+        "                destination not in self._available\n",
+        "                False\n",
     ),
-    ("frrk8s", _EXPORTS, "elif destination not in allowed and self._allowed_known:", "elif False:"),
+    ("frrk8s", _EXPORTS, "                destination not in allowed\n", "                False\n"),
     ("frrk8s", _EXPORTS, "if before is not None and before[0] != value:", "if False:"),
     ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
     (
@@ -273,13 +274,13 @@ _CHANGES: Final = (
     ),
     (
         "frrk8s",
-        _NEIGHBORS,
+        _PREFIX_RULES,
         "if length is not None and not nlri[0] <= length <= longest:",
         "if length is not None and not nlri[0] <= length <= 128:",
     ),
     (
         "frrk8s",
-        _NEIGHBORS,
+        _PREFIX_RULES,
         "    if ge is not None and le is not None and ge > le:",
         "    if False:",
     ),
