@@ -372,8 +372,14 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
 
 
 def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator: Daemon) -> None:
+    # As before the random edits.
+    for path in (f"{ROWS}/ra0", f"{ROWS}/ra1", f"{CONFIGURATIONS}/leaf"):
+        server.request("DELETE", path)
+    put(server, attachments("red-ns"), RED)
+    for name, subnets in SUBNETS.items():
+        put(server, "/api/v1/nodes", _node(name, subnets))
     put(server, ROWS, ROW)
-    eventually(lambda: _check_status(server, "north", "", "Accepted"), within=60)
+    eventually(lambda: _check_status(server, "north", "", "Accepted"), context=operator.tail)
     _steps_back(server, operator)
 
 
