@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from typing import Final
 
+from opentelemetry import trace
+
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
@@ -17,8 +19,18 @@ from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.tables import IntentTables
 from resources.streams import guarded
 from resources.tables import Tables
-from speaker.api import ESTABLISHED, Event, Multipath, SpeakerPort, StateChanged, UnknownName
+from speaker.api import (
+    ESTABLISHED,
+    BestPathChange,
+    Event,
+    Multipath,
+    SpeakerPort,
+    StateChanged,
+    UnknownName,
+)
 from statedb import Database
+
+_tracer = trace.get_tracer("waggle.kernel")
 
 DEFERRAL_POLL_SECONDS: Final = 1.0
 
@@ -72,7 +84,14 @@ class BestPathFollower:
         try:
             while True:
                 await reader.wait()
-                self._kernel.best_paths(instance, reader.take())
+                attributes = {"instance": instance}
+                with _tracer.start_as_current_span("bgp.best_paths", attributes=attributes) as span:
+                    items = reader.take()
+                    if span.is_recording():
+                        prefixes = (i.prefixes for i in items if isinstance(i, BestPathChange))
+                        span.set_attribute("prefixes", sum(map(len, prefixes)))
+                    self._kernel.installed.spans.links.add([span.get_span_context()])
+                    self._kernel.best_paths(instance, items)
         finally:
             reader.close()
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple, cast, final
 
+from reconcilers.kernel.batch_spans import BatchSpans
+from reconcilers.kernel.batches import batch_of, split
 from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import (
@@ -32,10 +34,8 @@ from reconcilers.kernel.writer.values import (
     Resolved,
     Routes,
     RouteTable,
-    SetRoutes,
     Settings,
 )
-from speaker.nlri import ENCODED_SIZE
 
 IN_FLIGHT: Final = 2
 """Batches that are not confirmed: the writer has the next one when it is done with one."""
@@ -113,6 +113,7 @@ class InstalledRoutes:
         self.health = ""
         """What the writer reports; empty without a problem."""
         self.counts = Counts()
+        self.spans = BatchSpans()
         self._held: dict[RouteTable, dict[bytes, NextHopSet]] = {}
         self._waiting: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
         """Changes that are not handed over yet; the oldest first. None removes."""
@@ -287,15 +288,7 @@ class InstalledRoutes:
             changes = self._take_batch()
             if not changes:
                 return
-            removed, routes = [], []
-            for table, part in changes.items():
-                for hops, prefixes in _by_set(part).items():
-                    octets = Routes(table, b"".join(prefixes))
-                    if hops is None:
-                        removed.append(octets)
-                    else:
-                        routes.append(SetRoutes(hops, (octets,)))
-            self._hand_over(Batch(0, removed=tuple(removed), routes=tuple(routes)), changes)
+            self._hand_over(batch_of(changes), changes)
 
     def _take_batch(self) -> dict[RouteTable, dict[bytes, NextHopSet | None]]:
         """Take the next changes: the newest ones, and some of the oldest."""
@@ -321,6 +314,7 @@ class InstalledRoutes:
     ) -> None:
         self._number += 1
         self._in_flight[self._number] = _InFlight(changes)
+        self.spans.begin(self._number, sum(map(len, changes.values())))
         self._writer.send(batch._replace(number=self._number))
 
     # ----------------------------------------------------------- the writer
@@ -330,6 +324,7 @@ class InstalledRoutes:
         self.listed = False
         self.health = ""
         self._in_flight.clear()
+        self.spans.end_all()
         self._waiting.clear()
         self._listing = {}
         if self._reading is not None:
@@ -398,6 +393,8 @@ class InstalledRoutes:
         for table in batch.changes:
             if not self._failed.get(table):
                 self._retry.pop(table, None)
+        failed_routes = sum(len(split(r.prefixes)) for f in message.failures for r in f.routes)
+        self.spans.end(message.number, failed_routes, message.seconds)
         self._send()
         if message.failures or not (self._in_flight or self._waiting):
             self._on_change()
@@ -456,26 +453,3 @@ class InstalledRoutes:
             if known is not None:
                 known.update(prefixes)
         self._on_change()
-
-
-def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, list[bytes]]:
-    """Group prefixes by their next hops."""
-    by_set: dict[NextHopSet | None, list[bytes]] = {}
-    last: object = by_set
-    prefixes: list[bytes] = []
-    for nlri, hops in part.items():
-        if hops is not last:
-            # Hashing a set takes longer than all else, and neighbours have the same, mostly.
-            last, prefixes = hops, by_set.setdefault(hops, [])
-        prefixes.append(nlri)
-    return by_set
-
-
-def split(octets: bytes) -> list[bytes]:
-    """Return the prefixes of concatenated wire forms."""
-    parts, at, end = [], 0, len(octets)
-    while at < end:
-        next_ = at + ENCODED_SIZE[octets[at]]
-        parts.append(octets[at:next_])
-        at = next_
-    return parts

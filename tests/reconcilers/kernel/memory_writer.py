@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from reconcilers.kernel.installed import split
+from reconcilers.kernel.batches import split
 from reconcilers.kernel.writer.values import (
     Batch,
     Cause,

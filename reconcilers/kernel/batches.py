@@ -1,0 +1,44 @@
+"""Changes of routes as the batches that the writer takes: prefixes by their next hops. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconcilers.kernel.writer.values import Batch, NextHopSet, Routes, RouteTable, SetRoutes
+from speaker.nlri import ENCODED_SIZE
+
+
+def batch_of(changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]) -> Batch:
+    """Return the batch of some changes, without a number; None removes a route."""
+    removed, routes = [], []
+    for table, part in changes.items():
+        for hops, prefixes in _by_set(part).items():
+            octets = Routes(table, b"".join(prefixes))
+            if hops is None:
+                removed.append(octets)
+            else:
+                routes.append(SetRoutes(hops, (octets,)))
+    return Batch(0, removed=tuple(removed), routes=tuple(routes))
+
+
+def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, list[bytes]]:
+    """Group prefixes by their next hops."""
+    by_set: dict[NextHopSet | None, list[bytes]] = {}
+    last: object = by_set
+    prefixes: list[bytes] = []
+    for nlri, hops in part.items():
+        if hops is not last:
+            # Hashing a set takes longer than all else, and neighbours have the same, mostly.
+            last, prefixes = hops, by_set.setdefault(hops, [])
+        prefixes.append(nlri)
+    return by_set
+
+
+def split(octets: bytes) -> list[bytes]:
+    """Return the prefixes of concatenated wire forms."""
+    parts, at, end = [], 0, len(octets)
+    while at < end:
+        next_ = at + ENCODED_SIZE[octets[at]]
+        parts.append(octets[at:next_])
+        at = next_
+    return parts
