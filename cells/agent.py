@@ -33,6 +33,7 @@ def agent_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
         cells.INTENT,
         cells.SPEAKER,
         cells.kernel_cell([entry.name for entry in dialects if entry.installs_routes]),
+        cells.BFD,
         cells.APPLY,
         cells.READINESS,
         cells.STATUS,

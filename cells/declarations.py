@@ -30,6 +30,7 @@ from cells.options import (
     TelemetryOptions,
     WebhookOptions,
 )
+from reconcilers.bfd.options import BfdOptions
 from reconcilers.intent.options import IntentOptions
 from reconcilers.kernel.options import FibOptions
 
@@ -184,6 +185,14 @@ def kernel_cell(installing: Collection[str]) -> Cell:
 
 NO_NET_ADMIN = "the agent has no capability NET_ADMIN, and --fib-socket is not set"
 """Why received routes are not installed, of an agent whose dialects' APIs are for that."""
+
+BFD = Cell(
+    name="bfd",
+    description="BFD sessions of peers, and the process that has them.",
+    options=BfdOptions,
+    off_while=lambda options, _: "" if options.bfd else "--bfd is not set",
+    wiring="cells.bfd.cell",
+)
 
 READINESS = Cell(
     name="readiness",

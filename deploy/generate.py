@@ -50,6 +50,10 @@ Schema = dict[str, Any]
 BY_CHART: Final = frozenset(
     {
         "api.socket",
+        "bfd.bfd",
+        "bfd.directory",
+        "bfd.leastInterval",
+        "bfd.socket",
         "cilium.routerIdAllocationIpPool",
         "claims.directory",
         "http.address",
@@ -137,6 +141,7 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "apiServer.port": _PORT,
     "commonLabels": _TEXTS,
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+    "agent.bfd.leastInterval": {"type": "number", "minimum": 1, "maximum": 60000},
     "agent.kernelRoutes.enabled": {"enum": ["auto", True, False]},
     "agent.kernelRoutes.fib": {"enum": ["auto", True, False]},
     "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},

@@ -9,6 +9,7 @@ from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.session_readings import NextHopWriter, SessionReadings, UnsentRoutesWriter
 from cells.apply.verification import DriftMetrics, VerificationLoop
 from cells.hive import Group, Wiring, provide
+from cells.intent.cell import BfdRunner
 from cells.observability.metrics import MetricsCollector
 from cells.options import ApplyOptions
 from reconcilers.apply.import_policy import ImportPolicies
@@ -29,12 +30,13 @@ def make_peers(
     tables: Tables,
     speaker: SpeakerPort,
     options: ApplyOptions,
+    bfd: Group[BfdRunner],
 ) -> Peers:
     """Return the reconciler of peers."""
     keep = None if options.keep_received == "all" else options.keep_received
     enforced = options.enforce_first_as
     received = ReceivedRoutes(keep, options.received_limit, enforce_first_as=enforced)
-    return Peers(database, intent_tables, tables, speaker, received)
+    return Peers(database, intent_tables, tables, speaker, received, bfd=bool(bfd))
 
 
 def make_runner(

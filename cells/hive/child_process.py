@@ -227,7 +227,11 @@ class ChildProcess:
                 pass_fds=(listener.fileno(),),
                 start_new_session=True,
             )
-            pid, _ = await shell.communicate()
+            if shell.stdout is None:
+                raise ChildEndedError(self._name, None)
+            # Not until the end of the output: with uvloop the process holds it open.
+            pid = await shell.stdout.readline()
+            await shell.wait()
         self.pid = int(pid)
         self._log_start(self.pid)
         self._started()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec.structs import replace
 
 from reconcilers.apply.passwords import Passwords
 from reconcilers.apply.to_speaker import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
-from reconcilers.model import Instance
+from reconcilers.model import Instance, Peer
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import KEY, IntentTables
 from reconcilers.target.reconciler import Description, ObjectKey, Parts
@@ -17,6 +18,8 @@ from resources.tables import Tables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
 from statedb import Change, Database, Snapshot
 
+NO_BFD: Final = "BFD is not Up, for which this peer waits (strict)"
+
 
 class Peers(SingleValue):
     """Objects are ``(instance, peer)``, values `PeerConfig`."""
@@ -24,7 +27,7 @@ class Peers(SingleValue):
     description = Description(
         name="peer",
         order=40,
-        tables=("instances", "peers", "secrets"),
+        tables=("instances", "peers", "secrets", "bfd-sessions"),
         target="speaker",
         summary="peers: session settings, password, families, the route set that they get",
     )
@@ -36,14 +39,21 @@ class Peers(SingleValue):
         resources: Tables,
         speaker: SpeakerPort,
         received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
+        *,
+        bfd: bool = False,
     ) -> None:
-        """``received``: what protects the node from the routes of its peers."""
+        """``received``: what protects the node from the routes of its peers.
+
+        ``bfd``: whether this node has BFD sessions, for which strict peers wait.
+        """
+        self._bfd = bfd
         self._received = received
         self._intent = intent
         self._passwords = Passwords(db, intent, resources)
         self._speaker = speaker
         self._instance_changes = intent.instances.changes(db)
         self._peer_changes = intent.peers.changes(db)
+        self._bfd_changes = intent.bfd_sessions.changes(db)
         self._asns: dict[str, int] = {}
         """By instance: the AS number, all that peers depend on."""
 
@@ -60,6 +70,9 @@ class Peers(SingleValue):
             if self._concerns_peers(instance):
                 for row in peers.prefix(snapshot, KEY, (instance.row.name,)):
                     changed[row.instance, row.name] = None
+        for session in self._bfd_changes.next(snapshot):
+            if session.row.strict:
+                changed[session.row.instance, session.row.peer] = None
         for row in self._passwords.changed(snapshot):
             changed[row.instance, row.name] = None
         return at_once(changed)
@@ -101,7 +114,16 @@ class Peers(SingleValue):
         if row is None or instance is None:
             raise KeyError(key)
         password_of = self._passwords.reader(snapshot)
+        if row.down_reason is None and self._waits_for_bfd(snapshot, row):
+            row = replace(row, down_reason=NO_BFD)
         return peer_config(row, instance.local_asn, password_of, self._received)
+
+    def _waits_for_bfd(self, snapshot: Snapshot, row: Peer) -> bool:
+        """Return whether the session may not be Established yet (`BfdProfile.strict`)."""
+        if not self._bfd or row.bfd is None or not row.bfd.strict:
+            return False
+        session = self._intent.bfd_sessions.get(snapshot, (row.instance, row.name))
+        return session is None or session.holds_bgp
 
     def actual_value(self, key: ObjectKey) -> PeerConfig | DynamicPeerConfig | None:
         """See `SingleValue`."""

@@ -28,8 +28,15 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         self._received: list[Callable[[Any], None]] = []
         self.version: int | None = None
         """Of the messages, once both sides have greeted."""
+        self.program = ""
+        """Name and version of the other side, once it has greeted."""
         self.problem = ""
         """What is wrong with the process or with the last connection; empty if nothing is."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether both sides have greeted, and the connection is not lost."""
+        return self._greeted
 
     def follow(self, connected: Callable[[], None], received: Callable[[Any], None]) -> None:
         """Call ``connected`` for each new connection, and ``received`` for each message of it."""
@@ -79,6 +86,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
     def _greet(self, hello: Hello) -> None:
         self.version = self._codec.common_version(hello)
         self._greeted = True
+        self.program = hello.program
         self.problem = ""
         for connected in self._connected:
             connected()

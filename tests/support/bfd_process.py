@@ -37,12 +37,12 @@ class BfdProcess(SocketProgram[Message]):
     def connect(self) -> dict[SessionKey, SessionStatus]:
         """Connect as a new agent, and return the sessions that the process has."""
         self.greet()
-        found: dict[SessionKey, SessionStatus] = {}
+        sessions: dict[SessionKey, SessionStatus] = {}
         while True:
             piece = self.expect(Statuses)
-            found.update((status.key, status) for status in piece.sessions)
+            sessions.update((status.key, status) for status in piece.sessions)
             if piece.last:
-                return found
+                return sessions
 
     def worker(self) -> int:
         """Return the process with the sessions: the child of its keeper."""

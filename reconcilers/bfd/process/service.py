@@ -241,6 +241,9 @@ class Service:
             settings,
             desired_min_tx=max(settings.desired_min_tx, least),
             required_min_rx=receive and max(receive, least),
+            # No echo packets are sent, and those of a neighbor are not returned by every kernel.
+            echo_interval=0,
+            required_min_echo_rx=0,
         )
 
     # Reports

@@ -12,6 +12,7 @@ from cells.options import (
     HttpOptions,
     OperatorOptions,
 )
+from reconcilers.bfd.options import BfdOptions
 from reconcilers.kernel.options import FibOptions
 from tests.deploy.chart.rendered import container, find, option, pod, settings
 from tests.support.helm import Helm
@@ -81,6 +82,21 @@ def test_routes_in_the_kernel_are_written_by_a_container_of_their_own(helm: Helm
         objects = helm.template({"agent": {"kernelRoutes": {"enabled": True, "fib": fib}}})
         assert option(settings(objects, "agent"), "kernel", FibOptions).fib is fib
         assert option(settings(objects, "operator"), "operator", OperatorOptions).fib is fib
+
+
+def test_bfd_sessions_are_those_of_a_container_of_their_own(helm: Helm) -> None:
+    objects = helm.template({"agent": {"bfd": {"enabled": True, "leastInterval": 200}}})
+    process, agent = (container(objects, "agent", name) for name in ("bfd", "agent"))
+    capabilities = process["securityContext"]["capabilities"]
+    assert capabilities == {"drop": ["ALL"], "add": ["IPC_LOCK", "SYS_NICE"]}
+    options = option(settings(objects, "agent"), "bfd", BfdOptions)
+    assert options.bfd
+    assert f"--socket={options.socket}" in process["args"]
+    assert "--least-interval=200" in process["args"]
+    (volume,) = process["volumeMounts"]
+    assert volume in agent["volumeMounts"]
+    (made,) = (v for v in pod(objects, "agent")["spec"]["volumes"] if v["name"] == "bfd")
+    assert made["emptyDir"]["medium"] == "Memory", "no disk delays a session"
 
 
 @pytest.mark.parametrize(

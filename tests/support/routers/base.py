@@ -77,6 +77,8 @@ class PeerSettings:
     """The neighbour may be of any other AS, and of another one the next time."""
     internal_confederation: bool = False
     """The neighbour is a member of the same confederation (RFC 5065)."""
+    bfd_interval: int | None = None
+    """BFD with this interval in milliseconds, three times; multihop where the session is."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.support.netns import DEVICE
 from tests.support.routers.base import (
     IPV4,
     IPV6,
@@ -83,6 +84,7 @@ class Bird(Router):
             self._statics(IPV4),
             self._statics(IPV6),
             *self._advertisements(),
+            *self._bfd(),
             *(self._protocol(index, peer) for index, peer in enumerate(self.settings.peers)),
         ]
         return {"bird.conf": "\n".join(blocks) + "\n"}
@@ -101,6 +103,19 @@ class Bird(Router):
             if peer.interface is not None:
                 times = "min ra interval 3; max ra interval 4;"
                 yield f'protocol radv {{ interface "{peer.interface}" {{ {times} }}; }}'
+
+    def _bfd(self) -> Iterator[str]:
+        intervals = {peer.bfd_interval for peer in self.settings.peers} - {None}
+        if intervals:
+            (interval,) = intervals
+            options = f"{{ interval {interval} ms; multiplier 3; }}"
+            # Of itself it ends a session together with BGP's.
+            kept = "".join(
+                f'neighbor {peer.address} dev "{DEVICE}"; '
+                for peer in self.settings.peers
+                if peer.multihop is None
+            )
+            yield f'protocol bfd {{ interface "*" {options}; multihop {options}; {kept}}}'
 
     def _protocol(self, index: int, peer: PeerSettings) -> str:
         settings = self.settings
@@ -133,6 +148,8 @@ class Bird(Router):
             lines.append(f"multihop {peer.multihop};")
         if peer.ttl_security:
             lines.append("ttl security on;")
+        if peer.bfd_interval is not None:
+            lines.append("bfd on;")
         if not peer.four_octet_as:
             lines.append("enable as4 off;")
         if peer.role is not None:
@@ -240,6 +257,15 @@ class Bird(Router):
         same = abs(_seconds(before) - _seconds(since)) < STEADY if before != since else True
         tokens[address] = before if same else since
         return tokens[address]
+
+    def bfd(self) -> dict[str, tuple[str, str, float, float]]:
+        """Return the BFD sessions by neighbor: state, since when, interval, detection time."""
+        found = {}
+        for _, text in self.ask("show bfd sessions"):
+            words = text.split()
+            if len(words) == 6 and words[0] != "IP":
+                found[words[0]] = (words[2], words[3], float(words[4]), float(words[5]))
+        return found
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
         name = self._name_of(self.peer(peer).address)

@@ -50,6 +50,7 @@ class ExaBGP(Router):
     kind = "exabgp"
     CANNOT = frozenset(
         {
+            "bfd_interval",
             "any_external",
             "interface",
             "transit",

@@ -41,7 +41,7 @@ class GoBGP(Router):
 
     kind = "gobgp"
     RESTARTED = ("-r",)
-    CANNOT = frozenset({"four_octet_as", "role", "interface", "any_external"})
+    CANNOT = frozenset({"bfd_interval", "four_octet_as", "role", "interface", "any_external"})
     _mute = False
     """Peers are added after its routes: otherwise its End-of-RIB would precede them."""
 

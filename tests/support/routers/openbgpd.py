@@ -41,6 +41,7 @@ class OpenBGPD(Router):
     kind = "openbgpd"
     CANNOT = frozenset(
         {
+            "bfd_interval",
             "any_external",
             "interface",
             "extended_next_hop",

@@ -31,7 +31,7 @@ class Waggle(Router):
 
     kind = "waggle"
     RESTARTED = ("--restarted",)
-    CANNOT = frozenset({"four_octet_as", "any_external"})
+    CANNOT = frozenset({"bfd_interval", "four_octet_as", "any_external"})
 
     @classmethod
     def missing(cls) -> str | None:

@@ -134,6 +134,9 @@ true
 {{- else if has "NET_ADMIN" $own.capabilities -}}
 {{- $_ := set $made "kernel" (dict "enabled" false) -}}
 {{- end -}}
+{{- if $own.bfd.enabled -}}
+{{- $_ := set $made "bfd" (dict "bfd" true "socket" "/run/waggle-bfd/bfd.sock") -}}
+{{- end -}}
 {{- if $own.snapshot.hostPath -}}
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
 {{- $_ := set $made "claims" (dict "directory" "/var/lib/waggle") -}}

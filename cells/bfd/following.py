@@ -1,0 +1,227 @@
+"""What the BFD process reports, and what it does: to BGP sessions at once, to rows of StateDB soon."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+import msgspec
+import structlog
+
+from cells.hive import Health
+from cells.hive.jobs import Jobs
+from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
+from cells.speaker.events import SpeakerEvents
+from reconcilers.bfd.coupling import Coupling, PathDown
+from reconcilers.bfd.process.values import Changes, Message, ProcessStatus, Statuses
+from reconcilers.bfd.reconciler import BfdSessions
+from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_row
+from reconcilers.bfd_session import BfdCounters, BfdSession
+from reconcilers.process.client import ProcessClient
+from reconcilers.tables import IntentTables
+from speaker.api import ESTABLISHED, Event, SpeakerPort, StateChanged, UnknownName
+from speaker.bfd.values import diagnostic_name
+from statedb import Database, Snapshot, Table
+
+PROGRAM: Final = "waggle-bfd"
+ROW_INTERVAL_SECONDS: Final = 0.1
+"""Between two writes of rows, at least."""
+START_SECONDS: Final = 10.0
+"""Without a connection, until that is a problem of each peer with BFD."""
+
+BfdClient = ProcessClient[Message]
+R = TypeVar("R", BfdSession, BfdCounters)
+
+log = structlog.get_logger("waggle.bfd")
+
+
+class BfdFollower:
+    """Ends BGP sessions whose path is down, and keeps the tables of BFD."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent_tables: IntentTables,
+        speaker: SpeakerPort,
+        events: SpeakerEvents,
+        client: BfdClient,
+        sessions: BfdSessions,
+        health: Health,
+        jobs: Jobs,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._intent = intent_tables
+        self._speaker = speaker
+        self._client = client
+        self._sessions = sessions
+        self._health = health.scope("scheduling")
+        self._clock = clock
+        self._coupling = Coupling(sessions.peers_of)
+        self._status: ProcessStatus | None = None
+        self._lost_at = clock()
+        self._was_connected = False
+        client.follow(self._connected, self._received)
+        events.observable.subscribe(self._event)
+        tables = (intent_tables.peers, intent_tables.instances)
+        self._signal = Signal(
+            events.observable, sessions.changed, *(table.observable for table in tables)
+        )
+        jobs.add("rows", self._run)
+
+    # From the process
+
+    def _connected(self) -> None:
+        self._sessions.connected()
+        self._signal.raise_flag()
+
+    def _received(self, message: Message) -> None:
+        now = self._clock()
+        match message:
+            case Changes(changes):
+                # First of all: a path that is down costs packets.
+                self._end(self._coupling.changed(changes, now))
+                for change in changes:
+                    log.info(
+                        "BFD session changed",
+                        event_name="bfd.changed",
+                        neighbor=change.key.peer,
+                        device=change.key.device or None,
+                        before=str(change.before),
+                        after=str(change.after),
+                        diagnostic=diagnostic_name(change.diagnostic),
+                        neighbor_state=str(change.remote_state),
+                    )
+            case Statuses():
+                self._sessions.reported(message)
+                self._end(self._coupling.reported(message.sessions, now))
+            case ProcessStatus():
+                self._status = message
+                self._report(message)
+        self._signal.raise_flag()
+
+    def _end(self, paths: Iterable[PathDown]) -> None:
+        for path in paths:
+            try:
+                self._speaker.path_down(
+                    path.instance, path.peer, path.reason, independent=path.independent
+                )
+            except UnknownName:
+                continue  # removed in the meantime
+            log.warning(
+                "BFD found the path to a peer down",
+                event_name="bfd.path_down",
+                instance=path.instance,
+                peer=path.peer,
+                reason=path.reason,
+            )
+
+    def _report(self, status: ProcessStatus) -> None:
+        if status.problems:
+            raised = (
+                f"; intervals below {status.least_interval // 1000} ms are raised to that"
+                if status.least_interval
+                else ""
+            )
+            self._health.degraded(f"{'; '.join(status.problems)}{raised}")
+        else:
+            self._health.ok("scheduled before ordinary processes")
+
+    # From BGP
+
+    def _event(self, event: Event) -> None:
+        if isinstance(event, StateChanged):
+            self._coupling.bgp_changed(
+                (event.instance, event.peer), self._clock(), established=event.new == ESTABLISHED
+            )
+
+    # Rows
+
+    async def _run(self) -> None:
+        async def write(_: float | None) -> float | None:
+            return self.refresh()
+
+        await run_rounds(self._signal, write, interval=ROW_INTERVAL_SECONDS)
+
+    def refresh(self) -> float | None:
+        """Write the rows that differ, and judge again what is due.
+
+        Returns the seconds until the next call that no event causes, if one is due.
+        """
+        now = self._clock()
+        self._find_neighbors()
+        snapshot = self._database.snapshot()
+        self._sessions.read(snapshot)
+        self._coupling.forget(self._sessions.wanted_sessions)
+        self._end(self._coupling.due(now))
+        connected = self._client.is_connected
+        if self._was_connected and not connected:
+            self._lost_at = now
+        self._was_connected = connected
+        lost_for = now - self._lost_at
+        problem = NO_PROCESS if not connected and lost_for >= START_SECONDS else ""
+        self._write(snapshot, connected=connected, problem=self._client.problem or problem)
+        dues = [self._coupling.next_due]
+        if not connected and lost_for < START_SECONDS:
+            dues.append(self._lost_at + START_SECONDS)
+        return min((max(0.0, due - now) for due in dues if due is not None), default=None)
+
+    def _find_neighbors(self) -> None:
+        """Note the neighbors that were found on interfaces."""
+        self._sessions.neighbors_found(
+            {
+                (status.instance, status.name): status.address
+                for status in self._speaker.peers()
+                if status.interface is not None and status.address
+            }
+        )
+
+    def _write(self, snapshot: Snapshot, *, connected: bool, problem: str) -> None:
+        rows: dict[tuple[str, str], BfdSession] = {}
+        counters: dict[tuple[str, str], BfdCounters] = {}
+        for peer in self._intent.peers.all(snapshot):
+            if peer.bfd is None:
+                continue
+            name = (peer.instance, peer.name)
+            key = self._sessions.key_of(*name)
+            status = None if key is None else self._sessions.statuses.get(key)
+            rows[name] = session_row(
+                peer,
+                key,
+                status,
+                holds=self._coupling.holds(key),
+                connected=connected,
+                problem=problem,
+            )
+            if status is not None:
+                counters[name] = counters_row(peer, status)
+        of_process = process_row(self._client.program or PROGRAM, self._status, connected=connected)
+        self._replace(snapshot, self._intent.bfd_sessions, rows)
+        self._replace(snapshot, self._intent.bfd_counters, counters)
+        table = self._intent.bfd_process
+        if next(table.all(snapshot), None) != of_process:
+            with self._database.write(table) as txn:
+                table.upsert(txn, of_process)
+
+    def _replace(self, snapshot: Snapshot, table: Table[R], rows: dict[tuple[str, str], R]) -> None:
+        """Write the rows of a table that differ; an idle agent writes nothing."""
+        known = {(row.instance, row.peer): row for row in table.all(snapshot)}
+        changed = [row for name, row in rows.items() if not _same(known.get(name), row)]
+        gone = [name for name in known if name not in rows]
+        if changed or gone:
+            with self._database.write(table) as txn:
+                for row in changed:
+                    table.upsert(txn, row)
+                for name in gone:
+                    table.delete(txn, name)
+
+
+def _same(old: R | None, new: R) -> bool:
+    """Compare, except for the rounding of a time translated from another clock."""
+    if isinstance(old, BfdSession) and isinstance(new, BfdSession):
+        if abs(old.since - new.since) >= 0.5:
+            return False
+        return old == msgspec.structs.replace(new, since=old.since)
+    return old == new

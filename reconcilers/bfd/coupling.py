@@ -1,0 +1,165 @@
+"""What BFD does to BGP (RFC 5882 section 4): which changes of state end a session. Pure.
+
+A BGP session ends when its BFD session goes from Up to Down. It does not end
+
+* while BFD has never been Up: the neighbor may have none;
+* by AdminDown, of either end: the path works, and BFD has been switched off (section 4.2);
+* by the loss of the BFD process, whose successor begins anew with another discriminator;
+* by a Down that follows the end of the BGP session before: a neighbor that ends BFD together with BGP
+  would end the next session, too, and so on for ever. Such a Down is judged again after
+  `RECHECK_SECONDS`, when a neighbor that restarts has come back.
+
+Flaps are damped by the pauses of the BGP session, which double with each end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from reconcilers.bfd.process.values import Change, SessionStatus
+from speaker.bfd.values import SessionKey, State, diagnostic_name
+
+AFTER_BGP_SECONDS: Final = 1.0
+"""With the detection time: how long after the end of a BGP session a Down is taken for its effect."""
+RECHECK_SECONDS: Final = 5.0
+"""And three detection times: slow start takes up to two seconds."""
+
+PeerKey: TypeAlias = tuple[str, str]
+"""Instance and peer."""
+
+
+class PathDown(NamedTuple):
+    """The path to a peer is down; see `speaker.api.SpeakerPort.path_down`."""
+
+    instance: str
+    peer: str
+    reason: str
+    independent: bool
+
+
+class _Recheck(NamedTuple):
+    """A Down that followed the end of a BGP session."""
+
+    at: float
+    key: SessionKey
+    path: PathDown
+
+
+class Coupling:
+    """The BFD sessions and the BGP sessions that depend on them. Times are monotonic seconds."""
+
+    def __init__(self, peers_of: Callable[[SessionKey], Collection[PeerKey]]) -> None:
+        """``peers_of``: the peers whose path a session watches."""
+        self._peers_of = peers_of
+        self._known: dict[SessionKey, tuple[int, State]] = {}
+        """Discriminator and state, as last reported."""
+        self._established: set[PeerKey] = set()
+        self._ended: dict[PeerKey, float] = {}
+        """When the BGP session of a peer ended last."""
+        self._rechecks: dict[PeerKey, _Recheck] = {}
+        self._released: set[SessionKey] = set()
+        """Sessions that let strict peers be Established."""
+
+    def holds(self, key: SessionKey | None) -> bool:
+        """Return whether a strict peer has to wait for its session."""
+        return key is None or key not in self._released
+
+    def bgp_changed(self, peer: PeerKey, now: float, *, established: bool) -> None:
+        """Take the state of a BGP session."""
+        if established:
+            self._established.add(peer)
+        elif peer in self._established:
+            self._established.discard(peer)
+            self._ended[peer] = now
+            self._rechecks.pop(peer, None)
+
+    def changed(self, changes: Iterable[Change], now: float) -> list[PathDown]:
+        """Take changes of state; returns the paths that are down."""
+        paths: list[PathDown] = []
+        for change in changes:
+            self._note(change.key, change.local_discriminator, change.after, change.remote_state)
+            if change.before is State.UP and change.after is State.DOWN:
+                paths += self._down(
+                    change.key,
+                    change.remote_state,
+                    change.diagnostic,
+                    change.detection_time / 1e6,
+                    now,
+                    independent=change.remote_independent,
+                )
+        return paths
+
+    def reported(self, statuses: Iterable[SessionStatus], now: float) -> list[PathDown]:
+        """Take what the process reports; returns paths that went down without a connection."""
+        paths: list[PathDown] = []
+        for status in statuses:
+            before = self._known.get(status.key)
+            self._note(status.key, status.local_discriminator, status.state, status.remote_state)
+            if status.state is State.DOWN and before == (status.local_discriminator, State.UP):
+                paths += self._down(
+                    status.key,
+                    status.remote_state,
+                    status.diagnostic,
+                    status.detection_time / 1e6,
+                    now,
+                    independent=status.remote_independent,
+                )
+        return paths
+
+    def forget(self, keys: Mapping[SessionKey, object]) -> None:
+        """Forget the sessions that are none of these any more."""
+        for key in self._known.keys() - keys.keys():
+            del self._known[key]
+            self._released.discard(key)
+
+    def due(self, now: float) -> list[PathDown]:
+        """Judge again what is due."""
+        paths = []
+        for peer, recheck in list(self._rechecks.items()):
+            if recheck.at > now:
+                continue
+            del self._rechecks[peer]
+            _, state = self._known.get(recheck.key, (0, State.ADMIN_DOWN))
+            if state in {State.DOWN, State.INIT} and peer in self._established:
+                self._released.discard(recheck.key)
+                paths.append(recheck.path)
+        return paths
+
+    @property
+    def next_due(self) -> float | None:
+        """When `due` has to be called next."""
+        return min((recheck.at for recheck in self._rechecks.values()), default=None)
+
+    def _note(self, key: SessionKey, discriminator: int, state: State, remote: State) -> None:
+        self._known[key] = (discriminator, state)
+        if state is State.UP or remote is State.ADMIN_DOWN:
+            self._released.add(key)
+
+    def _down(
+        self,
+        key: SessionKey,
+        remote_state: State,
+        diagnostic: int,
+        detection_seconds: float,
+        now: float,
+        *,
+        independent: bool,
+    ) -> list[PathDown]:
+        if remote_state is State.ADMIN_DOWN:
+            return []
+        paths = []
+        for peer in self._peers_of(key):
+            path = PathDown(*peer, diagnostic_name(diagnostic), independent)
+            ended = self._ended.get(peer)
+            if (
+                peer in self._established
+                and ended is not None
+                and now - ended < detection_seconds + AFTER_BGP_SECONDS
+            ):
+                at = now + max(RECHECK_SECONDS, 3 * detection_seconds)
+                self._rechecks[peer] = _Recheck(at, key, path)
+            else:
+                self._released.discard(key)
+                paths.append(path)
+        return paths

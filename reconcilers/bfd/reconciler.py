@@ -1,0 +1,238 @@
+"""Reconciles the sessions of the BFD process with the intent.
+
+Objects are sessions, named by their ends: several peers with one address share a session. The actual
+state is what the process has reported, and what was sent to it since. Operations send a message and
+return.
+
+Sessions that the process has from an agent before, and that no peer wants, are kept for
+`KEPT_SECONDS`: the neighbor of an interface is not known at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, final
+
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from reconcilers.bfd.process.values import (
+    Message,
+    RemoveSessions,
+    SessionStatus,
+    SetSessions,
+    Statuses,
+    Wanted,
+)
+from reconcilers.bfd.wanted import wanted_session
+from reconcilers.model import Peer
+from reconcilers.sliced_work import Slices, at_once
+from reconcilers.tables import IntentTables
+from reconcilers.target.reconciler import Description, NotNow, ObjectKey, Parts
+from reconcilers.target.single_value import SingleValue
+from resources.host import Host
+from resources.tables import Tables
+from speaker.bfd.values import SessionKey, Settings
+from statedb import Database, Snapshot
+
+KEPT_SECONDS: Final = 60.0
+_NO_HOST: Final = Host()
+
+
+@final
+class BfdSessions(SingleValue):
+    """Objects are ``(peer, local, device, hops)``, values `Settings`."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent: IntentTables,
+        tables: Tables,
+        send: Callable[[Message], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``send``: a message to the process; dropped without a connection."""
+        self._changes: Subject[object] = Subject()
+        self.description = Description(
+            name="bfd-session",
+            order=60,
+            tables=("instances", "peers", "host"),
+            target="bfd",
+            summary="BFD sessions of waggle-bfd: neighbors, intervals",
+            stream=self._changes,
+        )
+        self._database = database
+        self._intent = intent
+        self._host = tables.host
+        self._send = send
+        self._clock = clock
+        self._addresses: dict[tuple[str, str], str] = {}
+        """Of peers on an interface, as long as they are configured."""
+        self.statuses: dict[SessionKey, SessionStatus] = {}
+        self._settings: dict[SessionKey, Settings] = {}
+        """What the process has, or will have once it has read what was sent."""
+        self._own: set[SessionKey] = set()
+        """Sessions that this agent has set."""
+        self._listed_at: float | None = None
+        """When the process had listed its sessions; None without a connection."""
+        self._wanted: dict[SessionKey, Settings] = {}
+        self._keys: dict[tuple[str, str], SessionKey] = {}
+        self._peers: dict[SessionKey, list[tuple[str, str]]] = {}
+        self._read: object = None
+        """The revisions that the wanted sessions are of."""
+        self._outdated = True
+        """Whether the process may have other sessions than it shall have."""
+
+    # What is asked from outside
+
+    @property
+    def changed(self) -> Observable[object]:
+        """Emits when there is something to reconcile."""
+        return self._changes
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is known which sessions the process has."""
+        return self._listed_at is not None
+
+    @property
+    def wanted_sessions(self) -> Mapping[SessionKey, Settings]:
+        """The sessions of all peers, as of the last round."""
+        return self._wanted
+
+    def key_of(self, instance: str, peer: str) -> SessionKey | None:
+        """Return the session of a peer; None without one."""
+        return self._keys.get((instance, peer))
+
+    def peers_of(self, key: SessionKey) -> Collection[tuple[str, str]]:
+        """Return the peers whose path a session watches."""
+        return self._peers.get(key, ())
+
+    # What comes from outside
+
+    def connected(self) -> None:
+        """A connection to the process was made: it will list its sessions."""
+        self._listed_at = None
+        self.statuses.clear()
+        self._settings.clear()
+
+    def reported(self, message: Statuses) -> None:
+        """Take what the process knows of sessions."""
+        for status in message.sessions:
+            self.statuses[status.key] = status
+            self._settings.setdefault(status.key, status.settings)
+        if message.last:
+            self._listed_at = self._clock()
+            self._outdated = True
+            self._changes.on_next(None)
+
+    def neighbors_found(self, addresses: Mapping[tuple[str, str], str]) -> None:
+        """Take the addresses of peers on interfaces; those that are known stay until others are."""
+        if any(self._addresses.get(peer) != address for peer, address in addresses.items()):
+            self._addresses.update(addresses)
+            self._read = None
+            self._changes.on_next(None)
+
+    def read(self, snapshot: Snapshot) -> None:
+        """Compute the wanted sessions, if what they depend on has changed."""
+        tables = (self._intent.instances, self._intent.peers, self._host)
+        revisions = tuple(table.revision(snapshot) for table in tables)
+        if revisions == self._read:
+            return
+        self._read = revisions
+        host = next(self._host.all(snapshot), None) or _NO_HOST
+        keys: dict[tuple[str, str], SessionKey] = {}
+        wanted: dict[SessionKey, Settings] = {}
+        peers: dict[SessionKey, list[tuple[str, str]]] = {}
+        for peer in self._intent.peers.all(snapshot):
+            session = self._session(snapshot, peer, host)
+            if session is not None:
+                key, settings = session
+                name = (peer.instance, peer.name)
+                keys[name] = key
+                wanted.setdefault(key, settings)
+                peers.setdefault(key, []).append(name)
+        self._keys, self._wanted, self._peers = keys, wanted, peers
+        self._outdated = True
+
+    def _session(
+        self, snapshot: Snapshot, peer: Peer, host: Host
+    ) -> tuple[SessionKey, Settings] | None:
+        instance = self._intent.instances.get(snapshot, (peer.instance,))
+        if instance is None or peer.bfd is None:
+            return None
+        name = (peer.instance, peer.name)
+        return wanted_session(
+            peer, instance, self._addresses.get(name), host, self._before(peer, name)
+        )
+
+    def _before(self, peer: Peer, name: tuple[str, str]) -> SessionKey | None:
+        """Return the session that a peer has, of an agent before, too: it stays a single hop."""
+        known = self._keys.get(name)
+        if known is not None or peer.address is None:
+            return known
+        return next((key for key in self.statuses if key.peer == peer.address), None)
+
+    # The reconciler
+
+    def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
+        """See `Reconciler`."""
+        self.read(snapshot)
+        if not self.listed or not self._outdated:
+            return at_once({})
+        self._outdated = False
+        wanted, present = self._wanted, self._settings
+        keys = {*present, *wanted}
+        return at_once({_object(k): None for k in keys if wanted.get(k) != present.get(k)})
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        self.read(snapshot)
+        return map(_object, self._wanted) if self.listed else ()
+
+    def actual_objects(self) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        return map(_object, list(self._settings)) if self.listed else ()
+
+    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
+        """See `Reconciler`."""
+        self.read(snapshot)
+        return _session_key(key) in self._wanted
+
+    def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Settings:
+        """See `SingleValue`."""
+        self.read(snapshot)
+        return self._wanted[_session_key(key)]
+
+    def actual_value(self, key: ObjectKey) -> Settings | None:
+        """See `SingleValue`."""
+        return self._settings.get(_session_key(key))
+
+    def set_value(self, key: ObjectKey, value: Settings) -> None:
+        """See `SingleValue`."""
+        session = _session_key(key)
+        self._send(SetSessions((Wanted(session, value),)))
+        self._settings[session] = value
+        self._own.add(session)
+
+    def delete(self, key: ObjectKey) -> None:
+        """See `Reconciler`. Raises `NotNow` for a session of an agent before."""
+        session = _session_key(key)
+        if session not in self._own and self._listed_at is not None:
+            left = self._listed_at + KEPT_SECONDS - self._clock()
+            if left > 0:
+                raise NotNow(left)
+        self._send(RemoveSessions((session,)))
+        self._settings.pop(session, None)
+        self.statuses.pop(session, None)
+        self._own.discard(session)
+
+
+def _object(key: SessionKey) -> ObjectKey:
+    return (key.peer, key.local, key.device, "multihop" if key.multihop else "")
+
+
+def _session_key(key: ObjectKey) -> SessionKey:
+    peer, local, device, hops = key
+    return SessionKey(peer, local, device, bool(hops))

@@ -1,0 +1,108 @@
+"""What is known of BFD sessions, as rows of StateDB. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from reconcilers.bfd.process.values import ProcessStatus, SessionStatus
+from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
+from reconcilers.model import Peer
+from speaker.bfd.values import Diagnostic, SessionKey, diagnostic_name
+
+NO_ADDRESS = "no neighbor is known on the interface"
+NO_PROCESS = "there is no connection to waggle-bfd"
+
+
+def session_row(
+    peer: Peer,
+    key: SessionKey | None,
+    status: SessionStatus | None,
+    *,
+    holds: bool,
+    connected: bool,
+    problem: str = "",
+) -> BfdSession:
+    """Return the row of a peer with BFD; ``problem``: why it cannot have a session."""
+    strict = peer.bfd is not None and peer.bfd.strict
+    row = BfdSession(
+        instance=peer.instance,
+        peer=peer.name,
+        profile="" if peer.bfd is None else peer.bfd.name,
+        strict=strict,
+        holds_bgp=strict and holds,
+        problem=NO_ADDRESS if key is None else problem,
+    )
+    if key is None:
+        return row
+    if status is None or not connected:
+        return _replaced(
+            row,
+            address=key.peer,
+            local_address=key.local,
+            device=key.device,
+            multihop=key.multihop,
+        )
+    known = status.remote_discriminator != 0
+    settings = status.settings
+    return _replaced(
+        row,
+        address=key.peer,
+        local_address=key.local,
+        device=key.device,
+        multihop=key.multihop,
+        state=str(status.state),
+        diagnostic=_diagnostic(status.diagnostic),
+        since=status.since,
+        ups=status.ups,
+        remote_state=str(status.remote_state) if known or status.ups else UNKNOWN,
+        remote_diagnostic=_diagnostic(status.remote_diagnostic),
+        remote_independent=status.remote_independent,
+        local_discriminator=status.local_discriminator,
+        remote_discriminator=status.remote_discriminator,
+        desired_min_tx=status.desired_min_tx,
+        required_min_rx=status.required_min_rx,
+        detect_multiplier=settings.detect_multiplier,
+        remote_min_tx=status.remote_min_tx,
+        remote_min_rx=status.remote_min_rx,
+        remote_detect_multiplier=status.remote_detect_multiplier,
+        transmit_interval=status.transmit_interval,
+        detection_time=status.detection_time,
+        passive=settings.passive,
+        minimum_ttl=settings.minimum_ttl,
+        problem=problem or status.problem,
+    )
+
+
+def counters_row(peer: Peer, status: SessionStatus) -> BfdCounters:
+    """Return the counters of a peer's session."""
+    return BfdCounters(
+        instance=peer.instance,
+        peer=peer.name,
+        packets_sent=status.packets_sent,
+        packets_received=status.packets_received,
+        longest_gap=status.longest_gap,
+    )
+
+
+def process_row(program: str, status: ProcessStatus | None, *, connected: bool) -> BfdProcess:
+    """Return the row of the process."""
+    if status is None:
+        return BfdProcess(name=program, connected=connected)
+    return BfdProcess(
+        name=program,
+        connected=connected,
+        realtime=status.realtime,
+        memory_locked=status.memory_locked,
+        least_interval=status.least_interval,
+        lateness=status.lateness,
+        discarded=tuple((each.reason, each.packets) for each in status.discarded),
+        problems=status.problems,
+    )
+
+
+def _diagnostic(value: int) -> str:
+    return "" if value == Diagnostic.NONE else diagnostic_name(value)
+
+
+def _replaced(row: BfdSession, **fields: object) -> BfdSession:
+    return msgspec.structs.replace(row, **fields)
