@@ -17,6 +17,7 @@ def agent_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
     return (
         cells.LOGGING,
         cells.TELEMETRY,
+        cells.SPANS,
         cells.METRICS,
         cells.HTTP,
         cells.NODE,

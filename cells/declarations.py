@@ -26,6 +26,7 @@ from cells.options import (
     ReportOptions,
     ResourcesOptions,
     SnapshotOptions,
+    SpansOptions,
     SpeakerOptions,
     TelemetryOptions,
     WebhookOptions,
@@ -47,6 +48,14 @@ TELEMETRY = Cell(
     options=TelemetryOptions,
     on_with="otlp_endpoint",
     wiring="cells.observability.telemetry",
+)
+
+SPANS = Cell(
+    name="spans",
+    description="The last spans in memory, for waggle trace.",
+    options=SpansOptions,
+    on_with="buffer",
+    wiring="cells.observability.spans",
 )
 
 METRICS = Cell(

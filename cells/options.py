@@ -45,6 +45,26 @@ class TelemetryOptions(Options, frozen=True):
         msgspec.Meta(gt=0.0),
         setting("longest time that a span waits to be sent", flag="--otlp-interval-seconds"),
     ] = 1.0
+    sample_ratio: Annotated[
+        float,
+        msgspec.Meta(ge=0.0, le=1.0),
+        setting(
+            "the part of traces that is recorded and sent, from 0 to 1", flag="--otlp-sample-ratio"
+        ),
+    ] = 1.0
+
+
+class SpansOptions(Options, frozen=True):
+    """Options of the spans cell."""
+
+    buffer: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None,
+        setting(
+            "keep this many of the last spans for `waggle trace`; about 2 KB each",
+            flag="--trace-buffer",
+            metavar="SPANS",
+        ),
+    ] = None
 
 
 class HttpOptions(Options, frozen=True):

@@ -353,6 +353,20 @@ class WatchItem(Item, frozen=True, kw_only=True):
     name: str
 
 
+class SpanItem(Item, frozen=True, kw_only=True):
+    """One span of a change."""
+
+    name: str
+    trace_id: str = msgspec.field(name="traceID")
+    span_id: str = msgspec.field(name="spanID")
+    parent_span_id: str | None = msgspec.field(name="parentSpanID", default=None)
+    links: list[str] = []
+    """The span IDs of the causes of a round with several."""
+    start_time: datetime
+    duration_seconds: float
+    attributes: dict[str, Any] = {}
+
+
 class ReconcilerItem(Item, frozen=True, kw_only=True):
     """One reconciler: what it needs, and its last run."""
 

@@ -128,8 +128,7 @@ class ApplyLoop:
         loop = asyncio.get_running_loop()
         contexts, since = self._trace_links.take()
         began = time.perf_counter()
-        parent = contexts[-1] if contexts else None
-        summary = await in_slices(self._runner.slices(loop.time, parent))
+        summary = await in_slices(self._runner.slices(loop.time, contexts))
         if summary.changed:
             self._duration.observe(time.perf_counter() - began)
             if Peers.description.name in summary.due:

@@ -50,6 +50,7 @@ class Telemetry:
     def __init__(self, lifecycle: Lifecycle, health: Health, options: TelemetryOptions) -> None:
         self._url = traces_url(options.otlp_endpoint or "")
         self._interval = options.interval_seconds
+        self._ratio = options.sample_ratio
         self._health = health
         self._provider: TracerProvider | None = None
         # Among the first cells to start, so among the last to stop: the spans of the other
@@ -65,7 +66,9 @@ class Telemetry:
         def report(error: str | None) -> None:
             loop.call_soon_threadsafe(self._report, error)
 
-        self._provider = await asyncio.to_thread(_provider, self._url, self._interval, report)
+        self._provider = await asyncio.to_thread(
+            _provider, self._url, self._interval, self._ratio, report
+        )
         trace.set_tracer_provider(self._provider)
         self._health.ok(f"sending to {self._url}")
 
@@ -106,7 +109,9 @@ class Telemetry:
             self._health.degraded(f"spans are lost: {error}")
 
 
-def _provider(url: str, interval: float, report: Callable[[str | None], None]) -> TracerProvider:
+def _provider(
+    url: str, interval: float, ratio: float, report: Callable[[str | None], None]
+) -> TracerProvider:
     """Build the SDK's side. Slow to import, so it is done in a thread."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
         OTLPSpanExporter,
@@ -118,6 +123,7 @@ def _provider(url: str, interval: float, report: Callable[[str | None], None]) -
         SpanExporter,
         SpanExportResult,
     )
+    from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
     class Reporting(SpanExporter):
         """Exports batches and reports changes of the result; called in the SDK's thread."""
@@ -151,7 +157,9 @@ def _provider(url: str, interval: float, report: Callable[[str | None], None]) -
         }
     )
     # The hive stops the provider; an exit handler would do it a second time.
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    # A trace is recorded as a whole or not at all: a span follows its parent.
+    sampler = ParentBased(TraceIdRatioBased(ratio))
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False, sampler=sampler)
     exporter = OTLPSpanExporter(endpoint=url, timeout=EXPORT_TIMEOUT)
     provider.add_span_processor(
         BatchSpanProcessor(Reporting(exporter), schedule_delay_millis=interval * 1000)

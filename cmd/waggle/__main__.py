@@ -34,6 +34,7 @@ COMMANDS = (
     "bfd",
     "routes",
     "explain",
+    "trace",
     "watch",
     "reconcilers",
     "verify",

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -39,15 +39,19 @@ from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.vrfs import vrf_problems
 from reconcilers.model import Peer, PendingDialect, Problem
+from reconcilers.round_span import round_span
 from reconcilers.sliced_work import Pieces, Slices, finish
 from reconcilers.tables import OF_DIALECTS, IntentTables, RowKind, marked
 from resources.core import Node
 from resources.host.network import Host
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
+from speaker.nlri import Family, prefix_to_text
 from statedb import Database, Revisions, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
+MAX_PREFIXES: Final = 32
+"""Changed prefixes that the span of a round has."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -141,6 +145,8 @@ class IntentCompiler:
         self._host_demand = host_demand or HostDemand(
             db, resources, tuple(self._dialects.values()), node
         )
+        self._changed_prefixes: dict[tuple[Family, bytes], None] | None = None
+        """The first ones of a round whose span is recorded."""
         sources = self._feeding.route_sources
         self._route_sets = {
             name: RouteSets(
@@ -152,10 +158,16 @@ class IntentCompiler:
                 self._pieces,
                 self._limits,
                 self._object_problems,
-                self._peer_limits.note,
+                self._note_route,
             )
             for name, dialect in self._dialects.items()
         }
+
+    def _note_route(self, route_set: str, family: Family, nlri: bytes) -> None:
+        self._peer_limits.note(route_set, family, nlri)
+        prefixes = self._changed_prefixes
+        if prefixes is not None and len(prefixes) < MAX_PREFIXES:
+            prefixes[family, nlri] = None
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -203,8 +215,8 @@ class IntentCompiler:
         if waiting_for and not reading.ready:
             return Summary(ready=False, waiting_for=waiting_for, retry=reading.retry)
         contexts, _ = self._trace_links.take()
-        links = [trace.Link(context) for context in contexts]
-        with _tracer.start_as_current_span("intent.round", links=links) as span:
+        with round_span(_tracer, "intent.round", contexts) as span:
+            self._changed_prefixes = {} if span.is_recording() else None
             changed = self._db.changed(self._last, snapshot)
             summary = yield from self._run(snapshot, changed, reading)
             if not summary.ready:
@@ -215,6 +227,8 @@ class IntentCompiler:
                 span.set_attribute("waggle.dialects", list(summary.dialects))
                 span.set_attribute("waggle.objects", summary.objects)
                 span.set_attribute("waggle.routes", summary.routes)
+                prefixes = self._changed_prefixes or {}
+                span.set_attribute("waggle.prefixes", [prefix_to_text(*key) for key in prefixes])
         return replace(summary, waiting_for=waiting_for, span=span.get_span_context())
 
     def _pending_dialects(self, reading: Reading) -> tuple[PendingDialect, ...]:

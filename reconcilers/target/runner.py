@@ -21,18 +21,18 @@ from __future__ import annotations
 import functools
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
 from opentelemetry import trace
-from opentelemetry.context import Context
 from opentelemetry.trace import SpanContext
 from reactivex import Observable
 
 from reconcilers.model import ReconcileStatus
+from reconcilers.round_span import round_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.queue import Outcome, Queue
 from reconcilers.target.reconciler import Description, ObjectKey, Part, Reconciler, State
@@ -173,12 +173,12 @@ class Runner:
         names = {name: None for q in queues for name in q.reconciler.description.tables}
         return [self._tables[name] for name in names if name in self._tables]
 
-    def run(self, now: float, parent: SpanContext | None = None) -> RoundSummary:
-        """Do one round at one go; ``now``: monotonic seconds, ``parent``: the span that caused it."""
-        return finish(self.slices(lambda: now, parent))
+    def run(self, now: float, causes: Sequence[SpanContext] = ()) -> RoundSummary:
+        """Do one round at one go; ``now``: monotonic seconds, ``causes``: the spans that caused it."""
+        return finish(self.slices(lambda: now, causes))
 
     def slices(
-        self, now: Callable[[], float], parent: SpanContext | None = None
+        self, now: Callable[[], float], causes: Sequence[SpanContext] = ()
     ) -> Slices[RoundSummary]:
         """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
@@ -199,7 +199,7 @@ class Runner:
         ready = self._ready_queues()
         due = [(queue, keys) for queue in ready if (keys := queue.due(began))]
         if due:
-            with _span(f"{self._name}.round", parent):
+            with round_span(_tracer, f"{self._name}.round", causes):
                 changed |= yield from self._reconcile(snapshot, due, now, long=long)
         for queue in self.queues:
             if queue.unproven:
@@ -444,12 +444,3 @@ def _all_parts(
         if pieces.fill_slice(len(piece)):
             yield
     return all_parts
-
-
-@contextmanager
-def _span(name: str, parent: SpanContext | None) -> Iterator[None]:
-    context = None
-    if parent is not None and parent.is_valid:
-        context = trace.set_span_in_context(trace.NonRecordingSpan(parent), Context())
-    with _tracer.start_as_current_span(name, context=context):
-        yield

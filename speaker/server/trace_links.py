@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 MAX_LINKS: Final = 32
 """Spans that the UPDATEs of one turn of the event loop are linked to."""
+MAX_PEERS: Final = 32
+"""Peers that the span of an update group names."""
+HEADER_LENGTH: Final = 19
 
 
 class TraceLinks:
@@ -51,10 +54,10 @@ class TraceLinks:
         actions: Sequence[Action],
         describe: Callable[[int], tuple[str, str] | None],
     ) -> None:
-        """Record a span ``bgp.update.send`` for each peer that is sent UPDATEs.
+        """Record a span ``bgp.update.send`` for each update group that is sent UPDATEs.
 
         The first context is its parent, the others are links. ``describe`` returns the names of the
-        instance and the peer of a connection.
+        instance and the peer of a connection. Peers that are sent the same octets are one group.
         """
         trace = _api()
         if trace is None:
@@ -62,22 +65,38 @@ class TraceLinks:
         tracer = trace.get_tracer("speaker.server")
         parent = trace.set_span_in_context(trace.NonRecordingSpan(contexts[0]))
         links = [trace.Link(context) for context in contexts[1:]]
+        groups: dict[tuple[str, tuple[int, ...]], tuple[Write, list[str]]] = {}
         for action in actions:
             if not isinstance(action, Write) or not action.prefixes:
                 continue
             instance, peer = describe(action.connection) or ("", "")
+            key = (instance, tuple(map(id, action.parts)))
+            groups.setdefault(key, (action, []))[1].append(peer)
+        for (instance, _), (write, peers) in groups.items():
             tracer.start_span(
                 "bgp.update.send",
                 context=parent,
                 kind=trace.SpanKind.PRODUCER,
                 links=links,
                 attributes={
-                    "instance": instance,
-                    "peer": peer,
-                    "prefixes": action.prefixes,
-                    "bytes": sum(map(len, action.parts)),
+                    "network.protocol.name": "bgp",
+                    "bgp.instance": instance,
+                    "bgp.peers": peers[:MAX_PEERS],
+                    "bgp.peer_count": len(peers),
+                    "bgp.prefixes": write.prefixes,
+                    "bgp.updates": sum(map(_messages, write.parts)),
+                    "bgp.octets": sum(map(len, write.parts)),
                 },
             ).end()
+
+
+def _messages(octets: bytes) -> int:
+    """Return the number of messages, by the lengths in their headers (RFC 4271 section 4.1)."""
+    position = count = 0
+    while position + HEADER_LENGTH <= len(octets):
+        position += max(HEADER_LENGTH, int.from_bytes(octets[position + 16 : position + 18]))
+        count += 1
+    return count
 
 
 def _api() -> ModuleType | None:

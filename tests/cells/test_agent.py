@@ -33,6 +33,7 @@ from waggle_agent.__main__ import CELLS
 EVERYTHING = {
     "--http-address": "0",
     "--otlp-endpoint": "http://127.0.0.1:4318",
+    "--trace-buffer": "100",
     "--manifests": ["/nonexistent"],
     "--kubeconfig": "/nonexistent/kubeconfig",
     "--api-socket": "/nonexistent/agent.sock",

@@ -36,6 +36,7 @@ LIMITS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "--lease-retry-seconds": ((0.001,), (0,)),
     "--mass-withdraw-hold": ((0,), (-0.001,)),
     "--otlp-interval-seconds": ((0.001,), (0,)),
+    "--otlp-sample-ratio": ((0, 1), (-0.001, 1.001)),
     "--ovnk-managed-bgp-asn": ((1, 4294967294), (0, 4294967295)),
     "--ready-timeout-seconds": ((0,), (-0.001,)),
     "--received-limit": ((0, 2**31 - 1), (-1, 2**31)),
@@ -43,6 +44,7 @@ LIMITS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "--renew-deadline-seconds": ((0.001,), (0,)),
     "--snapshot-after-seconds": ((0,), (-0.001,)),
     "--snapshot-max-age-hours": ((0.001,), (0,)),
+    "--trace-buffer": ((1, 100_000), (0, 100_001)),
     "--verify-interval": ((0,), (-0.001,)),
 }
 """Of each number: the least and largest values that are accepted, and those beyond."""

@@ -1,4 +1,4 @@
-"""One change can be followed from the object's event to the UPDATE of each peer."""
+"""One change can be followed from the object's event to the UPDATE of its peers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import pytest
 from tests.cmd.lab import NODE, configuration, established, routers, service
 from tests.support.agent import Agent
 from tests.support.otlp import Collector, Span
+from waggle.__main__ import main
 
 pytestmark = pytest.mark.program
 
 
-def test_a_trace_leads_from_an_event_to_the_update_of_each_peer(tmp_path: Path) -> None:
+def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Collector() as collector, routers(tmp_path, 2) as ports:
         arguments = ["--otlp-endpoint", collector.endpoint, "--otlp-interval-seconds", "0.1"]
+        arguments += ["--trace-buffer", "500"]
         agent = Agent(None, tmp_path, node=NODE, arguments=arguments)
         agent.write_objects("bgp.json", *configuration(ports))
         agent.start()
@@ -24,7 +28,10 @@ def test_a_trace_leads_from_an_event_to_the_update_of_each_peer(tmp_path: Path) 
             collector.wait_for("intent.round")
             collector.spans.clear()
             agent.write_objects("web.json", service("web", "198.51.100.10"))
-            sends = collector.wait_for("bgp.update.send", 2)
+            sends = collector.wait_for("bgp.update.send")
+            assert main(["trace", "198.51.100.10/32", "--socket", str(agent.socket)]) == 0
+            tree = [line.split()[2:] for line in capsys.readouterr().out.splitlines()]
+            assert main(["trace", "192.0.2.0/24", "--socket", str(agent.socket)]) == 4
         finally:
             agent.stop()
         # The collector has all spans now: those of the same trace may come in later batches.
@@ -34,19 +41,28 @@ def test_a_trace_leads_from_an_event_to_the_update_of_each_peer(tmp_path: Path) 
     (commit,) = (s for s in collector.named("statedb.commit") if s.parent_id == event.span_id)
     assert event.start <= commit.start <= commit.end <= event.end
 
-    (intent,) = (s for s in collector.named("intent.round") if event.span_id in s.links)
-    assert intent.parent_id == ""
-    assert intent.trace_id != event.trace_id
+    (intent,) = (s for s in collector.named("intent.round") if s.parent_id == event.span_id)
+    assert intent.trace_id == event.trace_id
+    assert intent.links == ()
+    assert intent.attributes["waggle.prefixes"] == ["198.51.100.10/32"]
 
     (apply,) = (s for s in collector.named("apply.round") if s.parent_id == intent.span_id)
     assert apply.trace_id == intent.trace_id
 
-    assert sorted(span.attributes["peer"] for span in sends) == ["tor-1", "tor-2"]
-    for send in sends:
-        assert send.trace_id == intent.trace_id
-        assert apply in _ancestors(send, by_id)
-        assert send.attributes["prefixes"] == 1
-        assert send.attributes["bytes"] > 0
+    (send,) = sends
+    # The agent itself prints the same tree.
+    assert tree[1] == [
+        "resource.event",
+        *("event=Upsert", "kind=Service", "object=shop/web"),
+    ]
+    assert ["+-", "statedb.commit", "-"] in tree
+    (update,) = (line for line in tree if "bgp.update.send" in line)
+    assert {"peers=tor-1,tor-2", "prefixes=1", "updates=1"} <= set(update)
+    assert sorted(send.attributes["bgp.peers"]) == ["tor-1", "tor-2"]
+    assert send.trace_id == intent.trace_id
+    assert apply in _ancestors(send, by_id)
+    assert (send.attributes["bgp.prefixes"], send.attributes["bgp.updates"]) == (1, 1)
+    assert send.attributes["bgp.octets"] > 0
     assert {span.service for span in collector.spans} == {"waggle-agent"}
     # The whole way takes a few milliseconds; the limit leaves room for a loaded machine.
     assert max(span.end for span in sends) - event.start < 500_000_000

@@ -368,7 +368,7 @@ class _Spans(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def test_a_recording_span_gets_a_child_for_each_peer_that_is_sent_updates(
+def test_a_recording_span_gets_a_child_for_each_group_that_is_sent_updates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     exporter = _Spans()
@@ -389,9 +389,9 @@ def test_a_recording_span_gets_a_child_for_each_peer_that_is_sent_updates(
             (sent,) = [s for s in exporter.spans if s.name == "bgp.update.send"]
             assert sent.parent == span.get_span_context()
             attributes = dict(sent.attributes or {})
-            assert (attributes["instance"], attributes["peer"]) == (NAME, "b")
-            assert attributes["prefixes"] == 2
-            assert attributes["bytes"] > 40  # type: ignore[operator]  # it is a number
+            assert (attributes["bgp.instance"], attributes["bgp.peers"]) == (NAME, ("b",))
+            assert (attributes["bgp.prefixes"], attributes["bgp.updates"]) == (2, 1)
+            assert attributes["bgp.octets"] > 40  # type: ignore[operator]  # it is a number
 
     asyncio.run(main())
 

@@ -1,0 +1,113 @@
+"""``waggle trace``: the last change of a prefix or an object, step by step, without a collector."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+from waggle import ask_agent, output
+from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, NO_AGENT, exit_statuses
+from waggle.tables import Column
+
+Json = dict[str, Any]
+NOT_FOUND = (
+    "no change of {} is among the last spans: the agent keeps --trace-buffer of them, and of a round "
+    "with many changes the first 32 prefixes"
+)
+OFF = "the agent keeps no spans: start it with --trace-buffer 2000"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "trace",
+        help="show the last change of a prefix or an object, from its event to the UPDATE",
+        description="Print the spans of the last change as a tree: the event of the object, the "
+        "commit, the compilation, the reconcilers, the UPDATEs. The agent keeps them with "
+        "--trace-buffer.",
+        epilog=exit_statuses(
+            {
+                EXIT_OK: "success",
+                EXIT_ERROR: f"{NO_AGENT}, or it keeps no spans",
+                EXIT_NOT_FOUND: "no change of it is among the last spans",
+            }
+        ),
+    )
+    parser.add_argument(
+        "target", metavar="PREFIX|OBJECT", help="a prefix, or an object as NAMESPACE/NAME or NAME"
+    )
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser, ("table", "json", "jsonl", "yaml"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tree; returns the exit status."""
+    target = args.target
+    with contextlib.suppress(ValueError):
+        target = str(ipaddress.ip_network(target))
+    answer = ask_agent.answer(args, "SpanList", lambda: _ask(args, target))
+    if answer is None:
+        return EXIT_ERROR
+    if args.output != "table":
+        output.dump(answer, args.output)
+    elif answer["items"]:
+        output.table(COLUMNS, rows(answer["items"]), args)
+    else:
+        output.complain("waggle trace", NOT_FOUND.format(target))
+    return EXIT_OK if answer["items"] else EXIT_NOT_FOUND
+
+
+def _ask(args: argparse.Namespace, target: str) -> Json:
+    try:
+        return ask_agent.client(args).get("/v1/spans", {"target": target})
+    except ask_agent.AgentError as error:
+        if error.code != "BadAnswer":  # of an unknown path
+            raise
+        raise ask_agent.AgentError("NoSpans", OFF) from None
+
+
+def rows(spans: list[Json]) -> Iterator[Json]:
+    """Yield the spans as a tree, each with its place in it and its begin behind the first one's."""
+    first = output.read_time(spans[0]["startTime"])
+    known = {span["spanID"] for span in spans}
+    children: dict[str | None, list[Json]] = {}
+    for span in spans:
+        parent = span.get("parentSpanID")
+        children.setdefault(parent if parent in known else None, []).append(span)
+
+    def below(parent: str | None, depth: int) -> Iterator[Json]:
+        for span in children.get(parent, ()):
+            after = (output.read_time(span["startTime"]) - first).total_seconds()
+            yield {**span, "after": after, "depth": depth}
+            yield from below(span["spanID"], depth + 1)
+
+    yield from below(None, 0)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.2f}ms"
+
+
+def _tree(row: Json) -> str:
+    branch = f"+{'-' * (2 * row['depth'] - 1)} " if row["depth"] else ""
+    linked = f" (of {len(row['links'])} causes)" if row.get("links") else ""
+    return f"{branch}{row['name']}{linked}"
+
+
+def _details(row: Json) -> str:
+    parts = []
+    for name, value in sorted(row.get("attributes", {}).items()):
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(f"{name.rpartition('.')[2]}={text}")
+    return " ".join(parts)
+
+
+COLUMNS = (
+    Column("AFTER", lambda row: _milliseconds(row["after"]), right=True),
+    Column("TOOK", lambda row: _milliseconds(row["durationSeconds"]), right=True),
+    Column("SPAN", _tree),
+    Column("DETAILS", _details, minor=1, beneath=True),
+)

@@ -1,0 +1,89 @@
+"""The last spans in memory, and the spans of one change among them."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+from cells.api.resource import BadRequestError
+from cells.hive.lifecycle import Lifecycle
+from cells.observability.spans import RecentSpans, spans_resource
+from cells.options import SpansOptions
+from reconcilers.round_span import round_span
+
+PREFIX = "198.51.100.10/32"
+
+
+class Recorder:
+    """Recent spans, and a tracer whose spans they are."""
+
+    def __init__(self, size: int = 100) -> None:
+        self.recent = RecentSpans(Lifecycle(), SpansOptions(buffer=size))
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(self.recent)  # type: ignore[arg-type]
+        self.tracer = provider.get_tracer("test")
+
+    def event(self, name: str) -> trace.SpanContext:
+        """Record the event of an object."""
+        with self.tracer.start_as_current_span("resource.event") as span:
+            span.set_attribute("waggle.object", name)
+            with self.tracer.start_as_current_span("statedb.commit"):
+                pass
+        return span.get_span_context()
+
+    def round(self, *causes: trace.SpanContext, prefixes: tuple[str, ...] = ()) -> None:
+        """Record a round of intent, and what it causes."""
+        with round_span(self.tracer, "intent.round", causes) as span:
+            span.set_attribute("waggle.prefixes", prefixes)
+        with round_span(self.tracer, "apply.round", [span.get_span_context()]):
+            pass
+
+    def names(self, target: str) -> list[str]:
+        """Return the names of the spans of the last change."""
+        return [span.name for span in self.recent.last_change(target)]
+
+
+ONE_CHANGE = ["resource.event", "statedb.commit", "intent.round", "apply.round"]
+
+
+def test_a_change_with_one_cause_is_one_trace() -> None:
+    recorder = Recorder()
+    recorder.round(recorder.event("shop/web"), prefixes=(PREFIX,))
+    recorder.round(recorder.event("shop/other"), prefixes=("192.0.2.0/24",))
+    assert recorder.names(PREFIX) == ONE_CHANGE
+    assert recorder.names("shop/web") == ONE_CHANGE
+    event, commit, intent, apply = recorder.recent.last_change(PREFIX)
+    assert len({span.trace_id for span in (event, commit, intent, apply)}) == 1
+    assert commit.parent_span_id == intent.parent_span_id == event.span_id
+    assert apply.parent_span_id == intent.span_id
+    assert event.attributes == {"waggle.object": "shop/web"}
+    assert intent.attributes == {"waggle.prefixes": [PREFIX]}
+
+
+def test_a_round_with_several_causes_is_a_trace_of_its_own_with_links_to_them() -> None:
+    recorder = Recorder()
+    causes = [recorder.event("shop/web"), recorder.event("shop/other")]
+    recorder.round(*causes, prefixes=(PREFIX,))
+    spans = recorder.recent.last_change(PREFIX)
+    assert [span.name for span in spans] == [*ONE_CHANGE[:2], *ONE_CHANGE]
+    (intent,) = (span for span in spans if span.name == "intent.round")
+    assert intent.parent_span_id is None
+    assert intent.links == [f"{cause.span_id:016x}" for cause in causes]
+    # From one of the objects the round is found by its link, without the other object.
+    assert recorder.names("shop/web") == ONE_CHANGE
+
+
+def test_the_last_change_is_shown_and_the_oldest_spans_make_room() -> None:
+    recorder = Recorder(size=4)
+    for name in ("shop/web", "shop/other"):
+        recorder.round(recorder.event(name), prefixes=(PREFIX,))
+    assert recorder.recent.last_change(PREFIX)[0].attributes == {"waggle.object": "shop/other"}
+    assert recorder.names("shop/web") == []
+    assert recorder.names("203.0.113.0/24") == []
+
+
+def test_a_target_is_required() -> None:
+    resource = spans_resource(Recorder().recent)
+    with pytest.raises(BadRequestError, match="target: "):
+        resource.read({})
