@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from cells.api.streamed_list import StreamedList
 from waggle import ask_agent, kernel_routes, output, route_columns, sessions
 from waggle.route_columns import TABLES
+from waggle.route_filter import FilteredList, add_filter_flags, filters
 
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
@@ -34,7 +34,8 @@ examples:
   waggle routes received ipv6 --peer tor-1
   waggle routes 198.51.100.0/24
   waggle routes received 198.51.100.10
-  waggle routes received --limit 100"""
+  waggle routes received --limit 100
+  waggle routes received --within 10.0.0.0/8 --as-path _64512_ --count"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -90,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
         metavar="N",
         help="only the first N routes of the answer",
     )
+    add_filter_flags(parser)
     parser.set_defaults(default_table=table, tables=TABLES, instance=None, approve=False)
 
 
@@ -101,11 +103,18 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         output.complain(args.prog, f"{error}; see {args.prog} --help")
         return output.EXIT_USAGE
+    conditions = filters(args)
     if selection.table == kernel_routes.TABLE:
+        if conditions or args.count:
+            text = "--within, --community, --as-path, --origin and --count are for routes of BGP"
+            output.complain(args.prog, text)
+            return output.EXIT_USAGE
         if args.approve:
             return kernel_routes.approve(args)
         return kernel_routes.run(args, selection.family, selection.prefix)
-    given = {"peer": args.peer, "instance": args.instance, "limit": args.limit and str(args.limit)}
+    # The limit is one of selected routes.
+    limit = None if conditions or args.count else args.limit
+    given = {"peer": args.peer, "instance": args.instance, "limit": limit and str(limit)}
     query = {**selection._asdict(), **given}
     if args.approve:
         output.complain(args.prog, f"--approve is for the table {kernel_routes.TABLE}")
@@ -113,15 +122,30 @@ def run(args: argparse.Namespace) -> int:
     answer = ask_agent.read_list(args, "RouteList", "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR
+    selected = FilteredList(answer, conditions, None if limit else args.limit)
     try:
-        return _print(answer, selection, args)
+        return _count(selected, args) if args.count else _print(selected, selection, args)
     except ask_agent.AgentError as error:
         # A part of the answer is printed already.
         output.complain(args.prog, str(error))
         return output.EXIT_ERROR
 
 
-def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace) -> int:
+def _count(answer: FilteredList, args: argparse.Namespace) -> int:
+    """Print the number of routes; returns the exit status. Raises `AgentError`."""
+    number = sum(1 for _ in answer)
+    errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
+    if args.output not in ("table", "wide"):
+        head = {**answer.head, "errors": errors, "items": [], "count": number}
+        output.dump(head, "json" if args.output == "jsonl" else args.output)
+    elif not errors:
+        print(number)
+    for error in errors if args.output in ("table", "wide") else ():
+        output.complain(args.prog, error["message"])
+    return output.EXIT_NOT_FOUND if errors else output.EXIT_OK
+
+
+def _print(answer: FilteredList, selection: Selection, args: argparse.Namespace) -> int:
     """Print the routes as they arrive; returns the exit status. Raises `AgentError`."""
     ahead = _read_ahead(answer)
     items = ahead.in_order(of_peers=selection.table != "available")
@@ -155,7 +179,7 @@ def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace)
 
 
 def _notes(
-    answer: StreamedList,
+    answer: FilteredList,
     selection: Selection,
     args: argparse.Namespace,
     missing: Sequence[Mapping[str, str]],
