@@ -6,8 +6,7 @@ and `operator.cells` list which cells a program has.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -32,8 +31,10 @@ from cells.options import (
     WebhookOptions,
 )
 from reconcilers.bfd.options import BfdOptions
+from reconcilers.import_options import ImportOptions
 from reconcilers.intent.options import IntentOptions
 from reconcilers.kernel.options import FibOptions
+from resources.option_declarations import Options
 
 LOGGING = Cell(
     name="logging",
@@ -175,13 +176,15 @@ KERNEL = Cell(
 def kernel_cell(installing: Collection[str]) -> Cell:
     """Return the kernel cell in a program of dialects; the APIs of ``installing`` are for that.
 
-    Without ``--fib`` it is on where one of them is, and the routes can be written.
+    Without ``--fib`` it is on where one of them is, or one with an option for imports, and the routes
+    can be written.
     """
 
-    def off_while(options: FibOptions, on: AbstractSet[str]) -> str:
+    def off_while(options: FibOptions, on: Mapping[str, Options]) -> str:
         if options.fib is not None:
             return ""
-        if on.isdisjoint(installing):
+        importing = (isinstance(of, ImportOptions) and of.import_rules for of in on.values())
+        if on.keys().isdisjoint(installing) and not any(importing):
             return "--fib is not set"
         from cells.hive import capabilities
 

@@ -107,7 +107,9 @@ class OfflineIntent:
         ]
         self._dialects = instances
         for instance in instances:
-            instance.routes_installed = settings.fib.installs(for_that=instance.installs_routes)
+            instance.routes_installed = settings.fib.installs(
+                for_that=instance.wants_routes_installed
+            )
         planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
         self._operator = LocalOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
@@ -195,7 +197,7 @@ class OfflineIntent:
             {
                 dialect.name
                 for dialect in self._dialects
-                if options.installs(for_that=dialect.installs_routes)
+                if options.installs(for_that=dialect.wants_routes_installed)
             },
         )
 

@@ -15,7 +15,6 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -142,9 +141,9 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     name, which is an error."""
     off_beside: str | None = None
     """The cell beside which this one is off by default: that one does its work."""
-    off_while: Callable[[Any, AbstractSet[str]], str] | None = None
-    """Returns why the cell is off by default, or an empty text, by its options and the names of the
-    cells that are on for other reasons."""
+    off_while: Callable[[Any, Mapping[str, Any]], str] | None = None
+    """Returns why the cell is off by default, or an empty text, by its options and those of the
+    cells that are on for other reasons, by name."""
 
     def wired(self) -> Wiring:
         """Return the constructors; imports the module that has them."""

@@ -311,7 +311,7 @@ def _switches(
             )
     for cell in cells:
         _switch_on_needed(cell, cells, enabled, reasons, off)
-    on = {name for name, is_on in enabled.items() if is_on}
+    on = {name: options[name] for name, is_on in enabled.items() if is_on}
     for cell in cells:
         if cell.off_while is not None and cell.name not in off | chosen:
             reason = cell.off_while(options[cell.name], on)

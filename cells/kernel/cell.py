@@ -61,7 +61,7 @@ def make_kernel_routes(
     """Return the reconciler."""
     installing = set()
     for dialect in dialects:
-        dialect.routes_installed = options.installs(for_that=dialect.installs_routes)
+        dialect.routes_installed = options.installs(for_that=dialect.wants_routes_installed)
         if dialect.routes_installed:
             installing.add(dialect.name)
 

@@ -110,7 +110,7 @@ class Operator:
     ) -> None:
         fib = FibOptions(fib=options.fib)
         for dialect in dialects:
-            dialect.routes_installed = fib.installs(for_that=dialect.installs_routes)
+            dialect.routes_installed = fib.installs(for_that=dialect.wants_routes_installed)
         self._planner = Planner(
             database, dialects, secrets_namespace.name, report=options.status_report
         )

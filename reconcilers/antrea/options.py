@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from reconcilers.import_options import METAVAR, TEXT, ImportOptions
 from resources.option_declarations import Options, setting
 
 
@@ -19,7 +20,7 @@ class AntreaOperatorOptions(Options, frozen=True):
     ] = False
 
 
-class AntreaOptions(AntreaOperatorOptions, frozen=True):
+class AntreaOptions(AntreaOperatorOptions, ImportOptions, frozen=True):
     """Options of the agent and of ``waggle render``."""
 
     namespace: Annotated[
@@ -37,3 +38,8 @@ class AntreaOptions(AntreaOperatorOptions, frozen=True):
             "they terminate; by default all, as in Antrea"
         ),
     ] = False
+    imports: Annotated[tuple[str, ...], setting(TEXT, flag="--antrea-import", metavar=METAVAR)] = ()
+
+    def __post_init__(self) -> None:
+        """Check the prefixes. Raises `InvalidOption`."""
+        self.check_imports("--antrea-import")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Literal, TypeAlias
 
+from reconcilers.import_options import METAVAR, TEXT, ImportOptions
 from resources.option_declarations import InvalidOption, Options, setting
 
 PeeringPolicies: TypeAlias = Literal["exclusive", "first", "translate"]
@@ -48,7 +49,7 @@ class RouterIdOptions(Options, frozen=True):
         return False
 
 
-class CiliumOptions(RouterIdOptions, frozen=True):
+class CiliumOptions(RouterIdOptions, ImportOptions, frozen=True):
     """Options of the agent and of ``waggle render``."""
 
     no_service_endpoints_routable: Annotated[
@@ -90,10 +91,12 @@ class CiliumOptions(RouterIdOptions, frozen=True):
             flag="--peering-policies",
         ),
     ] = "exclusive"
+    imports: Annotated[tuple[str, ...], setting(TEXT, flag="--cilium-import", metavar=METAVAR)] = ()
 
     def __post_init__(self) -> None:
         """Check pool and prefixes. Raises `InvalidOption`."""
         super().__post_init__()
+        self.check_imports("--cilium-import")
         for text in self.node_address:
             try:
                 ipaddress.ip_network(text)

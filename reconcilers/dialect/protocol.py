@@ -14,7 +14,8 @@ from reconcilers.dialect.extension import Extension
 from reconcilers.dialect.installation import OptionalKinds
 from reconcilers.dialect.node_object import WrittenObjects
 from reconcilers.dialect.route_source import RouteSource
-from reconcilers.model import Attributes, Contribution
+from reconcilers.import_options import ImportOptions
+from reconcilers.model import Attributes, Contribution, PrefixRule
 from reconcilers.sliced_work import Slices
 from resources.kind import Kind, Kinds
 from resources.option_declarations import Options
@@ -69,6 +70,18 @@ class Dialect:
         """True if received routes are installed in the kernel: set before the first compilation."""
         self.sources: tuple[RouteSource, ...] = ()
         """The route sources; a subclass sets them, and does not change them later."""
+
+    @property
+    @final
+    def import_rules(self) -> tuple[PrefixRule, ...]:
+        """Prefixes that an option accepts from all peers, where the API has no field for them."""
+        return self.options.import_rules if isinstance(self.options, ImportOptions) else ()
+
+    @property
+    @final
+    def wants_routes_installed(self) -> bool:
+        """True if received routes belong into the kernel by its API, or by its options."""
+        return self.installs_routes or bool(self.import_rules)
 
     @classmethod
     @final

@@ -7,7 +7,7 @@ dialect: its last intent stays in effect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple, final
@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, final
 from msgspec.structs import replace
 
 from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.model import ObjectRef, Peer, PrefixRule, Problem
 from reconcilers.sliced_work import Slices, sliced
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.tables import Tables
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from statedb import Snapshot, Table
 
 GeneratedObjects = Mapping[tuple[str, str, str], Any]
@@ -142,9 +143,25 @@ class DialectIntents:
             self.compiled.setdefault(dialect.name, NodeIntent())
         else:
             self.failures.pop(dialect.name, None)
-            self.compiled[dialect.name] = compiled
+            self.compiled[dialect.name] = _importing(compiled, dialect.import_rules)
             own = self._own_tables[dialect.name]
             self._tables[dialect.name] = own.union(compiled.followed)
             if dialect.feeds is None:
                 self.states[dialect.name] = compiled.state
             self.states.update(compiled.outcomes)
+
+
+def _importing(compiled: NodeIntent, rules: Sequence[PrefixRule]) -> NodeIntent:
+    """Return an intent whose peers accept these prefixes, of the families of each."""
+    if not rules:
+        return compiled
+
+    def accepted(peer: Peer) -> tuple[PrefixRule, ...]:
+        return tuple(rule for rule in rules if _family(rule) in peer.families)
+
+    peers = tuple(replace(peer, accept=accepted(peer)) for peer in compiled.peers)
+    return replace(compiled, peers=peers)
+
+
+def _family(rule: PrefixRule) -> Family:
+    return IPV6_UNICAST if ":" in rule.prefix else IPV4_UNICAST

@@ -30,6 +30,7 @@ OF_FLAGS = {
     "cells.options",
     "cells.safe_text",
     "reconcilers.dialect_entry",
+    "reconcilers.import_options",
     "reconcilers.intent.options",
     "reconcilers.kernel.options",
     "resources.addresses",

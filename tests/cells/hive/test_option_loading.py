@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -244,7 +244,7 @@ def test_a_cell_may_be_on_only_with_its_option() -> None:
 
 
 def test_a_cell_decides_by_its_options_and_the_other_cells_whether_it_is_on_by_default() -> None:
-    def off_while(options: WebOptions, on: AbstractSet[str]) -> str:
+    def off_while(options: WebOptions, on: Mapping[str, Options]) -> str:
         return "" if options.verbose or "store" in on else "nothing is stored"
 
     lamp = Cell(name="lamp", description="Shines.", options=WebOptions, off_while=off_while)

@@ -21,6 +21,8 @@ CILIUM: dict[str, object] = {}
         (FRRK8S, {}, False, NO_NET_ADMIN),
         (FRRK8S, {"--fib-socket": "/run/waggle-kernel/kernel.sock"}, False, None),
         (CILIUM, {}, True, "--fib is not set"),
+        (CILIUM, {"--cilium-import": ["10.0.0.0/8"]}, True, None),
+        (CILIUM, {"--cilium-import": ["10.0.0.0/8"]}, False, NO_NET_ADMIN),
         (CILIUM, {"--fib": "true"}, False, None),
         (FRRK8S, {"--fib": "false"}, False, None),
         (FRRK8S, {"disable_cell": ["kernel"]}, True, "switched off"),
