@@ -32,6 +32,8 @@ OF_FLAGS = {
     "reconcilers.dialect_entry",
     "reconcilers.import_options",
     "reconcilers.intent.options",
+    "reconcilers.bfd",
+    "reconcilers.bfd.options",
     "reconcilers.kernel.options",
     "resources.addresses",
     "resources.errors",
