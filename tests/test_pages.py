@@ -54,7 +54,7 @@ def test_every_path_of_the_router_is_listed_with_its_parameters() -> None:
         )
     }
     absent: Any = None
-    api = RouterApi(absent)
+    api = RouterApi(absent, absent)
     resources = {("GET", resource.path): resource.parameters for resource in api.resources()}
     actions = {
         ("POST", action.path): tuple(f.encode_name for f in msgspec.structs.fields(action.body))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from speaker.api import (
+    BfdProfile,
     Confederation,
     DynamicPeerConfig,
     GracefulRestart,
@@ -33,6 +34,18 @@ vrf: red
 confederation: {identifier: 64999, members: [65000, 65009]}
 selectionDeferralTime: 60
 apiSocket: /run/router.sock
+bfdSocket: /run/waggle-bfd/bfd.sock
+bfdProfiles:
+  quick:
+    receiveInterval: 100
+    transmitInterval: 50
+    detectMultiplier: 5
+    echoMode: true
+    echoInterval: 20
+    passiveMode: true
+    minimumTTL: 250
+    multihop: true
+    strict: true
 originate: [10.0.0.0/24]
 prefixLists:
   private: [10.0.0.0/8, {prefix: 192.168.0.0/16, ge: 24, le: 28}]
@@ -99,6 +112,7 @@ neighbors:
     longLivedTime: 30
     notification: false
     forwardingPreserved: false
+  bfd: {profile: quick, transmitInterval: 70, strict: false}
 - prefix: 10.9.0.0/16
   limit: 5
   ttlSecurity: 1
@@ -204,6 +218,18 @@ def test_every_key_of_a_neighbor(tmp_path: Path) -> None:
             notification=False,
             forwarding_preserved=False,
         ),
+        bfd=BfdProfile(
+            receive_interval=100,
+            transmit_interval=70,
+            detect_multiplier=5,
+            echo_interval=20,
+            echo_mode=True,
+            passive=True,
+            minimum_ttl=250,
+            multihop=True,
+            strict=False,
+            name="quick",
+        ),
     )
     assert isinstance(dynamic, DynamicPeerConfig)
     assert (dynamic.prefix, dynamic.name, dynamic.limit) == ("10.9.0.0/16", "10.9.0.0/16", 5)
@@ -261,6 +287,27 @@ def test_the_defaults_of_the_router_and_of_a_neighbor(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "profile"),
+    [
+        ("{}", BfdProfile()),
+        ("slow", BfdProfile(receive_interval=1000, transmit_interval=1000, name="slow")),
+        ("{multihop: false, passiveMode: true}", BfdProfile(multihop=False, passive=True)),
+    ],
+)
+def test_bfd_of_a_neighbor_is_a_profile_or_settings(
+    given: str, profile: BfdProfile, tmp_path: Path
+) -> None:
+    text = f"""
+asn: 65000
+routerID: 192.0.2.1
+bfdProfiles: {{slow: {{receiveInterval: 1000, transmitInterval: 1000}}}}
+neighbors: [{{address: 10.0.0.1, bfd: {given}}}]
+"""
+    (peer,) = config(tmp_path, text).peers()
+    assert peer.bfd == profile
+
+
 @pytest.mark.parametrize(("hold", "keepalive"), [(0, 0), (3, 1), (90, 30), (100, 33)])
 def test_the_keepalive_time_is_a_third_of_the_hold_time(
     hold: int, keepalive: int, tmp_path: Path
@@ -290,6 +337,22 @@ neighbors: [{prefix: 10.0.0.0/8, import: p, export: local}]
         (
             "listen: [{address: '::'}, {address: '::'}]",
             "listen[1]: :: port 179 is listed twice",
+        ),
+        (
+            "bfdProfiles: {slow: {}}\nneighbors: [{address: 10.0.0.1, bfd: slwo}]",
+            "neighbors[0]: bfd: there is no profile 'slwo'; did you mean slow?",
+        ),
+        (
+            "bfdProfiles: {slow: {strict: 7}}",
+            "bfdProfiles.slow.strict: ",
+        ),
+        (
+            "neighbors: [{prefix: 10.0.0.0/8, bfd: {}}]",
+            "neighbors[0]: bfd: not for the neighbors of a prefix",
+        ),
+        (
+            "neighbors: [{address: 10.0.0.1, bfd: {receiveInterval: 9}}]",
+            "neighbors[0].bfd.receiveInterval: ",
         ),
         (
             "policies: {all: {}}",

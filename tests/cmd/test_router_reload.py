@@ -86,7 +86,13 @@ def test_a_setting_that_only_a_start_applies_is_named(
         path.write_text(text)
         hangup = asyncio.Event()
         hangup.set()
-        program: Any = _reload_at(hangup, path, config_before, cast("Any", speaker), events)  # type: ignore[arg-type]
+        program: Any = _reload_at(
+            hangup,
+            path,
+            config_before,
+            cast("Any", events),
+            lambda before, after: apply(cast("Any", speaker), before, after),
+        )
         task = asyncio.create_task(program)
         shown = ""
         while "reloaded" not in shown:

@@ -9,16 +9,16 @@ import functools
 import ipaddress
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from cells.api.model import PrefixChangeItem
+from cells.api.model import BfdItem, PrefixChangeItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NotFoundError
 from cells.serve.api_socket import ApiSocket
 from cells.serve.items import collector_item
 from cells.serve.routing import SpeakerRouting, peers_resource, routes_resource
-from speaker.api import InvalidConfig, RouteAttributes, UnknownName
+from speaker.api import InvalidConfig, PeerStatus, RouteAttributes, UnknownName
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, Family
 from speaker.server import Speaker
@@ -71,24 +71,54 @@ B = TypeVar("B")
 P = TypeVar("P", bound=Enable)
 
 
-def api_socket(path: Path, speaker: Speaker) -> ApiSocket:
+class BfdSessions(Protocol):
+    """The BFD sessions of a router."""
+
+    def items(self, peer: str | None, instance: str | None) -> list[BfdItem]:
+        """Return the sessions as the API has them."""
+
+
+def api_socket(path: Path, speaker: Speaker, bfd: BfdSessions) -> ApiSocket:
     """Return the socket of a router's API."""
-    paths = RouterApi(speaker)
+    paths = RouterApi(speaker, bfd)
     return ApiSocket(path, paths.resources(), actions=paths.actions(), program="router")
+
+
+class RouterRouting(SpeakerRouting):
+    """`cells.serve.routing.Routing` of a router, with the states of BFD sessions."""
+
+    def __init__(self, speaker: Speaker, bfd: BfdSessions) -> None:
+        super().__init__(speaker)
+        self._bfd = bfd
+
+    def peer_item(self, status: PeerStatus) -> dict[str, Any]:
+        """Return the item of a session, with the state of its BFD session."""
+        item = super().peer_item(status)
+        for session in self._bfd.items(status.name, None):
+            item["bfd"] = session.state
+        return item
 
 
 class RouterApi:
     """Resources and actions of one speaker's instance."""
 
-    def __init__(self, speaker: Speaker) -> None:
+    def __init__(self, speaker: Speaker, bfd: BfdSessions) -> None:
         self._speaker = speaker
-        self._routing = SpeakerRouting(speaker)
+        self._bfd = bfd
+        self._routing = RouterRouting(speaker, bfd)
 
     def resources(self) -> tuple[ApiResource, ...]:
         """Return what a GET reads."""
         return (
             peers_resource(self._routing),
             routes_resource(self._routing),
+            ApiResource(
+                path="/v1/bfd",
+                kind="BfdSessionList",
+                parameters=("peer", "instance"),
+                read=lambda query: self._bfd.items(query.get("peer"), query.get("instance")),
+                notes=lambda: ["no neighbor has bfd in the file"],
+            ),
             ApiResource(
                 path="/v1/collectors",
                 kind="CollectorList",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -29,6 +31,11 @@ from waggle.commands.router.config import Config, ConfigError, load
 from waggle.commands.router.redistribution import KernelOriginated
 from waggle.commands.router.reload import apply
 from waggle.output import complain
+
+if TYPE_CHECKING:
+    from cells.api.model import BfdItem
+    from waggle.commands.router.bfd import RouterBfd
+    from waggle.commands.router.reload import AnyPeer
 
 
 def main(
@@ -58,7 +65,12 @@ class Events:
 
     def __init__(self, config: Config, memory: MemoryRelease) -> None:
         self._memory = memory
+        self._followers: list[Callable[[Event], None]] = []
         self.configured(config)
+
+    def follow(self, follower: Callable[[Event], None]) -> None:
+        """Pass all events on."""
+        self._followers.append(follower)
 
     def configured(self, config: Config) -> None:
         """Use the names of a configuration."""
@@ -66,6 +78,8 @@ class Events:
 
     def __call__(self, event: Event) -> None:
         """Print an event."""
+        for follower in self._followers:
+            follower(event)
         match event:
             case ListenChanged(address=address, port=port, error=None):
                 print(f"{self._name} listens on {address} port {port}", flush=True)
@@ -102,6 +116,43 @@ class Events:
         _report(text)
 
 
+class NeighborBfd:
+    """BFD of the file's neighbours; what it takes is imported with the first of them."""
+
+    def __init__(self, speaker: Speaker, events: Events) -> None:
+        self._speaker = speaker
+        self._events = events
+        self._sessions: RouterBfd | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def configured(self, config: Config) -> None:
+        """Have the sessions of a file."""
+        if self._sessions is None:
+            if all(neighbor.bfd is None for neighbor in config.neighbors):
+                return
+            from waggle.commands.router.bfd import RouterBfd
+
+            self._sessions = RouterBfd(self._speaker, _report)
+            self._events.follow(self._sessions.event)
+            self._task = asyncio.create_task(self._sessions.run(config.bfd_socket))
+        self._sessions.configured(config)
+
+    def held(self, peer: AnyPeer) -> AnyPeer:
+        """Return a neighbour as the speaker has it: down while it waits for BFD."""
+        return peer if self._sessions is None else self._sessions.held(peer)
+
+    def items(self, peer: str | None, instance: str | None) -> list[BfdItem]:
+        """Return the sessions as the API has them."""
+        return [] if self._sessions is None else self._sessions.items(peer, instance)
+
+    async def stop(self) -> None:
+        """End the sessions: their neighbours keep BGP, which is ended by itself."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
 async def _main(path: Path, config: Config, speaker: Speaker, events: Events) -> int:
     stopped = asyncio.Event()
     hangup = asyncio.Event()
@@ -109,7 +160,8 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, hangup.set)
-    api = None if config.api_socket is None else api_socket(Path(config.api_socket), speaker)
+    bfd = NeighborBfd(speaker, events)
+    api = None if config.api_socket is None else api_socket(Path(config.api_socket), speaker, bfd)
     try:
         # Before the socket of the API, which is another router's if this one must not run.
         speaker.reserve()
@@ -129,7 +181,12 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         return 1
     redistributed = KernelOriginated(speaker, _report)
     await redistributed.read(config)
-    apply(speaker, None, config, redistributed.configure)
+
+    def change(before: Config | None, after: Config) -> None:
+        bfd.configured(after)
+        apply(speaker, before, after, redistributed.configure, bfd.held)
+
+    change(None, config)
     if not config.listen:
         print(
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
@@ -137,14 +194,11 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         )
     bound_collections()
     settle_memory()
-    tasks = [
-        asyncio.create_task(
-            _reload_at(hangup, path, config, speaker, events, redistributed.configure)
-        )
-    ]
+    tasks = [asyncio.create_task(_reload_at(hangup, path, config, events, change))]
     if api is not None:
         tasks.append(asyncio.create_task(_answer(api)))
     await stopped.wait()
+    await bfd.stop()
     for task in tasks:
         task.cancel()
     redistributed.stop()
@@ -167,9 +221,8 @@ async def _reload_at(
     hangup: asyncio.Event,
     path: Path,
     config: Config,
-    speaker: Speaker,
     events: Events,
-    redistribute: Callable[[Config], None] = lambda _: None,
+    change: Callable[[Config, Config], None],
 ) -> None:
     """Apply the file's differences at each SIGHUP; an invalid file changes nothing."""
     while True:
@@ -187,7 +240,7 @@ async def _reload_at(
             _report(f"{path}: apiSocket: takes effect at the next start")
         events.configured(after)
         try:
-            apply(speaker, config, after, redistribute)
+            change(config, after)
         except Exception as error:  # noqa: BLE001  the next reload has to find its task
             _report(f"{path}: internal error: {type(error).__name__}: {error}")
             continue

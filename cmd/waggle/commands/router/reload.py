@@ -13,7 +13,11 @@ from speaker.server import Speaker
 from waggle.commands.router.config import INSTANCE, Config
 
 ORIGINATED = RouteAttributes()
-_Peer = PeerConfig | DynamicPeerConfig
+AnyPeer = PeerConfig | DynamicPeerConfig
+
+
+def _unheld(peer: AnyPeer) -> AnyPeer:
+    return peer
 
 
 def apply(
@@ -21,13 +25,14 @@ def apply(
     before: Config | None,
     after: Config,
     redistribute: Callable[[Config], None] = lambda _: None,
+    held: Callable[[AnyPeer], AnyPeer] = _unheld,
 ) -> None:
     """Change a speaker from one configuration (None: nothing is configured) to another.
 
     ``redistribute`` announces routes of the kernel, once the file's own prefixes are announced.
 
     Prefixes that were announced by `waggle router announce` stay, as do neighbours that were shut
-    down and whose configuration did not change.
+    down and whose configuration did not change. ``held`` returns a neighbour as it is while it waits.
     """
     if before is None or before.collectors() != after.collectors():
         speaker.set_collectors(after.collectors())
@@ -45,10 +50,15 @@ def apply(
     if changes:
         speaker.update_local(INSTANCE, changes)
     redistribute(after)
-    _apply_peers(speaker, [] if before is None else before.peers(), after.peers())
+    _apply_peers(speaker, [] if before is None else before.peers(), after.peers(), held)
 
 
-def _apply_peers(speaker: Speaker, before: Sequence[_Peer], after: Sequence[_Peer]) -> None:
+def _apply_peers(
+    speaker: Speaker,
+    before: Sequence[AnyPeer],
+    after: Sequence[AnyPeer],
+    held: Callable[[AnyPeer], AnyPeer],
+) -> None:
     """Change the neighbours and the prefixes of neighbours.
 
     A session passes between a prefix and a neighbour of its own with both sets of rules in force: no
@@ -66,24 +76,24 @@ def _apply_peers(speaker: Speaker, before: Sequence[_Peer], after: Sequence[_Pee
     former = {_end(peer) for peer in gone}
     early = [peer for peer in changed if _is_neighbor(peer) and _end(peer) not in former]
     for peer in early:
-        speaker.set_peer(INSTANCE, peer)
+        speaker.set_peer(INSTANCE, held(peer))
     for peer in changed:
         if not _is_neighbor(peer):
-            speaker.set_peer(INSTANCE, peer)
+            speaker.set_peer(INSTANCE, held(peer))
     for peer in gone:
         if _is_neighbor(peer):
             speaker.remove_peer(INSTANCE, peer.name)
     for peer in changed:
         if _is_neighbor(peer) and peer not in early:
-            speaker.set_peer(INSTANCE, peer)
+            speaker.set_peer(INSTANCE, held(peer))
     for peer in gone:
         if not _is_neighbor(peer):
             speaker.remove_peer(INSTANCE, peer.name)
 
 
-def _is_neighbor(peer: _Peer) -> bool:
+def _is_neighbor(peer: AnyPeer) -> bool:
     return isinstance(peer, PeerConfig)
 
 
-def _end(peer: _Peer) -> tuple[str | None, str | None]:
+def _end(peer: AnyPeer) -> tuple[str | None, str | None]:
     return (peer.address, peer.interface) if isinstance(peer, PeerConfig) else (peer.prefix, None)

@@ -21,6 +21,7 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import InvalidTerm, compile_export
+from waggle.commands.router.config.bfd import BfdSettings
 from waggle.commands.router.config.bmp import Bmp
 from waggle.commands.router.config.kernel_source import KernelSource
 from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
@@ -60,6 +61,9 @@ class Config(Value, frozen=True):
     policies: dict[str, PolicyFile] = msgspec.field(default_factory=dict)
     api_socket: str | None = None
     bmp: Bmp = Bmp()
+    bfd_profiles: dict[str, BfdSettings] = msgspec.field(default_factory=dict)
+    bfd_socket: str | None = None
+    """Of a ``waggle-bfd`` that runs; by default the router starts one."""
     selection_deferral_time: int = 120
     """Seconds: the longest deferral of route selection after a restart (RFC 4724 section 4.1)."""
 
@@ -91,7 +95,7 @@ class Config(Value, frozen=True):
         ends: dict[tuple[str | None, ...], str] = {}
         for place, neighbor in enumerate(self.neighbors):
             try:
-                peer = neighbor.settings(policies)
+                peer = neighbor.settings(policies, self.bfd_profiles)
             except InvalidConfig as error:
                 raise ConfigError(f"neighbors[{place}]: {with_key(error)}") from None
             except (InvalidSecret, ValueError) as error:

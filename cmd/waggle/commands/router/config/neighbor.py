@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +21,7 @@ from speaker.api import (
 )
 from speaker.iana import ROLES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from waggle.commands.router.config.bfd import BfdSettings, NeighborBfd, bfd_profile
 from waggle.commands.router.config.values import Asn, Port, Value, parse_family
 
 
@@ -108,10 +110,16 @@ class Neighbor(Value, frozen=True):
     next_hop_ipv6: str | None = msgspec.field(name="nextHopIPv6", default=None)
     password: str | None = None
     graceful_restart: Restart | None = None
+    bfd: str | NeighborBfd | None = None
+    """The name of a profile, or settings."""
     limit: int = 1000
     """The number of simultaneous neighbours of a prefix."""
 
-    def settings(self, policies: Mapping[str, Policy]) -> PeerConfig | DynamicPeerConfig:
+    def settings(
+        self,
+        policies: Mapping[str, Policy],
+        profiles: Mapping[str, BfdSettings] = MappingProxyType({}),
+    ) -> PeerConfig | DynamicPeerConfig:
         """Return the peer. Raises `InvalidConfig`, `InvalidSecret` or ValueError."""
         if self.address is None and self.prefix is None and self.interface is None:
             raise ValueError("one of address, prefix and interface is required")
@@ -125,6 +133,10 @@ class Neighbor(Value, frozen=True):
         families = tuple(_family("families", text) for text in self.families)
         if len(set(families)) < len(families):
             raise ValueError("families: each family once")
+        if self.bfd is not None and self.prefix is not None:
+            raise ValueError(
+                "bfd: not for the neighbors of a prefix, whose addresses are not known"
+            )
         keepalive = self.keepalive_time
         if keepalive is None:
             keepalive = max(1, self.hold_time // 3) if self.hold_time else 0
@@ -167,6 +179,7 @@ class Neighbor(Value, frozen=True):
             port=self.port,
             passive=self.passive,
             local_address=self.local_address,
+            bfd=None if self.bfd is None else bfd_profile(self.bfd, profiles),
             **shared,
         )
 

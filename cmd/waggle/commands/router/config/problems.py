@@ -17,6 +17,7 @@ from cells.safe_text import plain_reason
 from resources.schema import did_you_mean
 from speaker.api import InvalidConfig, InvalidSecret, Policy
 from speaker.rib.policy import InvalidTerm, compile_export
+from waggle.commands.router.config.bfd import BfdSettings
 from waggle.commands.router.config.file import Config
 from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
 from waggle.commands.router.config.values import ConfigError, key_of, with_key
@@ -35,6 +36,7 @@ _PART: Final = re.compile(r"[^.\[\]]+|\[\d+\]")
 _NAMED: Final[tuple[tuple[str, Any], ...]] = (
     ("prefixLists", PrefixList),
     ("policies", PolicyFile),
+    ("bfdProfiles", BfdSettings),
 )
 """Keys whose values have names; msgspec has no names in the place of an error, but ``[...]``."""
 
@@ -217,7 +219,9 @@ def _of_peers(config: Config) -> Iterator[str]:
     policies: dict[str, Policy] = {}
     sentences = list(_of_policies(config, policies))
     for place, neighbor in enumerate(config.neighbors):
-        sentences += (f"neighbors[{place}]: {text}" for text in _of_neighbor(neighbor, policies))
+        sentences += (
+            f"neighbors[{place}]: {text}" for text in _of_neighbor(neighbor, policies, config)
+        )
     yield from sentences
     if not sentences:
         yield from _raised(config.peers)
@@ -240,7 +244,9 @@ def _of_policies(config: Config, policies: dict[str, Policy]) -> Iterator[str]:
                 yield str(error)
 
 
-def _of_neighbor(neighbor: Neighbor, policies: Mapping[str, Policy]) -> Iterator[str]:
+def _of_neighbor(
+    neighbor: Neighbor, policies: Mapping[str, Policy], config: Config
+) -> Iterator[str]:
     """Yield the errors of a neighbour: a field that is wrong gets its default, until none is."""
     name = neighbor.name or neighbor.address or neighbor.prefix or neighbor.interface
     neighbor = msgspec.structs.replace(neighbor, name=name)
@@ -248,7 +254,7 @@ def _of_neighbor(neighbor: Neighbor, policies: Mapping[str, Policy]) -> Iterator
     keys = {field.encode_name: name for name, field in fields.items()}
     while True:
         try:
-            neighbor.settings(policies)
+            neighbor.settings(policies, config.bfd_profiles)
         except InvalidConfig as error:
             yield with_key(error)
             key = key_of(error.field.partition(".")[0])

@@ -1,0 +1,144 @@
+"""BFD of the router's neighbours: what the process is sent, and what its reports do to BGP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from reconcilers.bfd.process.values import (
+    CODEC,
+    Change,
+    Changes,
+    Hello,
+    Message,
+    RemoveSessions,
+    SetSessions,
+    Wanted,
+)
+from speaker.api import PeerConfig, StateChanged
+from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from waggle.commands.router.bfd import WAITS, RouterBfd
+from waggle.commands.router.config import INSTANCE, load
+
+HEAD = "asn: 65000\nrouterID: 192.0.2.1\nbfdProfiles: {quick: {transmitInterval: 50}}\n"
+TOR = "{name: tor, address: 192.0.2.11, asn: 65001, bfd: %s}"
+KEY = SessionKey("192.0.2.11", "")
+QUICK = Settings(desired_min_tx=50_000)
+
+
+class Lab:
+    """The part of the router, between a speaker and a process that are the test's."""
+
+    def __init__(self, tmp_path: Path, *neighbors: str) -> None:
+        self.path_downs: list[tuple[str, str]] = []
+        self.configs: dict[str, PeerConfig] = {}
+        self.now = 100.0
+        self._path = tmp_path / "router.yaml"
+        self._decoder = CODEC.decoder()
+        self._sent: list[Message] = []
+        self.bfd = RouterBfd(cast("Any", self), lambda _: None, lambda: self.now)
+        self.load(*neighbors)
+        client: Any = self.bfd._client
+        self._client = client
+        client.connection_made(self)
+        client.data_received(CODEC.encode(Hello("waggle-bfd")))
+
+    def load(self, *neighbors: str) -> None:
+        self._path.write_text(f"{HEAD}neighbors: [{', '.join(neighbors)}]\n")
+        config = load(self._path)
+        self.bfd.configured(config)
+        for peer in config.peers():
+            assert isinstance(peer, PeerConfig)
+            self.set_peer(INSTANCE, cast("PeerConfig", self.bfd.held(peer)))
+
+    def sent(self) -> list[Message]:
+        """Return the messages since the last call, but for the greeting."""
+        messages, self._sent = self._sent, []
+        return [message for message in messages if not isinstance(message, Hello)]
+
+    def change(self, before: State, after: State, diagnostic: int = 0) -> None:
+        self._client.data_received(
+            CODEC.encode(
+                Changes((Change(KEY, before, after, diagnostic, State.UP, 0, True, 7, 150_000),))
+            )
+        )
+
+    def bgp(self, old: str, new: str) -> None:
+        self.bfd.event(
+            StateChanged(instance=INSTANCE, peer="tor", address=None, old=old, new=new, reason="")
+        )
+
+    # The connection
+
+    def write(self, data: bytes) -> None:
+        self._sent += self._decoder.feed(data)
+
+    # The speaker
+
+    def peers(self) -> Sequence[Any]:
+        return ()
+
+    def set_peer(self, _: str, peer: PeerConfig) -> None:
+        self.configs[peer.name] = peer
+
+    def peer_config(self, _: str, name: str) -> PeerConfig | None:
+        return self.configs.get(name)
+
+    def path_down(self, _: str, peer: str, reason: str, *, independent: bool) -> None:
+        assert independent
+        self.path_downs.append((peer, reason))
+
+
+def test_the_process_gets_the_sessions_of_the_file(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, TOR % "quick", "{address: 192.0.2.12, asn: 65001}")
+    assert lab.sent() == [SetSessions((Wanted(KEY, QUICK),))]
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "messages"),
+    [
+        (("{name: tor, address: 192.0.2.11, asn: 65001, holdTime: 9, bfd: quick}",), []),
+        (
+            (TOR % "{transmitInterval: 70}",),
+            [SetSessions((Wanted(KEY, Settings(desired_min_tx=70_000)),))],
+        ),
+        (("{name: tor, address: 192.0.2.11, asn: 65001}",), [RemoveSessions((KEY,))]),
+    ],
+)
+def test_a_reload_sends_what_differs(
+    neighbors: Sequence[str], messages: list[Message], tmp_path: Path
+) -> None:
+    lab = Lab(tmp_path, TOR % "quick")
+    lab.sent()
+    lab.load(*neighbors)
+    assert lab.sent() == messages
+
+
+def test_a_lost_path_ends_the_bgp_session_with_the_diagnostic(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, TOR % "quick")
+    lab.change(State.INIT, State.UP)
+    lab.bgp("OpenConfirm", "Established")
+    lab.now += 60
+    lab.change(State.UP, State.DOWN, Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
+    assert lab.path_downs == [("tor", "Control Detection Time Expired")]
+
+
+def test_a_session_that_was_never_up_ends_nothing(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, TOR % "quick")
+    lab.bgp("OpenConfirm", "Established")
+    lab.change(State.INIT, State.DOWN, Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
+    assert lab.path_downs == []
+
+
+def test_a_strict_neighbor_waits_for_bfd(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, TOR % "{strict: true}")
+    assert lab.configs["tor"].disabled_reason == WAITS
+    lab.change(State.INIT, State.UP)
+    assert lab.configs["tor"].disabled_reason is None
+    lab.bgp("OpenConfirm", "Established")
+    lab.now += 60
+    lab.change(State.UP, State.DOWN, Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
+    assert lab.configs["tor"].disabled_reason == WAITS
