@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from cells.bfd.following import PROGRAM, BfdClient, BfdFollower
+from cells.bfd.metrics import BfdMetrics
 from cells.hive import Health, Wiring, provide
 from cells.hive.child_process import ChildProcess, stay_connected
 from cells.hive.jobs import Jobs
 from cells.intent.cell import BfdRunner
+from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
 from reconcilers.bfd.options import BfdOptions
 from reconcilers.bfd.process.values import CODEC, Hello
@@ -72,11 +74,12 @@ class BfdProcessJob:
 
 WIRING = Wiring(
     provides=(make_sessions,),
-    private=(make_client,),
+    private=(make_client, BfdMetrics),
     invokes=(BfdFollower, BfdProcessJob),
     contributes=(
         provide(make_sessions, as_=Reconciler),
         BfdRunner,
+        provide(BfdMetrics, as_=MetricsCollector),
         HostNeed,
     ),
 )

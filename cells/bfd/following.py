@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 
 import msgspec
 import structlog
+from opentelemetry import trace
+from opentelemetry.trace import Span
 
 from cells.hive import Health
 from cells.hive.jobs import Jobs
@@ -15,7 +17,7 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.bfd.coupling import Coupling, PathDown
-from reconcilers.bfd.process.values import Changes, Message, ProcessStatus, Statuses
+from reconcilers.bfd.process.values import Change, Changes, Message, ProcessStatus, Statuses
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import BfdCounters, BfdSession
@@ -35,6 +37,7 @@ BfdClient = ProcessClient[Message]
 R = TypeVar("R", BfdSession, BfdCounters)
 
 log = structlog.get_logger("waggle.bfd")
+_tracer = trace.get_tracer("waggle.bfd")
 
 
 class BfdFollower:
@@ -81,19 +84,11 @@ class BfdFollower:
         now = self._clock()
         match message:
             case Changes(changes):
-                # First of all: a path that is down costs packets.
-                self._end(self._coupling.changed(changes, now))
-                for change in changes:
-                    log.info(
-                        "BFD session changed",
-                        event_name="bfd.changed",
-                        neighbor=change.key.peer,
-                        device=change.key.device or None,
-                        before=str(change.before),
-                        after=str(change.after),
-                        diagnostic=diagnostic_name(change.diagnostic),
-                        neighbor_state=str(change.remote_state),
-                    )
+                with _tracer.start_as_current_span("bfd.change") as span:
+                    # First of all: a path that is down costs packets.
+                    self._end(self._coupling.changed(changes, now))
+                    for change in changes:
+                        _report_change(change, span)
             case Statuses():
                 self._sessions.reported(message)
                 self._end(self._coupling.reported(message.sessions, now))
@@ -216,6 +211,21 @@ class BfdFollower:
                     table.upsert(txn, row)
                 for name in gone:
                     table.delete(txn, name)
+
+
+def _report_change(change: Change, span: Span) -> None:
+    """Write a change of state to the log and to its span."""
+    fields = {
+        "neighbor": change.key.peer,
+        "device": change.key.device,
+        "before": str(change.before),
+        "after": str(change.after),
+        "diagnostic": diagnostic_name(change.diagnostic),
+        "neighbor_state": str(change.remote_state),
+    }
+    log.info("BFD session changed", event_name="bfd.changed", **fields)
+    if span.is_recording():
+        span.add_event("bfd.changed", {f"waggle.{name}": text for name, text in fields.items()})
 
 
 def _same(old: R | None, new: R) -> bool:

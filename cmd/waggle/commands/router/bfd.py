@@ -13,13 +13,12 @@ from typing import Final
 
 import structlog
 from msgspec.structs import asdict, replace
-from reconcilers.bfd.coupling import Coupling, PathDown
-from reconcilers.bfd.rows import counters_row, process_row, session_row
 
 from cells.api.model import BfdItem
 from cells.hive.child_process import ChildEndedError, ChildProcess, stay_connected
 from cells.hive.health import Health
 from cells.serve.bfd import bfd_item
+from reconcilers.bfd.coupling import Coupling, PathDown
 from reconcilers.bfd.process.values import (
     CODEC,
     Change,
@@ -33,6 +32,7 @@ from reconcilers.bfd.process.values import (
     Statuses,
     Wanted,
 )
+from reconcilers.bfd.rows import counters_row, process_row, session_row
 from reconcilers.bfd.wanted import wanted_session
 from reconcilers.bfd_session import BfdProcess
 from reconcilers.model import BfdProfile, Instance, Peer

@@ -1,0 +1,153 @@
+"""Metrics of BFD sessions, read at each scrape; those that FRR-k8s has with its names, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    UntypedMetricFamily,
+)
+
+from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
+from reconcilers.model import Instance
+from reconcilers.tables import IntentTables
+from statedb import Database
+
+LABELS: Final = ("instance", "peer", "peer_address")
+FRRK8S: Final = "frrk8s_bfd_"
+DEFAULT_VRF: Final = "default"
+MICROSECONDS: Final = 1_000_000
+
+Rows = Sequence[tuple[BfdSession, BfdCounters | None]]
+
+
+class BfdMetrics:
+    """Collects the metrics of the sessions and of their process."""
+
+    def __init__(self, database: Database, intent: IntentTables) -> None:
+        self._database = database
+        self._intent = intent
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of all sessions."""
+        snapshot, intent = self._database.snapshot(), self._intent
+        rows = [
+            (row, intent.bfd_counters.get(snapshot, (row.instance, row.peer)))
+            for row in intent.bfd_sessions.all(snapshot)
+        ]
+        yield from _states(rows)
+        yield from _counts(rows)
+        yield from _of_frrk8s(rows, {row.name: row for row in intent.instances.all(snapshot)})
+        process = next(intent.bfd_process.all(snapshot), None)
+        if process is not None:
+            yield from _of_process(process)
+
+
+def _labels(row: BfdSession) -> list[str]:
+    return [row.instance, row.peer, row.address]
+
+
+def _states(rows: Rows) -> Iterator[Metric]:
+    up = GaugeMetricFamily("waggle_bfd_session_up", "1 while the session is Up.", labels=LABELS)
+    state = GaugeMetricFamily(
+        "waggle_bfd_session_state",
+        "1 for the state that the session is in.",
+        labels=[*LABELS, "state"],
+    )
+    detection = GaugeMetricFamily(
+        "waggle_bfd_detection_time_seconds",
+        "Time without a packet after which the path is down.",
+        labels=LABELS,
+    )
+    for row, _ in rows:
+        up.add_metric(_labels(row), row.up)
+        state.add_metric([*_labels(row), row.state], 1)
+        detection.add_metric(_labels(row), row.detection_time / MICROSECONDS)
+    yield from (up, state, detection)
+
+
+def _counts(rows: Rows) -> Iterator[Metric]:
+    losses = CounterMetricFamily(
+        "waggle_bfd_session_losses", "How often the session was Up and is not.", labels=LABELS
+    )
+    incoming = CounterMetricFamily(
+        "waggle_bfd_packets_received", "Control packets received.", labels=LABELS
+    )
+    outgoing = CounterMetricFamily(
+        "waggle_bfd_packets_sent", "Control packets sent.", labels=LABELS
+    )
+    gap = GaugeMetricFamily(
+        "waggle_bfd_longest_gap_seconds",
+        "The longest time between two received packets while Up.",
+        labels=LABELS,
+    )
+    for row, counters in rows:
+        losses.add_metric(_labels(row), _losses(row))
+        if counters is not None:
+            incoming.add_metric(_labels(row), counters.packets_received)
+            outgoing.add_metric(_labels(row), counters.packets_sent)
+            gap.add_metric(_labels(row), counters.longest_gap / MICROSECONDS)
+    yield from (losses, incoming, outgoing, gap)
+
+
+def _losses(row: BfdSession) -> int:
+    """Return how often the session was lost, as the process knows."""
+    return row.ups - row.up
+
+
+def _of_process(process: BfdProcess) -> Iterator[Metric]:
+    for name, text, value in (
+        (
+            "waggle_bfd_connected",
+            "1 while the agent is connected to waggle-bfd.",
+            process.connected,
+        ),
+        ("waggle_bfd_realtime", "1 if waggle-bfd has real-time scheduling.", process.realtime),
+        (
+            "waggle_bfd_lateness_seconds",
+            "The latest that waggle-bfd met a deadline.",
+            process.lateness / MICROSECONDS,
+        ),
+    ):
+        gauge = GaugeMetricFamily(name, text)
+        gauge.add_metric([], value)
+        yield gauge
+    discarded = CounterMetricFamily(
+        "waggle_bfd_packets_discarded", "Received packets without effect.", labels=["reason"]
+    )
+    for reason, packets in process.discarded:
+        discarded.add_metric([reason], packets)
+    yield discarded
+
+
+def _of_frrk8s(rows: Rows, instances: dict[str, Instance]) -> Iterator[Metric]:
+    """Yield the metrics of FRR-k8s's exporter; its counters have names without ``_total``."""
+    up = GaugeMetricFamily(
+        f"{FRRK8S}session_up", "BFD session state (1 is up, 0 is down).", labels=["peer", "vrf"]
+    )
+    counters = {
+        name: UntypedMetricFamily(f"{FRRK8S}{name}", text, labels=["peer", "vrf"])
+        for name, text in (
+            ("control_packet_input", "Number of received BFD control packets."),
+            ("control_packet_output", "Number of sent BFD control packets."),
+            ("session_up_events", "Number of BFD session up events."),
+            ("session_down_events", "Number of BFD session down events."),
+        )
+    }
+    for row, counted in rows:
+        instance = instances.get(row.instance)
+        vrf = (None if instance is None else instance.vrf) or DEFAULT_VRF
+        labels = [row.address or row.peer, vrf]
+        up.add_metric(labels, row.up)
+        values = {"session_up_events": row.ups, "session_down_events": _losses(row)}
+        if counted is not None:
+            values["control_packet_input"] = counted.packets_received
+            values["control_packet_output"] = counted.packets_sent
+        for name, value in values.items():
+            counters[name].add_metric(labels, value)
+    yield up
+    yield from counters.values()
