@@ -187,9 +187,7 @@ def test_a_bfd_session_that_comes_up_or_is_lost_is_an_event() -> None:
     assert found.reported[0].action == "BFDSession"
 
 
-def test_a_loss_between_two_looks_is_an_event_and_a_lost_connection_to_the_process_is_none() -> (
-    None
-):
+def test_a_short_loss_is_an_event_and_a_lost_connection_to_the_process_is_none() -> None:
     found = Found()
     bfd(found, "Up")
     assert bfd(found, "Unknown", ups=0) == []

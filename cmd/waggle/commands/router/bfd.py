@@ -48,8 +48,8 @@ COMMAND: Final = (sys.executable, "-m", "waggle_bfd", "--at-end", "admin-down", 
 MEMORY: Final = Path("/dev/shm")  # noqa: S108  of the operating system: what a process leaves there
 WAITS: Final = "BFD is not Up, for which this neighbor waits (strict)"
 CHECK_SECONDS: Final = 1.0
-"""Between two looks at neighbours on interfaces and at what is to be judged again, and until a process
-that has ended is started again."""
+"""The interval at which neighbours on interfaces are looked up and lost paths judged again, and the
+pause before a process that has ended is started again."""
 
 
 class RouterBfd:
@@ -95,7 +95,7 @@ class RouterBfd:
 
     def _update(self) -> None:
         """Set the sessions that differ, and remove the others."""
-        found = {
+        addresses = {
             status.name: status.address
             for status in self._speaker.peers()
             if status.interface is not None
@@ -103,7 +103,7 @@ class RouterBfd:
         wanted: dict[SessionKey, Settings] = {}
         self._keys = {}
         for name, (_, row) in self._peers.items():
-            session = wanted_session(row, self._instance, found.get(name), Host())
+            session = wanted_session(row, self._instance, addresses.get(name), Host())
             if session is not None:
                 self._keys[name], wanted[session[0]] = session[0], session[1]
         before, self._wanted = self._wanted, wanted
