@@ -49,6 +49,7 @@ class AddPathAdjRibOut:
         """
         gone: list[bytes] = []
         announced: dict[Path, list[bytes]] = {}
+        shared: dict[tuple[Path, ...], tuple[Path, ...]] = {}
         advertised = self._advertised
         self._revision += 1
         # Sorted: the order must not depend on hashes, so that a recorded run replays identically.
@@ -72,7 +73,8 @@ class AddPathAdjRibOut:
                 ):
                     announced.setdefault(path, []).append(wire(path, nlri))
             if now:
-                advertised[nlri] = held if now == held else now
+                # One tuple for prefixes with the same paths: each is an object of the collector.
+                advertised[nlri] = shared.setdefault(now, held if now == held else now)
             else:
                 advertised.pop(nlri, None)
         return gone, announced

@@ -2,20 +2,28 @@
 
 Its prefixes are grouped by their best path, and encoded path by path, as they are when they are read.
 What changes until the end is noted, and sent as it is then, before the End-of-RIB markers: until then
-the new members get no other changes, and all others get theirs at once.
+the new members get no other changes, and all others get theirs at once. Changes of a family with
+ADD-PATH are sent to the new members at once, too: its Adj-RIB-Out has what they have been sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from speaker.nlri import Family
-from speaker.rib import pack
-from speaker.rib.key_slices import in_turns
+from speaker.rib import pack, prefix_groups
 from speaker.rib.loc_rib import LocRib, TableChanges
 from speaker.rib.path import Path, SourceSession
+from speaker.rib.prefix_groups import (
+    PATH_UNITS,
+    STEP_UNITS,
+    PrefixGroups,
+    group_in_steps,
+    parts,
+    pieces,
+)
 from speaker.rib.update_encoder import UpdateBatch, join_batches
 
 if TYPE_CHECKING:
@@ -27,15 +35,9 @@ else:
 
 LARGE_TABLE: Final = 10_000
 """Prefixes of a table that is sent in steps; a smaller one takes ten milliseconds."""
-STEP_PREFIXES: Final = 5_000
-"""Prefixes that are grouped in a step, and the most that are encoded at once."""
-STEP_UNITS: Final = 500
-"""The work of a step (`speaker.engine.sliced_work`). A unit takes two microseconds."""
-COPY_UNITS: Final = 2_000
-"""The work of a step in which prefixes are copied."""
-PATH_UNITS: Final = 10
-"""The work for the attributes of a path."""
 PREFIXES_PER_UNIT: Final = 20
+ADD_PATH_PREFIX_UNITS: Final = 3
+"""The work for a prefix with ADD-PATH, whose paths are looked up and stored."""
 CHANGED_PREFIX_UNITS: Final = 5
 """The work for a prefix that has changed meanwhile."""
 LAST_PREFIXES: Final = 1_000
@@ -83,9 +85,15 @@ class InitialTable(Generic[M]):
             self._group.abandon(self)
             raise
 
+    def counts_of(self, family: Family) -> dict[SourceSession, int]:
+        """Return the exported prefixes of a family, as far as they have been sent."""
+        return self._counts.setdefault(family, {})
+
     def note(self, changes: Mapping[Family, TableChanges]) -> None:
         """Note changes of the tables, which the new members do not get yet."""
         for family, of_family in changes.items():
+            if family in self._group.rules.add_path:
+                continue
             changed = self._changed.setdefault(family, {})
             for old, _, nlri in of_family.best:
                 for prefix in nlri:
@@ -100,12 +108,14 @@ class InitialTable(Generic[M]):
         for family in group.rules.families:
             if family not in group.tables or family not in group.rules.sendable:
                 continue
-            groups: dict[Path, list[bytes]] = {}
-            for units in self._read(family, group.tables[family], groups, flush):
+            groups: PrefixGroups = {}
+            unread = partial(self._unread, family, flush)
+            for units in group_in_steps(group.tables[family], groups, unread):
                 yield units
                 if not self.members:
                     return
-            for units in self._send_paths(family, groups, send):
+            of_family = self._send_add_path if family in group.rules.add_path else self._send_paths
+            for units in of_family(family, groups, send):
                 yield units
                 if not self.members:
                     return
@@ -133,60 +143,45 @@ class InitialTable(Generic[M]):
         table = join_batches(self._sent) if group.revisions == revisions else None
         group.complete(self, self._counts, None if table is None else (revisions, table))
 
-    def _read(
-        self,
-        family: Family,
-        table: LocRib,
-        groups: dict[Path, list[bytes]],
-        flush: Callable[[], None],
-    ) -> Iterator[int]:
-        """Group the prefixes of a table by their best path."""
-        for is_unchanged in table.best_by_path_in_steps(STEP_PREFIXES, groups):
-            if not is_unchanged:
-                break
-            yield STEP_UNITS
-        else:
-            return
-        # It changes meanwhile: the prefixes are read first, then what each of them has.
-        groups.clear()
-        for keys in in_turns(table.prefixes_in_steps()):
-            if not keys:
-                yield COPY_UNITS
-            rest = iter(keys)
-            while some := list(islice(rest, STEP_PREFIXES)):
-                flush()
-                changed = self._changed.get(family)
-                if changed:
-                    for prefix in some:
-                        if prefix in changed:
-                            changed[prefix] = _UNREAD
-                    some = [prefix for prefix in some if prefix not in changed]
-                table.add_best(some, groups)
-                yield STEP_UNITS
+    def _unread(
+        self, family: Family, flush: Callable[[], None], prefixes: list[bytes]
+    ) -> list[bytes]:
+        """Return the prefixes that have not changed; the others are read with the changes."""
+        flush()
+        changed = self._changed.get(family)
+        if not changed:
+            return prefixes
+        for prefix in prefixes:
+            if prefix in changed:
+                changed[prefix] = _UNREAD
+        return [prefix for prefix in prefixes if prefix not in changed]
 
     def _send_paths(
-        self,
-        family: Family,
-        groups: dict[Path, list[bytes]],
-        send: Callable[[M, UpdateBatch], None],
+        self, family: Family, groups: PrefixGroups, send: Callable[[M, UpdateBatch], None]
     ) -> Iterator[int]:
-        counts = self._counts.setdefault(family, {})
+        counts = self.counts_of(family)
         batches: list[UpdateBatch] = []
         units = 0
-        for path in tuple(groups):
-            # Released as they are sent: a million prefixes at once take long.
-            nlri = groups.pop(path)
-            for start in range(0, len(nlri), STEP_PREFIXES):
-                some = nlri if len(nlri) <= STEP_PREFIXES else nlri[start : start + STEP_PREFIXES]
-                for origin, part in self._group.encode_path(family, path, some, batches):
-                    counts[origin] = counts.get(origin, 0) + len(part)
-                units += PATH_UNITS + len(some) // PREFIXES_PER_UNIT
-                if units >= STEP_UNITS:
-                    self._send(batches, send)
-                    batches = []
-                    yield units
-                    units = 0
+        for path, some in parts(groups, prefix_groups.STEP_PREFIXES):
+            for origin, part in self._group.encode_path(family, path, some, batches):
+                counts[origin] = counts.get(origin, 0) + len(part)
+            units += PATH_UNITS + len(some) // PREFIXES_PER_UNIT
+            if units >= STEP_UNITS:
+                self._send(batches, send)
+                batches = []
+                yield units
+                units = 0
         self._send(batches, send)
+
+    def _send_add_path(
+        self, family: Family, groups: PrefixGroups, send: Callable[[M, UpdateBatch], None]
+    ) -> Iterator[int]:
+        counts = self.counts_of(family)
+        for units, some in pieces(groups, ADD_PATH_PREFIX_UNITS):
+            batches: list[UpdateBatch] = []
+            self._group.encode_all_paths(family, some, counts, batches)
+            self._send(batches, send)
+            yield units
 
     def _send_changed(
         self, family: Family, prefixes: _Changed, send: Callable[[M, UpdateBatch], None]
@@ -197,7 +192,7 @@ class InitialTable(Generic[M]):
             prefix, path = prefixes.popitem()
             some[prefix] = path
         present = self._group.tables[family].best_of(some)
-        counts = self._counts.setdefault(family, {})
+        counts = self.counts_of(family)
         later = self._changed.get(family, {})
         batches: list[UpdateBatch] = []
         for prefix, before in some.items():

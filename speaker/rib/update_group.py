@@ -22,7 +22,11 @@ from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import Change, LocRib, TableChanges
 from speaker.rib.path import Path, Source, SourceSession, same_export
 from speaker.rib.policy import compile_export
+from speaker.rib.prefix_groups import PrefixGroups, group_in_steps, pieces
 from speaker.rib.update_encoder import UpdateBatch, UpdateEncoder, join_batches
+
+REFRESHED_PREFIX_UNITS: Final = 0.2
+"""The work for a prefix in the answer to ROUTE-REFRESH."""
 
 
 class GroupMember(Protocol):
@@ -104,7 +108,7 @@ class UpdateGroup(Generic[M]):
         if self.initial_table is not None:
             self.initial_table.members.pop(member, None)
             if not self.initial_table.members:
-                self.initial_table = None
+                self._end_initial_table()
 
     def forget_received(self) -> None:
         """Release received paths that are cached."""
@@ -130,37 +134,31 @@ class UpdateGroup(Generic[M]):
         changes: Mapping[Family, TableChanges],
     ) -> Iterator[tuple[M, UpdateBatch]]:
         """Yield the UPDATEs for each member, from the table before the changes to the one after."""
-        if self.initial_table is not None:
-            self.initial_table.note(changes)
-        if self._counts is None:
-            return
+        initial = self.initial_table
+        if initial is not None:
+            initial.note(changes)
         batches: list[UpdateBatch] = []
+        all_paths: list[UpdateBatch] = []
         private: dict[SourceSession, list[UpdateBatch]] = {}
         for family in self._sendable:
             changed = changes.get(family)
             if changed is None:
                 continue
             if family in self._add_path:
-                self._encode_add_path(family, changed.prefixes(), batches)
-            elif changed.best:
+                counts = self._counts_of(family)
+                self._encode_add_path(family, changed.prefixes(), counts, all_paths)
+            elif changed.best and self._counts is not None:
                 self._encode_changes(family, changed.best, batches, private)
-        if not batches and not private:
-            return
-        special = {*[batch.exclude for batch in batches], *private}
-        common = join_batches(batches)
-        for member in self.members:
-            source = member.source.session
-            if source not in special:
-                batch = common
-            else:
-                batch = join_batches(
-                    [
-                        *(batch for batch in batches if batch.exclude is not source),
-                        *private.get(source, ()),
-                    ]
-                )
-            if batch.octets:
-                yield member, batch
+        if all_paths and initial is not None:
+            yield from _addressed(initial.members, all_paths, {})
+        if self._counts is not None:
+            yield from _addressed(self.members, batches + all_paths, private)
+
+    def _counts_of(self, family: Family) -> dict[SourceSession, int]:
+        """Return the exported prefixes of a family; before the first member, those that it was sent."""
+        if self._counts is not None:
+            return self._counts.setdefault(family, {})
+        return {} if self.initial_table is None else self.initial_table.counts_of(family)
 
     def _encode_changes(
         self,
@@ -273,11 +271,13 @@ class UpdateGroup(Generic[M]):
                     yield exported, part
 
     def _encode_add_path(
-        self, family: Family, touched: Iterable[bytes], batches: list[UpdateBatch]
+        self,
+        family: Family,
+        touched: Iterable[bytes],
+        counts: dict[SourceSession, int],
+        batches: list[UpdateBatch],
     ) -> None:
         """Encode the changes of all paths of a family with ADD-PATH."""
-        assert self._counts is not None  # noqa: S101  checked by `export_changes`
-        counts = self._counts.setdefault(family, {})
         gone, announced = self._update_add_path(family, touched, counts)
         # Withdrawals first: a path identifier may be reused in the same batch.
         if gone:
@@ -308,7 +308,7 @@ class UpdateGroup(Generic[M]):
     def take_initial_table(self) -> InitialTable[M] | None:
         """Return the table for the pending members, to be sent in steps; None if it takes short."""
         families = [family for family in self.rules.sendable if family in self.tables]
-        if self.rules.add_path or table_size(self.tables, families) < LARGE_TABLE:
+        if table_size(self.tables, families) < LARGE_TABLE:
             return None
         pending = self.pending_members
         is_encoded = self._full is not None and self._full[0] == self.revisions
@@ -317,6 +317,13 @@ class UpdateGroup(Generic[M]):
             sources = [member.source.session for member in pending]
             if not any(of_family.get(source) for of_family in counts for source in sources):
                 return None
+        if self._counts is None:
+            # Filled as it is sent.
+            self._add_path = {
+                family: AddPathAdjRibOut(self.tables[family])
+                for family in families
+                if family in self.rules.add_path
+            }
         self.pending_members = {}
         self.initial_table = InitialTable(self, pending)
         return self.initial_table
@@ -348,6 +355,25 @@ class UpdateGroup(Generic[M]):
                 encoded.append((origin, part))
         return encoded
 
+    def encode_all_paths(
+        self,
+        family: Family,
+        nlri: Sequence[bytes],
+        counts: dict[SourceSession, int],
+        batches: list[UpdateBatch],
+    ) -> None:
+        """Encode all paths of some prefixes of a family with ADD-PATH.
+
+        The Adj-RIB-Out of the first members is filled by it, and ``counts`` then.
+        """
+        if self._counts is None:
+            self._encode_add_path(family, nlri, counts, batches)
+            return
+        for path, wires in self._add_path[family].by_path(nlri).items():
+            origin = path.source.session
+            exclude = None if origin.local else origin
+            self._encoder.announce(family, path, wires, exclude, batches)
+
     def withdrawn(self, family: Family, nlri: Sequence[bytes]) -> UpdateBatch:
         """Return the UPDATEs that withdraw prefixes."""
         return self._encoder.withdraw(family, nlri)
@@ -366,6 +392,8 @@ class UpdateGroup(Generic[M]):
         self.initial_table = None
         self.members.update(table.members)
         self._full = full or self._full
+        if self._counts is not None:
+            counts |= {family: self._counts[family] for family in self._add_path}
         if self.left_out.total:
             self._count()
         elif self._counts is None or self._own_uncounted:
@@ -374,8 +402,13 @@ class UpdateGroup(Generic[M]):
 
     def abandon(self, table: InitialTable[M]) -> None:
         """Take sessions as members whose table could not be sent, because of an internal error."""
-        self.initial_table = None
+        self._end_initial_table()
         self.members.update(table.members)
+
+    def _end_initial_table(self) -> None:
+        self.initial_table = None
+        if self._counts is None:
+            self._add_path = {}
 
     def export_initial_table(self) -> Iterator[tuple[M, UpdateBatch]]:
         """Yield the table and the End-of-RIB markers for each pending member; it is a member then."""
@@ -393,7 +426,7 @@ class UpdateGroup(Generic[M]):
         finally:
             self._initial = False
             self._grouped.clear()
-        self._count_left_out()
+        self.count_left_out()
 
     def _whole_table(self) -> UpdateBatch:
         """Return the initial table of a member without own routes, encoded once per revision."""
@@ -408,12 +441,15 @@ class UpdateGroup(Generic[M]):
         tables = self.tables
         return tuple(tables[family].revision for family in self.rules.families if family in tables)
 
-    def export_table(self, member: M, family: Family) -> UpdateBatch:
-        """Return the table of a family for a member: the answer to ROUTE-REFRESH (RFC 2918)."""
-        batches: list[UpdateBatch] = []
-        self._encode_table(family, member.source.session, batches)
-        self._count_left_out()
-        return join_batches(batches)
+    def export_table_in_steps(self, family: Family) -> Iterator[tuple[int, list[bytes]]]:
+        """Yield units of work, and prefixes for `export_prefixes`: all that a member may have."""
+        table = self.tables.get(family)
+        if table is None or family not in self.rules.sendable:
+            return
+        groups: PrefixGroups = {}
+        for units in group_in_steps(table, groups):
+            yield units, []
+        yield from pieces(groups, REFRESHED_PREFIX_UNITS)
 
     def prefixes_in_steps(self, family: Family) -> CopySteps:
         """Copy the prefixes of which routes may be exported; see `copied_in_steps`."""
@@ -424,7 +460,7 @@ class UpdateGroup(Generic[M]):
             return copied_in_steps((), int)
         return table.prefixes_in_steps()
 
-    def export_prefixes(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
+    def export_prefixes(self, family: Family, nlri: Sequence[bytes], member: M) -> UpdateBatch:
         """Return UPDATEs with the exported routes of some prefixes, as the member has them."""
         batches: list[UpdateBatch] = []
         adj_out = self._add_path.get(family)
@@ -435,7 +471,7 @@ class UpdateGroup(Generic[M]):
         for path, wires in groups.items():
             if path.source.session is not member.source.session:
                 self._encoder.announce(family, path, wires, None, batches)
-        return join_batches(batches).octets
+        return join_batches(batches)
 
     def _best_of(self, family: Family, nlri: Iterable[bytes]) -> dict[Path, list[bytes]]:
         groups: dict[Path, list[bytes]] = {}
@@ -508,7 +544,7 @@ class UpdateGroup(Generic[M]):
         assert self._counts is not None  # noqa: S101  just counted
         return any(counts.get(member.source.session) for counts in self._counts.values())
 
-    def _count_left_out(self) -> None:
+    def count_left_out(self) -> None:
         """Count again, after a table was encoded in which routes turned out not to be encodable."""
         if self.left_out.total != self._left_out_counted:
             self._count()
@@ -603,6 +639,27 @@ class UpdateGroup(Generic[M]):
         """Add a session that has the routes of this group already."""
         self._count_if_due()
         self.members[member] = None
+
+
+def _addressed(
+    members: Iterable[M],
+    batches: Sequence[UpdateBatch],
+    private: Mapping[SourceSession, Sequence[UpdateBatch]],
+) -> Iterator[tuple[M, UpdateBatch]]:
+    """Yield the UPDATEs for each member: without those of its own routes, with its ``private`` ones."""
+    if not batches and not private:
+        return
+    special = {*[batch.exclude for batch in batches], *private}
+    common = join_batches(batches)
+    for member in members:
+        source = member.source.session
+        if source not in special:
+            batch = common
+        else:
+            of_others = [batch for batch in batches if batch.exclude is not source]
+            batch = join_batches([*of_others, *private.get(source, ())])
+        if batch.octets:
+            yield member, batch
 
 
 def _is_from(path: Path | None, source: SourceSession) -> bool:

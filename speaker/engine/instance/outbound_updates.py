@@ -76,6 +76,8 @@ class OutboundUpdates:
         """UPDATEs from one group to another, behind the revisions of their tables."""
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
+        self._answering: set[EstablishedPeer] = set()
+        """The sessions whose answer is being sent."""
         self.followers: dict[LocRibFollower, None] = {}
         """What receives the changes of the Loc-RIB, before the peers."""
         self._reapplying: dict[EstablishedPeer, None] = {}
@@ -372,23 +374,48 @@ class OutboundUpdates:
             refresh
             for refresh in self._refreshes
             if not refresh.session.queued
+            and refresh not in self._answering
             and not (refresh.group is not None and refresh.group.is_sent_in_steps(refresh))
         ]
 
     def _answer_route_refreshes(self) -> None:
         for established in self._answerable():
             families = self._refreshes.pop(established)
-            group, session = established.group, established.session
+            group = established.group
             if group is None or established in group.pending_members:
                 # The initial table is the answer.
                 continue
-            delimited = established.negotiated.enhanced_route_refresh
-            for family in sorted(families):
+            self._answering.add(established)
+            self._work.add(self._answer(established, sorted(families)))
+
+    def _answer(self, established: EstablishedPeer, families: Sequence[Family]) -> Steps:
+        """Send the present routes of all prefixes of some families, in steps.
+
+        A session gets changes meanwhile, before or after the routes that they change, and the
+        difference where it moves to another group.
+        """
+        session = established.session
+        delimited = established.negotiated.enhanced_route_refresh
+        try:
+            for family in families:
+                if established.group is None:
+                    return
                 if delimited:
                     session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
-                self._send(established, group.export_table(established, family))
+                for units, prefixes in established.group.export_table_in_steps(family):
+                    if established.group is None:
+                        return
+                    if prefixes:
+                        batch = established.group.export_prefixes(family, prefixes, established)
+                        self._send(established, batch)
+                    yield units
+                if established.group is None:
+                    return
                 if delimited:
                     session.send(RouteRefresh(family, RefreshKind.END).encode())
+                established.group.count_left_out()
+        finally:
+            self._answering.discard(established)
 
     def _send(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
         if batch.octets:

@@ -95,8 +95,8 @@ def adj_rib_out(peer: MonitoredSession) -> Iterator[bytes]:
         for prefixes in key_slices(in_turns(group.prefixes_in_steps(family)), SLICE_ROUTES):
             # A changed export policy moves the session to another group, and sends the difference.
             if prefixes and established.group is not None:
-                octets = established.group.export_prefixes(family, prefixes, established)
-                yield peer.monitored("adj-rib-out", cut(octets), NO_TIME)
+                batch = established.group.export_prefixes(family, prefixes, established)
+                yield peer.monitored("adj-rib-out", cut(batch.octets), NO_TIME)
             elif not prefixes:
                 yield b""
     ends = [pack.end_of_rib(family) for family in families]

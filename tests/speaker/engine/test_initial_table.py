@@ -11,11 +11,13 @@ import pytest
 from speaker.api import PeerConfig, RouteAttributes
 from speaker.engine import sliced_work
 from speaker.iana import IPV4_UNICAST
-from speaker.rib import initial_table, update_group
+from speaker.rib import initial_table, prefix_groups, update_group
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB = "10.0.0.1"
 END_OF_RIB = b"\xff" * 16 + b"\x00\x17\x02" + bytes(4)
+BEGIN, END = (b"\xff" * 16 + bytes.fromhex(f"0017 05 0001 {kind} 01") for kind in ("01", "02"))
+"""ROUTE-REFRESHes of IPv4 unicast that delimit an answer (RFC 7313)."""
 PREFIXES = [f"10.{n}.0.0/16" for n in range(120)]
 
 
@@ -24,8 +26,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps so small that a table of a hundred prefixes has many."""
     monkeypatch.setattr(sliced_work, "SLICE_UNITS", 10)
     monkeypatch.setattr(update_group, "LARGE_TABLE", 20)
-    monkeypatch.setattr(initial_table, "STEP_PREFIXES", 7)
-    monkeypatch.setattr(initial_table, "STEP_UNITS", 10)
+    monkeypatch.setattr(prefix_groups, "STEP_PREFIXES", 7)
+    monkeypatch.setattr(prefix_groups, "PIECE_UNITS", 20)
+    for module in (prefix_groups, initial_table):
+        monkeypatch.setattr(module, "STEP_UNITS", 10)
     monkeypatch.setattr(initial_table, "LAST_PREFIXES", 3)
 
 
@@ -54,19 +58,25 @@ class Lab:
         self.watchers: list[Host] = []
         self.without_routes: set[str] = set()
         """Watchers to which nothing is exported any more."""
+        self.with_all_paths: set[str] = set()
+        """Watchers with ADD-PATH."""
 
     def attributes(self) -> RouteAttributes:
         return RouteAttributes(communities=(self.rng.randrange(1, 6),))
 
-    def watch(self, **options: Any) -> Host:  # noqa: ANN401
+    def watch(self, *, add_path: bool = False, **options: Any) -> Host:  # noqa: ANN401
         """Add a watcher, which has a route of its own."""
+        if add_path:
+            self.with_all_paths.add(f"w{len(self.watchers)}")
+            options["add_path"] = "send"
         number = len(self.watchers)
         address, asn = f"10.0.9.{number + 1}", 65090 + number
         watcher = self.network.host(f"w{number}", address, asn)
         self.watchers.append(watcher)
         watcher.routes({PREFIXES[number]: self.attributes(), "10.200.0.0/16": self.attributes()})
         self.hub.peer(config(watcher.name, address, asn, passive=True, **options))
-        watcher.peer(config("hub", HUB, 65000, connect_retry_time=1))
+        mode = {"add_path": "receive"} if add_path else {}
+        watcher.peer(config("hub", HUB, 65000, connect_retry_time=1, **mode))
         return watcher
 
     def change(self) -> None:
@@ -81,6 +91,9 @@ class Lab:
         for watcher in self.watchers:
             status = self.hub.status(watcher.name)
             assert status.initial_table_sent
+            if watcher.name in self.with_all_paths:
+                self.check_all_paths(watcher)
+                continue
             wanted = {
                 prefix: route.communities
                 for prefix, route in best.items()
@@ -90,6 +103,18 @@ class Lab:
             assert {prefix: route.communities for prefix, route in received.items()} == wanted
             (family,) = [one for one in status.families if one.family == IPV4_UNICAST]
             assert family.advertised == len(wanted)
+
+    def check_all_paths(self, watcher: Host) -> None:
+        """Check that a watcher with ADD-PATH has every path of other peers."""
+        received = self.hub.engine.routes_received(INSTANCE, None, IPV4_UNICAST)
+        wanted = {
+            (route.prefix, f"65000 {route.as_path}", route.communities)
+            for route in received
+            if route.peer != watcher.name and watcher.name not in self.without_routes
+        }
+        routes = list(watcher.engine.routes_received(INSTANCE, "hub", IPV4_UNICAST))
+        assert {(one.prefix, one.as_path, one.communities) for one in routes} == wanted
+        assert len(routes) == len(wanted)
 
 
 def in_steps(lab: Lab) -> bool:
@@ -116,13 +141,15 @@ def test_a_large_table_is_sent_in_steps_and_ends_with_the_end_of_rib() -> None:
 def test_whatever_changes_meanwhile_no_route_is_missing_or_left_behind(seed: int) -> None:
     lab = Lab(seed)
     network, rng = lab.network, lab.rng
-    lab.watch()
+    add_path = seed >= 21
+    watch = partial(lab.watch, add_path=add_path)
+    watch()
     met = []
     for number in range(120):
         network.later(network.now + 0.002 + number * 0.0002, lab.change)
         network.later(network.now + 0.002 + number * 0.0002, lambda: met.append(in_steps(lab)))
     if seed % 2:
-        network.later(network.now + rng.uniform(0, 0.02), lab.watch)
+        network.later(network.now + rng.uniform(0, 0.02), watch)
     if seed % 3 == 0:
         asks = partial(lab.watchers[0].refresh, "hub")
         network.later(network.now + rng.uniform(0.003, 0.02), asks)
@@ -130,7 +157,8 @@ def test_whatever_changes_meanwhile_no_route_is_missing_or_left_behind(seed: int
         network.later(network.now + rng.uniform(0.003, 0.02), lambda: lose(lab, 0))
     if seed % 7 == 0:
         watcher = lab.watchers[0]
-        other = config(watcher.name, watcher.address, 65090, passive=True, export="none")
+        mode = {"add_path": "send"} if add_path else {}
+        other = config(watcher.name, watcher.address, 65090, passive=True, export="none", **mode)
         network.later(network.now + rng.uniform(0.003, 0.02), partial(lab.hub.peer, other))
         lab.without_routes.add(watcher.name)
     network.run(10)
@@ -173,3 +201,23 @@ def lose(lab: Lab, number: int) -> None:
             lab.network.cut(lab.hub, connection)
             lab.hub.give_closed(connection)
             return
+
+
+@pytest.mark.parametrize("add_path", [False, True], ids=["best paths", "ADD-PATH"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_route_refresh_is_answered_in_steps_and_whole(seed: int, *, add_path: bool) -> None:
+    lab = Lab(seed)
+    network = lab.network
+    watcher = lab.watch(add_path=add_path)
+    network.run(5)
+    lab.hub.writes.clear()
+    watcher.refresh("hub")
+    for number in range(20):
+        network.later(network.now + 0.002 + number * 0.0005, lab.change)
+    network.run(1)
+    answer = [BEGIN in b"".join(one.parts) for one in lab.hub.writes]
+    written = [b"".join(one.parts) for one in lab.hub.writes]
+    begin = answer.index(True)
+    (end,) = (number for number, octets in enumerate(written) if END in octets)
+    assert end - begin > 5, "steps, each in a turn"
+    lab.check()
