@@ -2,7 +2,8 @@
 
 In network namespaces of its own: BIRD announces a table to each in turn. Measured are the seconds from
 the first route in the kernel until the last, and the processor seconds of the processes from the
-start of the session; then the same for the end of the session.
+start of the session; then the same for the end of the session. With ``--ecmp`` a second session with
+the same routes ends before: the seconds until no route uses it.
 
 ``python -m bench.bench_fib [--routes N] [--rounds N] [--family 4|6] [--router NAME ...]`` (root)
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import ipaddress
 import json
 import os
 import socket
@@ -20,7 +23,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,14 +33,21 @@ from tests.support.routers.bird import program
 from tests.support.wait import NotReadyError, eventually
 
 PORT: Final = 1790
-OURS, FEEDER = {4: "10.99.0.1", 6: "fd00:99::1"}, {4: "10.99.0.11", 6: "fd00:99::11"}
+OURS = {4: "10.99.0.1", 6: "fd00:99::1"}
+FEEDERS = ({4: "10.99.0.11", 6: "fd00:99::11"}, {4: "10.99.0.12", 6: "fd00:99::12"})
+"""The second one announces the same routes, with ``--ecmp``."""
 OUR_AS, FEEDER_AS = 64710, 64701
+FIRST: Final = {4: 0x14000000, 6: 0x20010DB8 << 96}
+"""The first network: consecutive /24 from 20.0.0.0, /48 from 2001:db8::."""
+PLACES: Final = (0, 500, 999)
+"""Networks whose routes are looked at, by number."""
 FRR: Final = Path("/usr/lib/frr")
 GOALS: Final = {
     ("install", "seconds", "bird"): 0.8,
     ("install", "cpu", "bird"): 1.0,
     ("install", "seconds", "frr"): 0.5,
     ("remove", "seconds", "frr"): 0.5,
+    ("lose", "seconds", "frr"): 0.1,
 }
 """Waggle's median divided by that of another router, at the most."""
 POLL_SECONDS: Final = 0.005
@@ -81,13 +91,16 @@ class Waggle(Contestant):
         """See `Contestant`."""
         manifests = self.directory / "manifests"
         manifests.mkdir()
-        neighbor = {
-            "address": FEEDER[self.family],
-            "asn": FEEDER_AS,
-            "port": PORT,
-            "toReceive": {"allowed": {"mode": "all"}},
-        }
-        router = {"asn": OUR_AS, "id": OURS[4], "neighbors": [neighbor]}
+        neighbors = [
+            {
+                "address": feeder[self.family],
+                "asn": FEEDER_AS,
+                "port": PORT,
+                "toReceive": {"allowed": {"mode": "all"}},
+            }
+            for feeder in FEEDERS
+        ]
+        router = {"asn": OUR_AS, "id": OURS[4], "neighbors": neighbors}
         configuration = {
             "apiVersion": "frrk8s.metallb.io/v1beta1",
             "kind": "FRRConfiguration",
@@ -110,7 +123,7 @@ class Bird(Contestant):
 
     def daemons(self) -> list[Daemon]:
         """See `Contestant`."""
-        return [_bird(self, OURS[4], _bird_peer(self.family), kernel=True)]
+        return [_bird(self, OURS[4], _bird_peers(self.family), kernel=True)]
 
 
 class Frr(Contestant):
@@ -121,14 +134,19 @@ class Frr(Contestant):
     def daemons(self) -> list[Daemon]:
         """See `Contestant`."""
         directory, words = self.directory, f"ipv{self.family} unicast"
-        neighbor = f"neighbor {FEEDER[self.family]}"
+        neighbors = [f"neighbor {feeder[self.family]}" for feeder in FEEDERS]
+        sessions = "".join(
+            f" {neighbor} remote-as {FEEDER_AS}\n {neighbor} port {PORT}\n"
+            f" {neighbor} timers connect 1\n"
+            for neighbor in neighbors
+        )
+        activated = "".join(f"  {neighbor} activate\n" for neighbor in neighbors)
         (directory / "zebra.conf").touch()
         (directory / "group").write_text("root:x:0:\nfrrvty:x:999:root\n")
         (directory / "bgpd.conf").write_text(
             f"router bgp {OUR_AS}\n bgp router-id {OURS[4]}\n no bgp ebgp-requires-policy\n"
-            f" no bgp default ipv4-unicast\n {neighbor} remote-as {FEEDER_AS}\n"
-            f" {neighbor} port {PORT}\n {neighbor} timers connect 1\n"
-            f" address-family {words}\n  {neighbor} activate\n exit-address-family\n"
+            f" no bgp default ipv4-unicast\n{sessions}"
+            f" address-family {words}\n{activated} exit-address-family\n"
         )
         common: list[str | Path] = [
             *("-z", directory / "zserv", "--vty_socket", directory),
@@ -149,29 +167,34 @@ class Feeder(Contestant):
 
     name = "feeder"
 
-    def __init__(self, namespace: Namespace, directory: Path, family: int, count: int) -> None:
+    def __init__(
+        self,
+        namespace: Namespace,
+        directory: Path,
+        family: int,
+        count: int,
+        addresses: Mapping[int, str],
+    ) -> None:
         super().__init__(namespace, directory, family)
         self._count = count
+        self._addresses = addresses
 
     def daemons(self) -> list[Daemon]:
         """See `Contestant`."""
-        octets, first = (3, 0x140000) if self.family == 4 else (6, 0x20010DB80000)
-        prefixes = (
-            socket.inet_ntop(
-                socket.AF_INET if self.family == 4 else socket.AF_INET6,
-                (first + n).to_bytes(octets, "big").ljust(4 if self.family == 4 else 16, b"\0"),
-            )
-            for n in range(self._count)
+        length, step = (24, 1 << 8) if self.family == 4 else (48, 1 << 80)
+        networks = (FIRST[self.family] + n * step for n in range(self._count))
+        routes = "".join(
+            f"route {ipaddress.ip_address(network)}/{length} blackhole;\n" for network in networks
         )
-        routes = "".join(f"route {text}/{8 * octets} blackhole;\n" for text in prefixes)
         static = f"protocol static {{ ipv{self.family}; {routes} }}\n"
         peer = (
-            f"protocol bgp feed {{ local {FEEDER[self.family]} port {PORT} as {FEEDER_AS};\n"
-            f"neighbor {OURS[self.family]} port {PORT} as {OUR_AS}; passive on; disabled;\n"
+            f"protocol bgp feed {{ local {self._addresses[self.family]} port {PORT} as {FEEDER_AS};\n"
+            f"neighbor {OURS[self.family]} port {PORT} as {OUR_AS};\n"
+            "passive on; disabled; strict bind on;\n"
             f"connect retry time 1; error wait time 1, 1;\n"
             f"ipv{self.family} {{ import none; export all; next hop self; }}; }}\n"
         )
-        return [_bird(self, FEEDER[4], static + peer, kernel=False)]
+        return [_bird(self, self._addresses[4], static + peer, kernel=False)]
 
     def ask(self, text: str) -> str:
         """Send a command of birdc."""
@@ -190,27 +213,32 @@ def _bird(owner: Contestant, router_id: str, text: str, *, kernel: bool) -> Daem
     lines = f'router id {router_id};\nlog "{owner.directory / "bird.log"}" all;\n'
     lines += "protocol device { scan time 1; }\nprotocol direct { ipv4; ipv6; }\n"
     if kernel:
-        lines += f"protocol kernel {{ ipv{owner.family} {{ import none; export all; }}; }}\n"
+        channel = f"ipv{owner.family} {{ import none; export all; }}"
+        lines += f"protocol kernel {{ merge paths on; {channel}; }}\n"
     (owner.directory / "bird.conf").write_text(lines + text)
     files = ("-c", owner.directory / "bird.conf", "-s", owner.directory / "control")
     command: list[str | Path] = [program() or "bird", "-f", *files]
     return owner.run([*command, "-P", owner.directory / "pid"], owner.name)
 
 
-def _bird_peer(family: int) -> str:
-    return (
+def _bird_peers(family: int) -> str:
+    return "".join(
         f"protocol bgp {{ local {OURS[family]} port {PORT} as {OUR_AS};\n"
-        f"neighbor {FEEDER[family]} port {PORT} as {FEEDER_AS};\n"
+        f"neighbor {feeder[family]} port {PORT} as {FEEDER_AS};\n"
         "connect retry time 1; connect delay time 1; error wait time 1, 1;\n"
         f"ipv{family} {{ import all; export none; }}; }}\n"
+        for feeder in FEEDERS
     )
 
 
 class Lab:
     """A contestant and its feeder."""
 
-    def __init__(self, contestant: Contestant, feeder: Feeder, daemons: list[Daemon]) -> None:
-        self._feeder = feeder
+    def __init__(
+        self, contestant: Contestant, feeders: list[Feeder], daemons: list[Daemon]
+    ) -> None:
+        self._feeder, self._second = feeders
+        self._namespace = contestant.namespace
         self._daemons = daemons
         self._family = contestant.family
 
@@ -226,10 +254,12 @@ class Lab:
         """Return the processor seconds of the contestant's processes."""
         return sum(map(_cpu, _with_children([daemon.pid for daemon in self._daemons])))
 
-    def measure(self, command: str, is_done: Callable[[int], bool]) -> Figure:
-        """Ask the feeder, and wait until the kernel has what it leads to."""
+    def measure(
+        self, command: str, is_done: Callable[[int], bool], *, feeder: Feeder | None = None
+    ) -> Figure:
+        """Ask a feeder, by default the first one, and wait until the kernel has what it leads to."""
         before, cpu = self.routes(), self.cpu()
-        self._feeder.ask(command)
+        (feeder or self._feeder).ask(command)
         until = time.monotonic() + LIMIT_SECONDS
         began: float | None = None
         while not is_done(count := self.routes()):
@@ -242,6 +272,30 @@ class Lab:
         # What follows the last route is part of its work.
         time.sleep(0.3)
         return Figure(ended - (began or ended), self.cpu() - cpu)
+
+    def lose(self) -> Figure:
+        """End the session of the second feeder, and wait until no route uses it."""
+        address = FEEDERS[1][self._family]
+        self.measure("enable feed", lambda _: self._uses(address), feeder=self._second)
+        cpu, began = self.cpu(), time.monotonic()
+        self._second.ask("disable feed")
+        while any(address in self._route(place) for place in PLACES):
+            pass
+        seconds = time.monotonic() - began
+        while self._uses(address):
+            seconds = time.monotonic() - began
+        time.sleep(0.3)
+        return Figure(seconds, self.cpu() - cpu)
+
+    def _route(self, place: int) -> str:
+        """Return the route of one of some hosts, as ``ip`` shows it."""
+        host = FIRST[self._family] + (place << (8 if self._family == 4 else 80)) + 1
+        return self._namespace.run("ip", "route", "get", str(ipaddress.ip_address(host)))
+
+    def _uses(self, address: str) -> bool:
+        """Whether any route has a next hop."""
+        shown = self._namespace.run("ip", f"-{self._family}", "route", "show", "table", "main")
+        return f"via {address} " in shown
 
 
 def _with_children(pids: list[int]) -> Iterator[int]:
@@ -265,23 +319,25 @@ def lab(kind: type[Contestant], family: int, count: int) -> Iterator[Lab]:
         contextlib.ExitStack() as stack,
     ):
         _addresses(link)
-        feeder = Feeder(link.right, Path(folder) / "feeder", family, count)
+        feeders = [
+            Feeder(link.right, Path(folder) / f"feeder{number}", family, count, addresses)
+            for number, addresses in enumerate(FEEDERS)
+        ]
         contestant = kind(link.left, Path(folder) / kind.name, family)
-        daemons = []
-        for of, owner in ((feeder.daemons(), feeder), (contestant.daemons(), contestant)):
-            for daemon in of:
-                daemon.start()
-                stack.callback(daemon.stop)
-                time.sleep(1.0)
-                if owner is contestant:
-                    daemons.append(daemon)
-        eventually(lambda: feeder.ask("show status"), within=60)
+        daemons = contestant.daemons()
+        for daemon in (*(d for feeder in feeders for d in feeder.daemons()), *daemons):
+            daemon.start()
+            stack.callback(daemon.stop)
+            time.sleep(1.0)
+        for feeder in feeders:
+            eventually(functools.partial(feeder.ask, "show status"), within=60)
         time.sleep(5.0)
-        yield Lab(contestant, feeder, daemons)
+        yield Lab(contestant, feeders, daemons)
 
 
 def _addresses(link: Link) -> None:
-    for side, addresses in ((link.left, OURS), (link.right, FEEDER)):
+    right = ((link.right, addresses) for addresses in FEEDERS)
+    for side, addresses in ((link.left, OURS), *right):
         side.add_address(f"{addresses[4]}/24")
         side.add_address(f"{addresses[6]}/64")
 
@@ -293,6 +349,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--family", type=int, choices=(4, 6), default=4)
     kinds: dict[str, type[Contestant]] = {kind.name: kind for kind in (Waggle, Bird, Frr)}
+    parser.add_argument(
+        "--ecmp", action="store_true", help="a second session with the same routes ends, too"
+    )
     parser.add_argument("--router", action="append", choices=list(kinds))
     args = parser.parse_args()
     reason = unavailable()
@@ -304,12 +363,13 @@ def main() -> int:
     for _ in range(args.rounds):
         for name in names:
             with lab(kinds[name], args.family, args.routes) as running:
-                steps = {
-                    "install": ("enable feed", lambda n: n >= args.routes),
-                    "remove": ("disable feed", lambda n: n < min(50, args.routes)),
+                steps: dict[str, Callable[[], Figure]] = {
+                    "install": lambda: running.measure("enable feed", lambda n: n >= args.routes),
+                    **({"lose": running.lose} if args.ecmp else {}),
+                    "remove": lambda: running.measure("disable feed", lambda n: n < 50),
                 }
-                for step, (command, is_done) in steps.items():
-                    figure = running.measure(command, is_done)
+                for step, work in steps.items():
+                    figure = work()
                     found.setdefault((step, name), []).append(figure)
                     print(f"{name:7} {step:8} {figure.seconds:6.2f} s {figure.cpu:6.2f} s CPU")
     return _report(found)

@@ -21,6 +21,21 @@ def batch_of(changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]) ->
     return Batch(0, removed=tuple(removed), routes=tuple(routes))
 
 
+def moved_routes(
+    held: Mapping[bytes, NextHopSet], moves: Mapping[NextHopSet, NextHopSet | None]
+) -> list[tuple[bytes, NextHopSet | None]]:
+    """Return the routes whose next hops are replaced, with the new ones."""
+    moved: list[tuple[bytes, NextHopSet | None]] = []
+    last: NextHopSet | None = None
+    is_moved, new = False, None
+    for nlri, hops in held.items():
+        if hops is not last:
+            last, is_moved, new = hops, hops in moves, moves.get(hops)
+        if is_moved:
+            moved.append((nlri, new))
+    return moved
+
+
 def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, list[bytes]]:
     """Group prefixes by their next hops."""
     by_set: dict[NextHopSet | None, list[bytes]] = {}

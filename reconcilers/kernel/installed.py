@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, NamedTuple, cast, final
 
 from reconcilers.kernel.batch_spans import BatchSpans
-from reconcilers.kernel.batches import batch_of, split
+from reconcilers.kernel.batches import batch_of, moved_routes, split
 from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import (
@@ -203,20 +203,19 @@ class InstalledRoutes:
         """Have all routes of some sets of next hops use new next hops, by one message for each set."""
         if not self.listed:
             return
+        in_order = tuple(Move(old, new) for old, new in moves.items())
+        # At once: to look for the routes takes longer than the kernel needs for all of them. Batches
+        # that are on their way may install routes of the old sets: after them.
+        self._hand_over(Batch(0, moves=in_order), {})
         for table, held in self._held.items():
-            moved = [(nlri, hops) for nlri, hops in held.items() if hops in moves]
             waiting = self._waiting.get(table, {})
-            for nlri, hops in moved:
-                new = moves[hops]
+            for nlri, new in moved_routes(held, moves):
                 if new is None:
                     del held[nlri]
                 else:
                     held[nlri] = new
                 if nlri in waiting:
                     waiting[nlri] = new
-        in_order = tuple(Move(old, new) for old, new in moves.items())
-        # Batches that are on their way may install routes of the old sets: after them.
-        self._hand_over(Batch(0, moves=in_order), {})
 
     def take_changed(self) -> dict[RouteTable, set[bytes] | None]:
         """Return what the kernel does not have any more, by table; None is a whole table."""

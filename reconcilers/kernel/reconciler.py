@@ -82,7 +82,7 @@ class KernelRoutes(Reconciler):
         self._installs = installs
         self._writer = writer
         self.routing = TrackedRouting(options.table)
-        self.wanted_tables = WantedTables(self.routing, options)
+        self.wanted_tables = WantedTables(self.routing, options, self._move)
         self._tracked: Track = Track()
         self._configured: tuple[object, ...] = ()
         self._deferred = True
@@ -136,7 +136,6 @@ class KernelRoutes(Reconciler):
     def session_lost(self, instance: str, peer: str) -> None:
         """Have no route use a peer whose routes are being withdrawn: one message per set."""
         self.wanted_tables.session_lost(instance, peer)
-        self._move()
         self._wake()
 
     def session_restored(self, instance: str, peer: str) -> None:
@@ -173,7 +172,6 @@ class KernelRoutes(Reconciler):
         self.wanted_tables.host_changed(networks=networks)
         self._select()
         self._track()
-        self._move()
         self._wake()
 
     def _move(self) -> None:

@@ -6,7 +6,7 @@ when the host changes. What has changed since the last question is known by pref
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
@@ -60,7 +60,11 @@ class _Instance:
 class WantedTables:
     """What shall be in the kernel."""
 
-    def __init__(self, routing: Routing, options: FibOptions) -> None:
+    def __init__(
+        self, routing: Routing, options: FibOptions, on_moves: Callable[[], None] = lambda: None
+    ) -> None:
+        """``on_moves`` is called when `take_moves` has something, before the routes are looked for."""
+        self._on_moves = on_moves
         self._routing = routing
         self._options = options
         self._instances: dict[str, _Instance] = {}
@@ -245,20 +249,25 @@ class WantedTables:
     def _refreshed(self, stale: Iterable[tuple[_Instance, list[Refreshed]]]) -> None:
         """Note the routes with other next hops, and the sets of next hops that were replaced whole."""
         replaced: dict[NextHopSet, set[NextHopSet | None]] = {}
+        of_families: list[tuple[_Instance, dict[Family, set[PathSet]]]] = []
         for instance, changes in stale:
             by_family: dict[Family, set[PathSet]] = {}
+            of_families.append((instance, by_family))
             for change in changes:
                 by_family.setdefault(change.family, set()).add(change.paths)
                 if change.before is not None:
                     replaced.setdefault(change.before, set()).add(change.after)
-            for family, path_sets in by_family.items():
-                self._note(instance, family, instance.routes.having(family, path_sets))
         used = {
             hops for instance in self._instances.values() for hops in instance.rules.next_hop_sets()
         }
         for before, after in replaced.items():
             if len(after) == 1 and before not in used and before != BLACKHOLE:
                 (self.moves[before],) = after
+        if self.moves:
+            self._on_moves()
+        for instance, by_family in of_families:
+            for family, path_sets in by_family.items():
+                self._note(instance, family, instance.routes.having(family, path_sets))
 
     def take_changed(self) -> Changes:
         """Return the prefixes whose next hops may have changed since the last call."""

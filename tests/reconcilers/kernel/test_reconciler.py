@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Set as AbstractSet
 
 import msgspec
 import pytest
@@ -37,7 +38,7 @@ from speaker.api import (
     TableBegin,
     TableEnd,
 )
-from speaker.nlri import IPV4_UNICAST, prefix_to_wire
+from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from statedb import Database
 from tests.reconcilers.kernel.build import ETH0, ETH1, HOST, internal, octets, path, paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
@@ -347,6 +348,20 @@ class TestSessions:
         assert len(agent.settle().routes) == 2
         agent.kernel.best_paths("main", [SelectionEnd()])
         assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
+
+    def test_next_hops_move_before_their_routes_are_looked_for(self) -> None:
+        agent = Agent().start().table(BOTH, *many(3))
+        routes = agent.kernel.wanted_tables._instances["main"].routes
+        sent: list[int] = []
+        having = routes.having
+
+        def looked(family: Family, some: AbstractSet[PathSet]) -> list[bytes]:
+            sent.append(len(agent.writer.sent))
+            return having(family, some)
+
+        routes.having = looked  # type: ignore[method-assign]
+        agent.kernel.session_lost("main", "10.88.0.2")
+        assert sent == [1]
 
 
 class TestAdoption:
