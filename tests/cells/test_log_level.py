@@ -46,7 +46,7 @@ def test_a_level_is_followed_without_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         task = asyncio.create_task(hive.run())
         await until(lambda: hive.readiness.ready)
-        assert level() == "level error"
+        await shows("level error")
         for written, shown in (("none", "none"), ("warn", "warning")):
             file.write_text(json.dumps(settings(written)))
             await shows(f"level {shown}, set by frrk8s")

@@ -67,15 +67,15 @@ def test_a_dialect_that_fails_leaves_the_level_and_is_named_in_health() -> None:
     async def scenario() -> None:
         job = asyncio.create_task(jobs.job())
         put("debug")
-        await until(lambda: logs.levels == ["debug"])
-        assert status() == (Level.OK, "debug")
+        await until(lambda: status() == (Level.OK, "debug"))
+        assert logs.levels == ["debug"]
         put("wrong")
         await until(lambda: status()[0] is Level.DEGRADED)
         assert status()[1].endswith("ValueError: a defect")
         assert logs.levels == ["debug"]
         put(None)
-        await until(lambda: logs.levels == ["debug", None])
-        assert status() == (Level.OK, "as configured")
+        await until(lambda: status() == (Level.OK, "as configured"))
+        assert logs.levels == ["debug", None]
         job.cancel()
 
     asyncio.run(scenario())

@@ -67,7 +67,7 @@ async def until(condition: Callable[[], object], within: float = 30.0) -> None:
             raise AssertionError(f"it did not come to that within {within:g} s")
         await asyncio.sleep(pause)
         # What takes longer is looked at less often: the program has the processor meanwhile.
-        pause = min(pause * 1.5, 0.02)
+        pause = min(pause * 1.5, 0.01)
 
 
 def settles(

@@ -93,7 +93,8 @@ def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_names_the_ser
             await it.server.stop()
             await it.start_agent(http_address=str(port))
             await until(lambda: f"cannot reach {it.server.url}" in it.message("kubernetes/Service"))
-            assert "; nothing has been read yet: cannot reach " in it.message("kubernetes")
+            text = "; nothing has been read yet: cannot reach "
+            await until(lambda: text in it.message("kubernetes"))
             assert await probes(port) == {"livez": 200, "readyz": 503}
             await it.server.start()
             await it.has(PODS)
@@ -193,8 +194,7 @@ def test_f12_an_excluded_node_ends_its_sessions_and_may_return(tmp_path: Path) -
         await it.has(PODS, WEB)
         assert it.session.flaps == 0
         it.put("Node", node(NODE, bgp="no"))
-        await until(lambda: not it.session.established)
-        assert "Cease" in str(it.session.last_error)
+        await until(lambda: not it.session.established and "Cease" in str(it.session.last_error))
         it.put("Node", node(NODE))
         await it.has(PODS, WEB)
 
@@ -276,9 +276,8 @@ def test_f56_an_object_that_slips_past_validation_has_an_event_and_stops_nothing
             )
 
         await until(reported)
-        assert "CiliumBGPPeerConfig/pc: spec.timers.holdTimeSeconds" in it.message(
-            "kubernetes/objects"
-        )
+        field = "CiliumBGPPeerConfig/pc: spec.timers.holdTimeSeconds"
+        await until(lambda: field in it.message("kubernetes/objects"))
         # Its last good version counts, and so does everything else.
         it.service("new", "198.51.100.11")
         await it.has(PODS, WEB, "198.51.100.11/32")

@@ -87,7 +87,7 @@ def test_routes_that_cut_the_node_off_wait_for_approval(monkeypatch: pytest.Monk
             agent.change(ONE, BAD)
             await until(lambda: withheld.count)
             await until(lambda: node.status[0] is Level.DEGRADED)
-            assert agent.routes == {PREFIX: hops("10.88.0.1")}
+            await until(lambda: agent.routes == {PREFIX: hops("10.88.0.1")})
             assert (
                 "1 routes are not installed, as the node does not reach the API server"
                 in (node.status[1])
@@ -112,8 +112,8 @@ def test_routes_that_are_not_the_cause_are_installed_again(monkeypatch: pytest.M
             node.agent.table(ONE, PREFIX)
             await until(lambda: node.check.reached == {DNS})
             await until(lambda: PREFIX in node.agent.routes)
+            await until(lambda: node.status[0] is Level.OK)
             assert not node.agent.kernel.withheld.count
-            assert node.status[0] is Level.OK
 
     asyncio.run(scenario())
 

@@ -121,7 +121,7 @@ def test_an_agent_reads_its_own_node_and_the_secrets_that_are_referred_to(tmp_pa
         await until(lambda: bool(server.queries("watch", "secrets")))
         (request,) = server.queries("list", "secrets")
         assert request["fieldSelector"] == "metadata.name=k"
-        assert levels(hive)["kubernetes/Secret/bgp/k"][0] is Level.OK
+        await until(lambda: levels(hive)["kubernetes/Secret/bgp/k"][0] is Level.OK)
         server.delete("CiliumBGPPeerConfig", "p")
         await until(lambda: "kubernetes/Secret/bgp/k" not in levels(hive))
 

@@ -77,15 +77,15 @@ def test_a_dialect_that_fails_is_named_in_health_and_log_until_it_works_again() 
         job = asyncio.create_task(jobs.job())
         with capture_logs() as lines:
             await until(lambda: len(source.followed) == 1)
+            await until(lambda: status() == (Level.DEGRADED, "failing: KeyError: 'a defect'"))
         assert source.followed[-1] == {("bgp", "k")}
-        assert status() == (Level.DEGRADED, "failing: KeyError: 'a defect'")
         assert [line["dialect"] for line in lines] == ["failing"]
         failing.works = True
         with db.write(tables.of(BEACON)) as txn:
             tables.of(BEACON).upsert(txn, BEACON.decode(beacon()))
         await until(lambda: len(source.followed) == 2)
         assert source.followed[-1] == {("bgp", "k"), ("bgp", "mine")}
-        assert status() == (Level.OK, "watches 2 Secrets by name")
+        await until(lambda: status() == (Level.OK, "watches 2 Secrets by name"))
         job.cancel()
 
     asyncio.run(scenario())

@@ -101,7 +101,7 @@ def test_f03_a_half_open_connection_is_detected_and_the_watch_resumed(tmp_path: 
                 server.put(service("unseen"))
                 await until(lambda: observed.names() == {"web", "unseen"}, within=2)
                 assert observed.replacements() == 1
-                assert observed.phase() is Phase.FOLLOWING
+                await until(lambda: observed.phase() is Phase.FOLLOWING)
 
     run(scenario)
 

@@ -67,7 +67,7 @@ def test_f06_a_crd_that_is_missing_leaves_its_dialect_idle_until_it_comes(tmp_pa
                 assert observed.names("CiliumBGPAdvertisement") == set()
                 server.served["ciliumbgpadvertisements"] = ("v2",)
                 await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods"})
-                assert observed.phase("CiliumBGPAdvertisement") is Phase.FOLLOWING
+                await until(lambda: observed.phase("CiliumBGPAdvertisement") is Phase.FOLLOWING)
 
     run(scenario)
 

@@ -52,7 +52,7 @@ def test_each_named_object_is_requested_by_itself_and_watched(tmp_path: Path) ->
                 await until(lambda: observed.names("Secret") == {"a", "b", "absent"})
                 server.delete("Secret", "a", "bgp")
                 await until(lambda: observed.names("Secret") == {"b", "absent"})
-                assert observed.phase("Secret/bgp/b") is Phase.FOLLOWING
+                await until(lambda: observed.phase("Secret/bgp/b") is Phase.FOLLOWING)
         selected = {q["fieldSelector"] for verb, what, q in server.requests if what == "secrets"}
         assert selected == {f"metadata.name={name}" for name in ("a", "b", "absent")}
 
@@ -131,7 +131,7 @@ def test_an_object_that_may_not_be_read_delays_no_other(tmp_path: Path) -> None:
             async with reader(server, tmp_path, selections=WANTED) as observed:
                 observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
                 await until(lambda: observed.names("Secret") == {"b"})
-                assert observed.phase("Secret/bgp/a") is Phase.FORBIDDEN
+                await until(lambda: observed.phase("Secret/bgp/a") is Phase.FORBIDDEN)
                 named = [one.status for one in observed.source.reflectors if one.status.object_name]
                 assert {one.name: one.unread for one in named} == {
                     "Secret/bgp/a": True,
