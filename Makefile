@@ -8,7 +8,7 @@ PARALLEL ?= -n auto --dist loadgroup
 # Tests start a thousand programs, each of which would compile all of its modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
+.PHONY: run test test-vm ovnk-edits unit properties soak mutants check format lock manifests compiled test-compiled test-pure check-native bench bench-antrea bench-frrk8s bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,17 @@ compiled: $(VENV)/.installed-dev  ## the speaker's hot path as C, in build/compi
 test-compiled: compiled  ## the speaker's tests, with its hot path as C
 	@$(BIN)/python -m pytest --deselect tests/speaker/fuzz/test_corpus.py::test_a_target_reports_a_failure -o "pythonpath=build/compiled build/compiled/cmd . cmd" tests/speaker $(PARALLEL) $(ARGS)
 
+test-pure: $(VENV)/.installed-dev  ## the speaker's tests, with the prefix table in Python
+	@WAGGLE_PURE=1 $(BIN)/python -m pytest tests/speaker $(PARALLEL) $(ARGS)
+
+TABLE_OPERATIONS ?= 1000000
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
+# Leaks are looked for by a test: the interpreter keeps what it has interned.
+check-native: $(VENV)/.installed-dev  ## the prefix table in C with sanitizers and Python's debug allocator, a million operations, and the speaker's fuzz targets
+	@command -v cc >/dev/null || { echo "a C compiler is missing. On Debian and Ubuntu: apt-get install gcc libc6-dev"; exit 1; }
+	@rm -rf build/sanitized && mkdir -p build/sanitized && cp -r speaker tests pyproject.toml build/sanitized && $(BIN)/python -c 'import sys; from pathlib import Path; sys.path.insert(0, "speaker/rib/prefix_table"); from build import build; build(Path("build/sanitized/speaker/rib/prefix_table"), *"$(SANITIZERS)".split())'
+	@cd build/sanitized && LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc_debug TABLE_OPERATIONS=$(TABLE_OPERATIONS) NATIVE_FLAGS="$(SANITIZERS)" $(CURDIR)/$(BIN)/python -P -m pytest -p no:cacheprovider --timeout 3600 -o "pythonpath=. $(CURDIR) $(CURDIR)/cmd" -q tests/speaker/rib tests/speaker/fuzz $(ARGS)
+
 bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: database, render, a change to a hundred routers, questions about a full table, the speaker
 	@$(BIN)/python -m bench.bench_statedb
 	@$(BIN)/python -m bench.bench_render
@@ -119,7 +130,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is missing. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml
+$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml speaker/rib/prefix_table/native.c
 	@echo "installing into $(VENV) ..."
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation -e .

@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -58,10 +58,10 @@ class Parser(argparse.ArgumentParser):
         keywords.setdefault("formatter_class", _HelpFormatter)
         super().__init__(*args, **keywords)
 
-    def add_version(self) -> None:
-        """Add ``--version``, which prints program and version."""
+    def add_version(self, detail: Callable[[], str] | None = None) -> None:
+        """Add ``--version``, which prints program and version, and ``detail`` behind them."""
         text = "show program's version number and exit"
-        self.add_argument("-v", "--version", action=_Version, nargs=0, help=text)
+        self.add_argument("-v", "--version", action=_Version, nargs=0, help=text, const=detail)
 
     def error(self, message: str) -> NoReturn:
         """Print the sentence with a hint at ``--help``, and exit."""
@@ -138,7 +138,8 @@ class _Version(argparse.Action):
         import importlib.metadata
 
         version = importlib.metadata.version("waggle-bgp")
-        sys.stdout.write(f"{parser.prog} {version}\n")
+        detail = f" ({self.const()})" if self.const else ""
+        sys.stdout.write(f"{parser.prog} {version}{detail}\n")
         parser.exit()
 
 

@@ -205,11 +205,12 @@ def _table(size: Size, table: Path, prefixes: int) -> Iterator[Case]:
         "P4",
         f"{prefixes:,} prefixes",
         partial(_by_name, scenarios.full_table, table=table, prefixes=prefixes),
-        _times(_often(size), waggle=ALWAYS, compiled=ALWAYS, bird=ALWAYS, **slow),
+        _times(_often(size), waggle=ALWAYS, pure=ALWAYS, compiled=ALWAYS, bird=ALWAYS, **slow),
         (
-            Goal(1.3, rival="bird"),
-            Goal(2.0, "rss", "bird"),
-            Goal(1.0, rival="bird", contender="compiled"),
+            Goal(0.5, rival="bird"),
+            Goal(0.97, "rss", "bird"),
+            Goal(1.03, rival="bird", contender="pure"),
+            Goal(1.3, "rss", "bird", contender="pure"),
         ),
         ("time", "cpu", "rss", "initial_table", "rss_initial_table"),
     )

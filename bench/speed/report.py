@@ -45,7 +45,7 @@ HEADS = {
     "rss_before": "peak RSS before, MB",
 }
 NAMES = {
-    "waggle": "Waggle", "compiled": "Waggle, compiled", "bird": "BIRD", "frr": "FRR",
+    "waggle": "Waggle", "pure": "Waggle, tables in Python", "compiled": "Waggle, compiled", "bird": "BIRD", "frr": "FRR",
     "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP", "relay": "A bare relay in Python",
     "relay-uvloop": "The same on uvloop",
 }  # fmt: skip

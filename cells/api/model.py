@@ -158,6 +158,8 @@ class StatusItem(Item, frozen=True, kw_only=True):
     """Of dialects that are off, by dialect."""
     unrestricted: list[str] = []
     """Which addresses of Services no rule restricts, as sentences."""
+    prefix_tables: str = ""
+    """The language of the speaker's prefix tables: Python or C."""
 
 
 class OriginItem(Item, frozen=True, kw_only=True):

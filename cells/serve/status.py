@@ -25,6 +25,7 @@ from reconcilers.model import Condition
 from reconcilers.tables import IntentTables
 from reconcilers.unused_objects import UnusedObjects
 from resources.tables import Tables
+from speaker.server import PREFIX_TABLE_FORM
 from statedb import Database, Table
 
 
@@ -96,6 +97,7 @@ def status_item(
             for part in health.report()
             if part.level is Level.DEGRADED
         ],
+        prefix_tables=PREFIX_TABLE_FORM,
         reporting="there is no API server" if report is None else report.message,
         peers=list(peers),
         objects=[

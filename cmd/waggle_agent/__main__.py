@@ -94,9 +94,15 @@ def _quietly_cut(work: Callable[[], None]) -> int:
     return EXIT_OK
 
 
+def _prefix_tables() -> str:
+    from speaker.server import PREFIX_TABLE_FORM
+
+    return f"prefix tables in {PREFIX_TABLE_FORM}"
+
+
 def _parser(cells: Sequence[Cell]) -> Parser:
     parser = Parser(prog="waggle-agent", description=DESCRIPTION, epilog=EPILOG)
-    parser.add_version()
+    parser.add_version(_prefix_tables)
     parser.add_argument(
         "command",
         nargs="?",

@@ -1,7 +1,7 @@
 """The Loc-RIB of one family: the eligible paths of each prefix, best path first, and what changed.
 
 A prefix with one path maps to that path, which its whole attribute set shares; a prefix with several
-maps to a tuple. So a full table costs one dictionary entry per prefix. Changes since the last
+maps to a tuple. So a full table costs one entry of a `PrefixTable` per prefix. Changes since the last
 `take_changes` are kept as best path before and after: what an update group needs, unless it
 advertises all paths of a prefix (RFC 7911). For those, and for equal paths, prefixes with any changed
 path are kept. Knows paths and their sources, no peers and no sessions. Messages whose
@@ -19,6 +19,7 @@ from speaker.rib.decision import Metric, order
 from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib_fast_path import Change, LocRibFastPath
 from speaker.rib.path import Path, Source
+from speaker.rib.prefix_table import PrefixTable
 
 __all__ = ["Change", "LocRib", "TableChanges"]
 
@@ -63,7 +64,7 @@ class LocRib:
         """Start empty; for ``metric`` see `reselect`."""
         self.metric = metric
         """The metric of a path's next hop; None where all are equal."""
-        self._table: dict[bytes, Path | tuple[Path, ...]] = {}
+        self._table: PrefixTable[Path | tuple[Path, ...]] = PrefixTable()
         self._fast = LocRibFastPath(self._table)
         """Changes of whole messages; those that precede `_dirty` first."""
         self._dirty: dict[bytes, Path | None] = {}
@@ -205,7 +206,7 @@ class LocRib:
         """
         self.revision += 1
         fast, dirty = self._fast, self._dirty
-        if self._table.keys().isdisjoint(nlri):
+        if self._table.isdisjoint(nlri):
             if fast.replaced and not fast.can_announce_beside(nlri):
                 fast.fold_into(dirty)
             if not dirty or dirty.keys().isdisjoint(nlri):

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Final, final
 
-from speaker.errors import Truncated
-from speaker.nlri import decode_prefixes
 from speaker.rib.path import Path, Source
+from speaker.rib.prefix_table import PrefixTable
 
 MAX_REPLACED: Final = 32
 """The number of messages in `LocRibFastPath.replaced`: each new one is compared with all of them."""
@@ -32,7 +31,7 @@ class LocRibFastPath:
 
     __slots__ = ("_table", "announced", "has_withdrawal", "replaced")
 
-    def __init__(self, table: dict[bytes, Path | tuple[Path, ...]]) -> None:
+    def __init__(self, table: PrefixTable[Path | tuple[Path, ...]]) -> None:
         """Work on the Loc-RIB's table: prefix in wire form to its path, or its paths, best first."""
         self._table = table
         self.announced: list[Change] = []
@@ -47,11 +46,7 @@ class LocRibFastPath:
 
     def announce_new(self, path: Path, nlri: Sequence[bytes]) -> int:
         """Install a path for prefixes of which none is in the table; return how many they are."""
-        table = self._table
-        size = len(table)
-        for prefix in nlri:
-            table[prefix] = path
-        new = len(table) - size
+        new = self._table.insert(nlri, path)
         # A message may contain a prefix twice; in a change each prefix counts.
         self.announced.append((None, path, nlri if new == len(nlri) else list(dict.fromkeys(nlri))))
         return new
@@ -61,24 +56,9 @@ class LocRibFastPath:
 
         Returns the number of prefixes; 0 if a field is malformed, or a prefix is known or duplicated.
         """
-        try:
-            parts = [decode_prefixes(field, afi) for field in fields]
-        except Truncated:
-            return 0
-        table = self._table
-        # One lookup for each prefix, not two: most of the time of a full table is spent here.
-        put = table.setdefault
-        size = len(table)
-        for path, prefixes in zip(paths, parts, strict=True):
-            for prefix in prefixes:
-                put(prefix, path)
-        count = sum(map(len, parts))
-        if len(table) - size != count:
-            # Roll back: a dictionary keeps the order of insertion, so new prefixes are its last ones.
-            while len(table) > size:
-                table.popitem()
-            return 0
-        self.announced.extend(zip(repeat(None), paths, parts, strict=False))
+        count, parts = self._table.insert_fields(fields, paths, afi)
+        if count:
+            self.announced.extend(zip(repeat(None), paths, parts, strict=False))
         return count
 
     def replace(self, source: Source, nlri: Sequence[bytes], path: Path | None) -> int:
@@ -95,28 +75,15 @@ class LocRibFastPath:
             return 0
         if self.replaced and self._may_be_pending(nlri, old):  # type: ignore[arg-type]  # by type()
             return 0
-        prefixes: Sequence[bytes] = nlri
-        if path is None:
-            held = list(map(table.pop, nlri, repeat(None)))
-            if held.count(old) != len(held):
-                for prefix, was in zip(nlri, held, strict=True):
-                    if was is not None:
-                        table[prefix] = was
-                return 0
-        else:
-            held = list(map(table.get, nlri))
-            if held.count(old) != len(held):
-                return 0
-            # A message may contain a prefix twice; in a change each prefix counts.
-            installed = dict.fromkeys(nlri, path)
-            if len(installed) != len(nlri):
-                prefixes = list(installed)
-            if path is not old:
-                table.update(installed)
+        count = table.replace(nlri, old, path)
+        if not count:
+            return 0
+        # A message may contain a prefix twice; in a change each prefix counts.
+        prefixes = nlri if count == len(nlri) else list(dict.fromkeys(nlri))
         if path is not old:
             self.replaced.append((old, path, prefixes))  # type: ignore[arg-type]  # by type()
             self.has_withdrawal = self.has_withdrawal or path is None
-        return len(prefixes)
+        return count
 
     def _may_be_pending(self, nlri: Sequence[bytes], path: Path) -> bool:
         """Return whether a pending replacement may have installed ``path`` for one of the prefixes.

@@ -12,6 +12,7 @@
 Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """
 
+from speaker.rib.prefix_table import FORM as PREFIX_TABLE_FORM
 from speaker.server.free_memory import (
     MemoryRelease,
     abandon_memory,
@@ -22,6 +23,7 @@ from speaker.server.sliced_reader import SlicedReader
 from speaker.server.speaker import Speaker
 
 __all__ = [
+    "PREFIX_TABLE_FORM",
     "MemoryRelease",
     "SlicedReader",
     "Speaker",

@@ -13,6 +13,7 @@ import yaml
 import waggle.__main__
 import waggle_agent.__main__
 import waggle_operator.__main__
+from speaker.server import PREFIX_TABLE_FORM
 
 ROOT = Path(__file__).parents[2]
 VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -32,7 +33,8 @@ def test_every_program_prints_it(
     assert callable(main)
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"{program} {VERSION}\n")
+    detail = f" (prefix tables in {PREFIX_TABLE_FORM})" if program == "waggle-agent" else ""
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"{program} {VERSION}{detail}\n")
 
 
 def test_the_chart_is_of_it_and_installs_it() -> None:

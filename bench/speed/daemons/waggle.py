@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.speed.daemons.base import Contender
+from speaker.server import PREFIX_TABLE_FORM
 from tests.support.routers.waggle import Waggle as Driver
 
 _ANSWER: Final = 4096
@@ -32,7 +33,8 @@ class Waggle(Contender):
 
     @classmethod
     def version(cls) -> str:
-        return f"{Driver.version()}, Python {sys.version.split()[0]}"
+        python = sys.version.split()[0]
+        return f"{Driver.version()}, Python {python}, prefix tables in {PREFIX_TABLE_FORM}"
 
     def command(self) -> Sequence[str | Path]:
         # -P: the installed package, not the working directory.
@@ -113,6 +115,25 @@ class Waggle(Contender):
             announce: head.format(action, len(body)).encode() + body
             for announce, action in ((True, "announce"), (False, "withdraw"))
         }
+
+
+class Pure(Waggle):
+    """``waggle router`` with prefix tables in Python, where those in C are built."""
+
+    name = "pure"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        if PREFIX_TABLE_FORM == "Python":
+            return "the prefix tables of waggle itself are in Python"
+        return super().missing()
+
+    @classmethod
+    def version(cls) -> str:
+        return "the same with prefix tables in Python"
+
+    def environment(self) -> Mapping[str, str]:
+        return {"WAGGLE_PURE": "1"}
 
 
 class Compiled(Waggle):

@@ -83,6 +83,8 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         for part in _causes(item.get("degraded", []))
     ]
     shown.append(f"status     {item['reporting']}")
+    if item.get("prefixTables"):
+        shown.append(f"speaker    prefix tables in {item['prefixTables']}")
     problems = item.get("problems", [])
     of_tenants = [problem for problem in problems if problem.get("ofTenant")]
     shown += [f"problem    {problem_text(p)}" for p in problems if not p.get("ofTenant")]

@@ -21,7 +21,7 @@ from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
 from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
 from speaker.rib.adj_in.departed import DepartedRoutes
-from speaker.rib.adj_in.held_routes import HeldRoutes
+from speaker.rib.adj_in.held_routes import EMPTY, HeldRoutes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.reapply import PendingKeys
 from speaker.rib.adj_in.shared import SharedAdjRibIn
@@ -30,6 +30,7 @@ from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy, changed_prefixes
+from speaker.rib.prefix_table import PrefixTable
 
 
 class AdjRibIn(HeldRoutes):
@@ -88,11 +89,10 @@ class AdjRibIn(HeldRoutes):
                 self.changes += 1
             if path.rejected is not None:
                 shared.withdraw(nlri)
-                ineligible.update(dict.fromkeys(nlri, path))
+                ineligible.insert(nlri, path)
                 return
             if ineligible:
-                for prefix in nlri:
-                    ineligible.pop(prefix, None)
+                ineligible.discard(nlri)
             shared.announce(path, nlri)
             return
         if self._rejects_all:
@@ -102,12 +102,12 @@ class AdjRibIn(HeldRoutes):
             if self._marks:
                 self._clear_stale(family, nlri)
             self.changes += 1
-            self._tables[family].update(dict.fromkeys(nlri, path))
+            self._tables[family].insert(nlri, path)
             return
         if self._marks:
             self._clear_stale(family, nlri)
         self.changes += 1
-        self._tables[family].update(dict.fromkeys(nlri, path))
+        self._tables[family].insert(nlri, path)
         if self._policy is None and path.rejected is None:
             not_installed = self._not_installed[family]
             if not_installed:
@@ -146,8 +146,11 @@ class AdjRibIn(HeldRoutes):
         """
         taken = 0
         shared = self._shared.get(family)
-        if shared is not None and not self._marks and not self._tables[family]:
+        if shared is not None and not self._marks:
             taken = shared.announce_new(paths, fields, family.afi)
+            ineligible = self._tables[family]
+            if ineligible and ineligible.discard_fields(fields[:taken], family.afi):
+                self.changes += 1
         while taken < len(fields):
             try:
                 nlri = decode_prefixes(fields[taken], family.afi)
@@ -200,8 +203,7 @@ class AdjRibIn(HeldRoutes):
         if family in self.path_ids.families:
             self.path_ids.withdraw(family, nlri, table)
         if table:
-            for prefix in nlri:
-                table.pop(prefix, None)
+            table.discard(nlri)
         if self._marks:
             for mark in self._marks.get(family, ()):
                 mark.gone(nlri)
@@ -231,7 +233,7 @@ class AdjRibIn(HeldRoutes):
             del self._tables[family], self._not_installed[family]
             self._shared.pop(family, None)
         for family in loc_rib.keys() - self._tables.keys():
-            self._tables[family] = {}
+            self._tables[family] = PrefixTable()
             self._not_installed[family] = set()
         self._loc = loc_rib
         for routes in self._departed:
@@ -264,7 +266,7 @@ class AdjRibIn(HeldRoutes):
             self._marks.pop(family, []),
         )
         self.changes += 1
-        self._tables[family] = {}
+        self._tables[family] = PrefixTable()
         self._not_installed[family] = set()
         self._counted.pop(family, None)
         self.path_ids.clear(family)
@@ -376,12 +378,11 @@ class AdjRibIn(HeldRoutes):
 
     def _leave_out(self, family: Family, keys: Sequence[bytes]) -> None:
         """Count held routes from now on, and keep them no more, until only the number is held."""
-        table, marks = self._tables.get(family, {}), self._marks.get(family)
+        table, marks = self._tables.get(family, EMPTY), self._marks.get(family)
         excess = sum(map(len, self._tables.values())) - (self._keep or 0)
         gone = [key for key in keys if key in table][: max(0, excess)]
         self.changes += 1
-        for key in gone:
-            del table[key]
+        table.discard(gone)
         self.path_ids.forget(family, gone)
         # Whether the peer still has a stale route is not known.
         counted = marks[-1].fresh_of(gone) if marks else gone
@@ -438,7 +439,7 @@ class AdjRibIn(HeldRoutes):
             if policy.accepts_nothing:
                 self._leave_out(family, keys)
                 continue
-            table = self._tables.get(family, {})
+            table = self._tables.get(family, EMPTY)
             not_installed = self._not_installed.get(family, set())
             by_path: dict[Path, list[bytes]] = {}
             for key in keys:
@@ -468,7 +469,7 @@ class AdjRibIn(HeldRoutes):
                 self._shared[family].clear()
             elif not self._rejects_all:
                 self._withdraw_from_loc_rib(family, list(table))
-            self._tables[family] = {}
+            self._tables[family] = PrefixTable()
             self._not_installed[family] = set()
             self.changes += 1
         marks, self._marks = self._marks, {}

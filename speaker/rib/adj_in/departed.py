@@ -16,6 +16,7 @@ from speaker.rib.adj_in.stale_mark import StaleMark
 from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
+from speaker.rib.prefix_table import PrefixTable
 
 
 class Step(NamedTuple):
@@ -50,7 +51,7 @@ class DepartedRoutes:
         source: Source,
         sources: dict[bytes, Source] | None,
         loc: LocRib,
-        table: dict[bytes, Path],
+        table: PrefixTable[Path],
         shared: SharedAdjRibIn | None,
         not_installed: set[bytes] | None,
         marks: list[StaleMark],

@@ -1,6 +1,6 @@
 """The routes that an Adj-RIB-In holds, and how they are read.
 
-A family is one dictionary from wire octets to shared paths, or no dictionary at all where the import
+A family is one table from wire octets to shared paths, or no table at all where the import
 policy leaves routes unchanged: `speaker.rib.adj_in.shared`. Nothing here changes a route.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView, Sequence
 from itertools import chain
+from typing import Final
 
 from speaker.api import PolicyDecision
 from speaker.nlri import Family
@@ -18,6 +19,10 @@ from speaker.rib.adj_in.stale_mark import StaleMark
 from speaker.rib.key_slices import copied_in_steps, key_slices
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
+from speaker.rib.prefix_table import PrefixTable
+
+EMPTY: Final[PrefixTable[Path]] = PrefixTable()
+"""The routes of a family that a session does not have."""
 
 
 class HeldRoutes:
@@ -46,7 +51,9 @@ class HeldRoutes:
         self.source = source
         self.path_ids = path_ids
         self._policy = policy
-        self._tables: dict[Family, dict[bytes, Path]] = {family: {} for family in families}
+        self._tables: dict[Family, PrefixTable[Path]] = {
+            family: PrefixTable() for family in families
+        }
         """Received routes by key. Of families in `_shared` only the ineligible ones."""
         self._shared: dict[Family, SharedAdjRibIn] = {}
         """The families whose eligible routes are held in the Loc-RIB alone."""
@@ -80,7 +87,7 @@ class HeldRoutes:
         """Iterate over the held routes of a family: key, and path as received."""
         if family in self._shared:
             yield from self._shared[family].items()
-        yield from self._tables.get(family, {}).items()
+        yield from self._tables.get(family, EMPTY).items()
 
     def received(self, family: Family) -> int:
         """Return the number of received routes: held, or counted only."""
@@ -141,7 +148,7 @@ class HeldRoutes:
         self, family: Family, keys: Iterable[bytes]
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
         """Group keys by path as received; the second list is the keys that are not held."""
-        table = self._tables.get(family, {})
+        table = self._tables.get(family, EMPTY)
         shared = self._shared.get(family)
         if shared is not None and not table:
             return shared.by_path(keys)
@@ -165,7 +172,7 @@ class HeldRoutes:
         """
         shared = self._shared.get(family)
         # A copy first: routes that become ineligible later are in the log.
-        others = yield from copied_in_steps(self._tables.get(family, {}), self._revision)
+        others = yield from copied_in_steps(self._tables.get(family, EMPTY), self._revision)
         if shared is not None:
             yield from shared.prefix_lists()
         yield from others
@@ -205,7 +212,7 @@ class HeldRoutes:
         between two slices. With ``prefixes`` only over their routes, in their order.
         """
         if prefixes is None:
-            shared, table = self._shared.get(family), self._tables.get(family, {})
+            shared, table = self._shared.get(family), self._tables.get(family, EMPTY)
             eligible = () if shared is None else shared.distinct_prefixes(size)
             steps = copied_in_steps(table, self._revision)
             while True:
@@ -233,7 +240,7 @@ class HeldRoutes:
         self, family: Family, keys: Iterable[bytes]
     ) -> Iterator[tuple[bytes, Path, Path | None]]:
         """Iterate over the routes that some keys have now."""
-        table = self._tables.get(family, {})
+        table = self._tables.get(family, EMPTY)
         shared = self._shared.get(family)
         not_installed = self._not_installed.get(family, set())
         skip = 4 if family in self.path_ids.families else 0

@@ -312,3 +312,21 @@ def test_a_wide_selector_is_searched_in_slices() -> None:
     assert slices == 20_000 // reapply.SLICE_KEYS + 1
     assert keys == {bytes((24, 10, 1, n)) for n in range(256)}
     assert looked_at(None) == (slices, set(TABLE))
+
+
+def test_one_ineligible_route_does_not_send_a_table_the_long_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loc = LocRib()
+    adj_in = AdjRibIn(SOURCES[0], None, {IPV4_UNICAST: loc}, itertools.count(1))
+    adj_in.announce(IPV4_UNICAST, BAD[0], PREFIXES[:2])
+    monkeypatch.setattr(AdjRibIn, "announce", None)
+    assert adj_in.announce_fields(IPV4_UNICAST, GOOD[0], [PREFIXES[1], b"".join(PREFIXES[4:])]) == 2
+    # What is announced again is eligible now; what is not stays as it was.
+    assert dict(adj_in.items(IPV4_UNICAST)) == {
+        PREFIXES[0]: BAD[0],
+        PREFIXES[1]: GOOD[0][0],
+        **dict.fromkeys(PREFIXES[4:], GOOD[0][1]),
+    }
+    assert (adj_in.held(IPV4_UNICAST), adj_in.accepted(IPV4_UNICAST)) == (6, 5)
+    assert sorted(loc.prefixes()) == [PREFIXES[1], *PREFIXES[4:]]

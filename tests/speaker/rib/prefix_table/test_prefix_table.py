@@ -1,0 +1,206 @@
+"""The prefix table: what both forms promise."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from speaker.nlri import prefix_to_wire
+from tests.speaker.rib.prefix_table.forms import FORMS
+
+Make = Callable[[], Any]
+IPV4 = 1
+
+pytestmark = pytest.mark.parametrize("make", FORMS)
+
+
+class Value:
+    """As a path: compared by identity."""
+
+
+A, B = Value(), Value()
+
+
+def keys(*prefixes: str) -> list[bytes]:
+    return [prefix_to_wire(prefix)[1] for prefix in prefixes]
+
+
+def count(table: Any, fields: list[bytes], values: list[Value]) -> int:  # noqa: ANN401
+    """`insert_fields` of either form; the dictionary's has the prefixes, too."""
+    result: int | tuple[int, object] = table.insert_fields(fields, values, IPV4)
+    return result if isinstance(result, int) else result[0]
+
+
+def test_keys_stay_in_the_order_of_insertion(make: Make) -> None:
+    table = make()
+    some = keys("10.0.0.0/8", "0.0.0.0/0", "192.0.2.0/24", "2001:db8::/32", "2001:db8::1/128")
+    table.insert(some, A)
+    table[some[0]] = B
+    assert list(table.items()) == [(some[0], B), *((key, A) for key in some[1:])]
+    del table[some[1]]
+    table[some[1]] = A
+    assert list(table) == [some[0], *some[2:], some[1]]
+    assert table.popitem() == (some[1], A)
+    assert len(table) == 4
+    assert some[1] not in table
+
+
+def test_a_run_is_inserted_with_one_value_and_new_keys_are_counted(make: Make) -> None:
+    table = make()
+    first, second = keys("10.0.0.0/8", "10.1.0.0/16")
+    assert table.insert([first, first], A) == 1
+    assert table.insert([first, second], B) == 1
+    assert [table[first], table.get(second), table.get(b"\x00")] == [B, B, None]
+    assert not table.isdisjoint([b"\x00", second])
+    assert table.isdisjoint([b"\x00"])
+
+
+def test_fields_are_inserted_whole_or_not_at_all(make: Make) -> None:
+    table = make()
+    field = b"\x08\x0a" + b"\x14\xc0\x00\x2f"
+    assert count(table, [field, b"\x10\x0a\x01"], [A, B]) == 3
+    # Bits behind the length are no part of a prefix (RFC 4271 section 4.3).
+    expected = [(b"\x08\x0a", A), (b"\x14\xc0\x00\x20", A), (b"\x10\x0a\x01", B)]
+    assert list(table.items()) == expected
+    for known in (
+        [b"\x18\xcb\x00\x71", b"\x08\x0a"],  # known
+        [b"\x18\xcb\x00\x71\x18\xcb\x00\x71"],  # twice
+        [b"\x18\xcb\x00\x71", b"\x18\xcb\x00"],  # cut off
+        [b"\x18\xcb\x00\x71", b"\x21\x00\x00\x00\x00\x00"],  # more bits than an address
+    ):
+        assert count(table, known, [B] * len(known)) == 0
+        assert list(table.items()) == expected
+
+
+def test_a_value_is_replaced_where_all_keys_have_it(make: Make) -> None:
+    table = make()
+    first, second, third = keys("10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16")
+    table.insert([first, second], A)
+    table[third] = B
+    assert table.replace([first, third], A, B) == 0
+    assert table.replace([first, b"\x00"], A, B) == 0
+    assert [table[first], table[second], table[third]] == [A, A, B]
+    assert table.replace([first, second, first], A, B) == 2
+    assert table.replace([first, second, third, third], B, None) == 3
+    assert len(table) == 0
+    assert table.replace([first], B, None) == 0
+
+
+def test_keys_and_the_prefixes_of_fields_are_discarded(make: Make) -> None:
+    table = make()
+    some = keys("10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16")
+    table.insert(some, A)
+    assert table.discard([some[1], some[1], b"\x00"]) == 1
+    assert table.discard_fields([b"\x08\x0a\x08\x0b", b"\x0f\x0a\x03"], IPV4) == 1
+    assert list(table) == some[2:]
+    assert table.pop(some[2]) is A
+    assert table.pop(some[2], None) is None
+
+
+def test_what_is_not_there_is_a_key_error(make: Make) -> None:
+    table = make()
+    for act in (
+        lambda: table[b"\x00"],
+        lambda: table.pop(b"\x00"),
+        lambda: table.__delitem__(b"\x00"),
+        table.popitem,
+    ):
+        with pytest.raises(KeyError):
+            act()
+
+
+def test_a_table_that_changes_ends_its_iterators(make: Make) -> None:
+    table = make()
+    table.insert(keys("10.0.0.0/8", "10.1.0.0/16"), A)
+    iterator = iter(table)
+    next(iterator)
+    table[keys("10.1.0.0/16")[0]] = B
+    next(iterator)
+    with pytest.raises(StopIteration):
+        next(iterator)
+    iterator = table.items() if hasattr(table.items(), "__next__") else iter(table.items())
+    next(iterator)
+    table[b"\x00"] = A
+    with pytest.raises(RuntimeError):
+        next(iterator)
+
+
+def test_a_value_goes_with_its_last_key(make: Make) -> None:
+    table = make()
+    some = keys("10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16")
+    value = Value()
+    gone = weakref.ref(value)
+    table.insert(some, value)
+    del value
+    table.discard(some[:2])
+    assert gone() is not None
+    table[some[2]] = A
+    assert gone() is None
+    value = Value()
+    gone = weakref.ref(value)
+    table.insert(some, value)
+    del value
+    table.clear()
+    assert gone() is None
+    assert len(table) == 0
+
+
+def test_the_collector_finds_a_table_that_has_itself(make: Make) -> None:
+    table, value = make(), Value()
+    value.table = table  # type: ignore[attr-defined]
+    table[b"\x00"] = value
+    gone = weakref.ref(value)
+    del table, value
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_runs_when_a_value_goes_may_use_the_table(make: Make) -> None:
+    table = make()
+    some = [bytes((24, 10, number, 0)) for number in range(200)]
+
+    class Last(Value):
+        def __del__(self) -> None:
+            table.insert(some, A)
+            table.discard(some[50:])
+
+    table.insert(some[:3], Last())
+    table.insert(some[:3], B)
+    assert [table[key] for key in some[:50]] == [A] * 50
+    table.clear()
+    table[some[0]] = Last()
+    assert table.replace(some[:1], table[some[0]], None) == 1
+    assert len(table) == 50
+
+
+def test_memory_follows_the_keys(make: Make) -> None:
+    table = make()
+    empty = table.memory()
+    some = [b"\x18" + number.to_bytes(3, "big") for number in range(20_000)]
+    table.insert(some, A)
+    full = table.memory()
+    assert 10 * len(some) < full - empty < 120 * len(some)
+    for start in range(0, len(some) - 10, 100):
+        table.discard(some[start : start + 100])
+    table.clear()
+    assert table.memory() <= empty + 2_000
+
+
+def test_the_environment_chooses_the_form(make: Make) -> None:
+    del make
+    code = "from speaker.rib import prefix_table as t; print(t.FORM, t.PrefixTable.__mro__[1])"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "WAGGLE_PURE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "Python <class 'dict'>\n"
