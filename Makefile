@@ -66,8 +66,8 @@ compiled: $(VENV)/.installed-dev  ## the speaker's hot path as C, in build/compi
 test-compiled: compiled  ## the speaker's tests, with its hot path as C
 	@$(BIN)/python -m pytest --deselect tests/speaker/fuzz/test_corpus.py::test_a_target_reports_a_failure -o "pythonpath=build/compiled build/compiled/cmd . cmd" tests/speaker $(PARALLEL) $(ARGS)
 
-test-pure: $(VENV)/.installed-dev  ## the speaker's tests, with the prefix table in Python
-	@WAGGLE_PURE=1 $(BIN)/python -m pytest tests/speaker $(PARALLEL) $(ARGS)
+test-pure: $(VENV)/.installed-dev  ## the tests of the rooms of the speaker that know its tables, with prefix tables in Python
+	@WAGGLE_PURE=1 $(BIN)/python -m pytest tests/speaker/rib tests/speaker/engine tests/speaker/fuzz $(PARALLEL) $(ARGS)
 
 TABLE_OPERATIONS ?= 1000000
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
