@@ -45,9 +45,9 @@ HEADS = {
     "rss_before": "peak RSS before, MB",
 }
 NAMES = {
-    "waggle": "Waggle", "pure": "Waggle, tables in Python", "compiled": "Waggle, compiled", "bird": "BIRD", "frr": "FRR",
-    "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP", "relay": "A bare relay in Python",
-    "relay-uvloop": "The same on uvloop",
+    "waggle": "Waggle", "pure": "Waggle, tables in Python", "compiled": "Waggle, compiled",
+    "bird": "BIRD", "frr": "FRR", "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP",
+    "relay": "A bare relay in Python", "relay-uvloop": "The same on uvloop",
 }  # fmt: skip
 
 
