@@ -12,7 +12,7 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from cells.arguments import Parser, open_standard_streams
@@ -48,6 +48,7 @@ COMMANDS = (
     "router",
     "demo",
     "docs",
+    "completion",
 )
 """Modules of `waggle.commands` with ``add_parser(subparsers)`` and ``run(args)``, which returns the
 exit status. ``add_parser`` imports nothing slow."""
@@ -109,6 +110,20 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
         (word for word in arguments if not word.startswith("-") and word != "help"), None
     )
     names = (command,) if command in COMMANDS else COMMANDS
+    parser, commands = _parser(names, dialects, of_dialects=command not in COMMANDS)
+    args = parser.parse_args(arguments)
+    return commands[args.command](args)
+
+
+def whole_parser(dialects: Dialects = DIALECTS) -> Parser:
+    """Return the parser with all commands, those of API dialects included."""
+    return _parser(COMMANDS, dialects, of_dialects=True)[0]
+
+
+def _parser(
+    names: Iterable[str], dialects: Dialects, *, of_dialects: bool
+) -> tuple[Parser, dict[str, Run]]:
+    """Return a parser with these commands, and what runs each."""
     parser = Parser(
         prog="waggle",
         description="Show the state of a running Waggle agent, and work on manifests without one.",
@@ -117,10 +132,9 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
     parser.add_version()
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = {name: _command(name, subparsers, dialects) for name in names}
-    if command not in COMMANDS:
+    if of_dialects:
         commands |= _of_dialects(subparsers, dialects)
-    args = parser.parse_args(arguments)
-    return commands[args.command](args)
+    return parser, commands
 
 
 def _command(name: str, subparsers: Subparsers, dialects: Dialects) -> Run:

@@ -1,0 +1,167 @@
+"""``waggle completion``: a script by which a shell completes commands, flags and their choices.
+
+The script is generated from the parser of the program, so that it has what ``--help`` has. It is
+static: a shell that completes runs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from waggle.output import EXIT_OK, exit_statuses
+
+SHELLS: Final = ("bash", "zsh", "fish")
+INSTALLATION: Final = """\
+installation:
+  bash  source <(waggle completion bash)            in ~/.bashrc
+  zsh   source <(waggle completion zsh)             in ~/.zshrc, behind compinit
+  fish  waggle completion fish > ~/.config/fish/completions/waggle.fish"""
+
+
+class Flag(NamedTuple):
+    """A flag of a command."""
+
+    names: tuple[str, ...]
+    value: bool
+    """Whether a value follows."""
+    choices: tuple[str, ...]
+    help: str
+
+
+class Command(NamedTuple):
+    """A command, or one below it."""
+
+    path: tuple[str, ...]
+    help: str
+    flags: tuple[Flag, ...]
+    words: tuple[str, ...]
+    """The commands below it, and the choices of its arguments."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "completion",
+        help="print a script by which a shell completes commands and flags",
+        description="Print a script by which bash, zsh or fish completes commands, flags and their "
+        "choices.",
+        epilog=exit_statuses({EXIT_OK: "success"}, INSTALLATION),
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script; returns the exit status."""
+    from waggle.__main__ import whole_parser
+
+    commands = list(commands_of(whole_parser()))
+    if args.shell == "fish":
+        lines = list(fish(commands))
+    else:
+        lines = [*(ZSH if args.shell == "zsh" else ()), *bash(commands)]
+    print("\n".join(lines))
+    return EXIT_OK
+
+
+def commands_of(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Command]:
+    """Yield a command and those below it."""
+    # argparse has no public names for the arguments of a parser.
+    flags: list[Flag] = []
+    words: list[str] = []
+    below: dict[str, argparse.ArgumentParser] = {}
+    formatter = parser._get_formatter()  # noqa: SLF001
+    for action in parser._actions:  # noqa: SLF001
+        if action.help == argparse.SUPPRESS:
+            continue
+        choices = tuple(map(str, action.choices or ()))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            below = dict(action.choices)
+            words += choices
+        elif action.option_strings:
+            text = formatter._expand_help(action) if action.help else ""  # noqa: SLF001
+            flags.append(Flag((*action.option_strings,), action.nargs != 0, choices, text))
+        else:
+            words += choices
+    yield Command(path, parser.description or "", tuple(flags), tuple(words))
+    for name, command in below.items():
+        yield from commands_of(command, (*path, name))
+
+
+ZSH: Final = ("autoload -U +X bashcompinit && bashcompinit",)
+
+
+def bash(commands: list[Command]) -> Iterator[str]:
+    """Yield the lines of the script for bash."""
+    paths = "|".join(f"/{'/'.join(command.path)}" for command in commands if command.path)
+    yield "_waggle() {"
+    yield "    local word words= flags= path= current=${COMP_WORDS[COMP_CWORD]}"
+    yield "    local previous=${COMP_WORDS[COMP_CWORD-1]}"
+    yield '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
+    yield '        case "$path/$word" in'
+    yield f'            {paths}) path="$path/$word" ;;'
+    yield "        esac"
+    yield "    done"
+    yield '    case "$path:$previous" in'
+    for command in commands:
+        for flag in command.flags:
+            if flag.value:
+                names = "|".join(f"/{'/'.join(command.path)}:{name}" for name in flag.names)
+                pattern = names if command.path else names.replace("/:", ":")
+                # Without choices it may be the name of a file, which the shell completes.
+                reply = _compgen(shlex.quote(" ".join(flag.choices))) if flag.choices else ":"
+                yield f"        {pattern}) {reply}; return ;;"
+    yield "    esac"
+    yield '    case "$path" in'
+    for command in commands:
+        path = f"/{'/'.join(command.path)}" if command.path else '""'
+        names = " ".join(name for flag in command.flags for name in flag.names)
+        words = " ".join(command.words)
+        yield f"        {path}) words={shlex.quote(words)} flags={shlex.quote(names)} ;;"
+    yield "    esac"
+    yield "    [[ $current == -* ]] && words=$flags"
+    words_of_command = _compgen('"$words"')
+    yield f"    {words_of_command}"
+    yield "}"
+    yield "complete -o default -F _waggle waggle"
+
+
+def _compgen(words: str) -> str:
+    return f'COMPREPLY=($(compgen -W {words} -- "$current"))'
+
+
+def fish(commands: list[Command]) -> Iterator[str]:
+    """Yield the lines of the script for fish."""
+    paths = " ".join("/".join(command.path) for command in commands if command.path)
+    yield "function __waggle_at"
+    yield "    set -l path"
+    yield "    for word in (commandline -opc)[2..-1]"
+    yield f"        if contains -- (string join / $path $word) {paths}"
+    yield "            set -a path $word"
+    yield "        end"
+    yield "    end"
+    yield "    set -l joined (string join / $path)"
+    yield '    test "$joined" = "$argv[1]"'
+    yield "end"
+    helps = {command.path: command.help for command in commands}
+    for command in commands:
+        at = f"complete -c waggle -n {_fish('__waggle_at ' + repr('/'.join(command.path)))}"
+        for word in command.words:
+            text = helps.get((*command.path, word), "").partition(". ")[0]
+            yield f"{at} -f -a {_fish(word)} -d {_fish(text)}"
+        for flag in command.flags:
+            names = " ".join(
+                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+                for name in flag.names
+            )
+            value = " -r" if flag.value else ""
+            choices = f" -f -a {_fish(' '.join(flag.choices))}" if flag.choices else ""
+            yield f"{at} {names}{value}{choices} -d {_fish(flag.help)}"
+
+
+def _fish(text: str) -> str:
+    r"""Quote a text for fish: within single quotes only ``\`` and ``'`` are escaped."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
