@@ -21,6 +21,7 @@ from reconcilers.dialect import (
     RbacRule,
     ReportedStatuses,
     Rival,
+    SingleObject,
     WrittenObjects,
 )
 from reconcilers.dialect.node_object import NODE as NODE_NAME
@@ -286,7 +287,8 @@ def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
         if isinstance(rule, OptionalKinds) and rule.option is None:
             continue
         verbs = rule.verbs if isinstance(rule, RbacRule) else READ
-        found = "".join(_rules(rule.kinds, verbs, apart=()))
+        names = [only.name for only in cell.dialect.each(SingleObject) if only.kind in rule.kinds]
+        found = "".join(_rules(rule.kinds, verbs, apart=(), names=names))
         yield _where(cell, rule.option, rule.value, found)
 
 
@@ -315,17 +317,18 @@ def _rules(
     of: str = "",
     *,
     apart: Sequence[Kind[Any]] = APART,
+    names: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yield a rule for each API group of the kinds, except for kinds that are ``apart``.
 
-    ``of`` is a subresource with its slash.
+    ``of`` is a subresource with its slash; ``names`` are the only objects.
     """
     groups: dict[str, list[str]] = {}
     for kind in kinds:
         if kind not in apart:
             groups.setdefault(kind.group, []).append(f"{kind.plural}{of}")
     for group, resources in sorted(groups.items()):
-        yield _rule(group, sorted(resources), verbs)
+        yield _rule(group, sorted(resources), verbs, names)
 
 
 def _rule(

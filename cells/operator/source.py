@@ -6,7 +6,7 @@ from cells.hive import Group, Wiring, provide
 from cells.observability.metrics import MetricsCollector
 from cells.sources.kubernetes import Kubernetes, make_access, make_source
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
-from reconcilers.dialect import Dialect
+from reconcilers.dialect import Dialect, SingleObject, extended
 from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.kind import Kinds
 from resources.kubernetes import Reading, of_cluster
@@ -18,7 +18,8 @@ def read_of_cluster(dialects: Group[Dialect]) -> Reading:
         (NODE, SERVICE_CIDR),
         *(dialect.read(dialect.options, operator=True) for dialect in dialects),
     )
-    return of_cluster(kinds)
+    single = {only.kind: only.name for _, only in extended(dialects, SingleObject)}
+    return of_cluster(kinds, {kind: name for kind, name in single.items() if kind in kinds})
 
 
 def secret_readers(dialects: Group[Dialect]) -> SecretReaders:

@@ -47,6 +47,7 @@ from reconcilers.dialect.installation import (
     OptionalKinds,
     RbacRule,
     Rival,
+    SingleObject,
 )
 from reconcilers.dialect.log_level import LogLevel, LogLevelObject
 from reconcilers.dialect.needs import HostNeeds, ReservedAddresses
@@ -148,6 +149,7 @@ __all__ = [
     "Selection",
     "ServiceAddress",
     "ServiceSource",
+    "SingleObject",
     "StoredState",
     "Target",
     "Translated",

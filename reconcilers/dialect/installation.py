@@ -42,6 +42,14 @@ class OptionalKinds(Extension, frozen=True):
     """Kinds of which agents then have the objects of other nodes, too (`NodeFilter.reduced`)."""
 
 
+class SingleObject(Extension, frozen=True):
+    """The one object of a kind without namespaces that the operator reads, and is permitted to."""
+
+    kind: Kind[Any]
+    """One of the `OptionalKinds` of the operator."""
+    name: str
+
+
 class DialectSecrets(Extension, frozen=True):
     """The Secrets that objects refer to: with the kind Secret in `Dialect.kinds`, no other is read.
 

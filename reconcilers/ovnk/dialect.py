@@ -16,14 +16,15 @@ from reconcilers.dialect import (
     Operation,
     OptionalKinds,
     RbacRule,
+    SingleObject,
     Translated,
 )
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.ovnk import conditions
 from reconcilers.ovnk.conditions import without_effect
-from reconcilers.ovnk.operate import RouteAdvertisementsController
+from reconcilers.ovnk.operate import DEFINITION_NAME, RouteAdvertisementsController
 from reconcilers.ovnk.options import OvnkOptions
-from resources.core.kinds import NAMESPACE, NODE
+from resources.core.kinds import DEFINITION, NAMESPACE, NODE
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
@@ -68,7 +69,7 @@ class OvnkDialect(Dialect):
     name: ClassVar = "ovnk"
     title: ClassVar = "OVN-Kubernetes"
     feeds: ClassVar = "frrk8s"
-    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_GENERATING, POD)
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_GENERATING, POD, DEFINITION)
     kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, *_OF_MANIFESTS)
     options_type: ClassVar = OvnkOptions
     installs_routes: ClassVar = True
@@ -95,6 +96,13 @@ class OvnkDialect(Dialect):
             ROUTE_ADVERTISEMENTS,
             conditions.ACCEPTED,
         ),
+        OptionalKinds(
+            (DEFINITION,),
+            when=lambda options: _generates(options) and options.evpn,
+            option="evpn",
+            operator=True,
+        ),
+        SingleObject(DEFINITION, DEFINITION_NAME),
         Operation(
             _operate,
             condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK),

@@ -77,9 +77,12 @@ class NodeValues(NamedTuple):
 
 
 def of_node(
-    advertised: Advertised, node: Node, given: OfNode, options: OvnkOptions
+    advertised: Advertised, node: Node, given: OfNode, options: OvnkOptions, *, typed: bool
 ) -> tuple[OfSource, ...]:
-    """Return the generated objects of one node. Raises `ConfigurationError`, `ConfigurationPending`."""
+    """Return the generated objects of one node. Raises `ConfigurationError`, `ConfigurationPending`.
+
+    ``typed``: EVPN is in fields, not in the text.
+    """
     values = _values(advertised, node, given, options)
     if values is None:
         return ()
@@ -90,7 +93,7 @@ def of_node(
     for source in advertised.sources:
         if not source.spec.node_selector.matches(labels):
             continue
-        generated = _Source(advertised, values, source, typed=options.evpn_form == "fields")
+        generated = _Source(advertised, values, source, typed=typed)
         spec = generated.spec()
         matched |= generated.matched
         if not spec.bgp.routers and not spec.raw.raw_config:

@@ -7,7 +7,7 @@ what the RouteAdvertisements select have changed; for 1,000 nodes a change of on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import ClusterContext, ClusterIntent
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
@@ -43,7 +43,7 @@ from reconcilers.ovnk.selection import (
 )
 from reconcilers.sliced_work import finish
 from resources.core import Node
-from resources.core.kinds import NAMESPACE
+from resources.core.kinds import DEFINITION, NAMESPACE
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
@@ -61,6 +61,9 @@ from resources.ovnk.routeadvertisements import RouteAdvertisements
 from resources.tables import Tables
 from statedb import Snapshot
 
+DEFINITION_NAME: Final = f"{FRR_CONFIGURATION.plural}.{FRR_CONFIGURATION.group}"
+_EVPN_FIELD: Final = ("spec", "bgp", "routers", "evpn")
+
 
 class Configurations(NamedTuple):
     """The FRRConfigurations of the cluster."""
@@ -76,7 +79,7 @@ class RouteAdvertisementsController:
     def __init__(self, tables: Tables, options: OvnkOptions) -> None:
         self._tables = tables
         self._options = options
-        self._results = Results(options)
+        self._results = Results(options, "text")
         self._comparison = Comparison()
         self._configurations: tuple[object, Configurations] | None = None
         """Configurations of the last state of the table, which is compared by identity."""
@@ -118,6 +121,7 @@ class RouteAdvertisementsController:
             {row.metadata.name: row for row in t.of(VTEP).all(snapshot)},
             options,
         )
+        self._follow_definition(snapshot)
         of_nodes = self._of_nodes(snapshot, networks_of_cluster)
         rows.sort(key=lambda row: row.metadata.name)
         results = self._results.of(rows, cluster, of_nodes, self._nothing)
@@ -141,6 +145,17 @@ class RouteAdvertisementsController:
             problems=(*problems, *networks_of_cluster.problems),
             state=other.state if context.stored else None,
         )
+
+    def _follow_definition(self, snapshot: Snapshot) -> None:
+        """Generate all objects again where the definition has EVPN in fields now, or no longer."""
+        form = self._options.evpn_form
+        if form == "auto":
+            row = self._tables.of(DEFINITION).get(snapshot, ("", DEFINITION_NAME))
+            version = FRR_CONFIGURATION.versions[0]
+            typed = row is not None and row.has_field(version, *_EVPN_FIELD)
+            form = "fields" if typed else "text"
+        if form != self._results.evpn_form:
+            self._results = Results(self._options, form)
 
     def _read(self, snapshot: Snapshot) -> Configurations:
         """Return the FRRConfigurations; there are thousands of generated ones."""

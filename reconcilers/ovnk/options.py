@@ -43,12 +43,12 @@ class OvnkOptions(Options, frozen=True):
     egress_ip: Annotated[bool, setting("egress IPs may be advertised (enable-egress-ip)")] = True
     evpn: Annotated[bool, setting("EVPN networks may be advertised (enable-evpn)")] = False
     evpn_form: Annotated[
-        Literal["text", "fields"],
+        Literal["auto", "text", "fields"],
         setting(
-            "how EVPN is written to FRRConfigurations. text: raw configuration; fields: those that the "
-            "definition of newer versions of FRR-k8s has"
+            "how EVPN is written to FRRConfigurations. text: raw configuration; fields: those of newer "
+            "versions of FRR-k8s; auto: fields where the definition in the cluster has them"
         ),
-    ] = "text"
+    ] = "auto"
     dynamic_udn: Annotated[
         bool,
         setting(

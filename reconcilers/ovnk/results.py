@@ -55,8 +55,10 @@ class _Known(NamedTuple):
 class Results:
     """Computes outcomes, and keeps them from one snapshot to the next."""
 
-    def __init__(self, options: OvnkOptions) -> None:
+    def __init__(self, options: OvnkOptions, evpn_form: str) -> None:
+        """``evpn_form`` is ``text`` or ``fields``."""
         self._options = options
+        self.evpn_form = evpn_form
         self._known: dict[str, _Known] = {}
         self._nodes: dict[str, tuple[Node, OfNode]] = {}
         """Of the last outcomes."""
@@ -127,7 +129,9 @@ class Results:
             node, given = nodes[name]
             objects = {
                 key_of(what.name, one): one
-                for one in generate.of_node(what, node, given, self._options)
+                for one in generate.of_node(
+                    what, node, given, self._options, typed=self.evpn_form == "fields"
+                )
             }
             for key in known.keys.get(name, ()):
                 keys.add(key)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from resources.core import Namespace, Node, Secret, Service
 from resources.core.configmap import ConfigMap
+from resources.core.definition import CustomResourceDefinition
 from resources.core.endpointslice import EndpointSlice
 from resources.core.node import node_errors, of_other_nodes
 from resources.core.secret import ENCODED, decode_secret, secret_errors
@@ -111,6 +112,16 @@ CONFIG_MAP = Kind(
     table="config-maps",
 )
 """Read of API servers alone, and by its name; not one of `KINDS`."""
+DEFINITION = Kind(
+    "CustomResourceDefinition",
+    CustomResourceDefinition,
+    group="apiextensions.k8s.io",
+    versions=("v1",),
+    plural="customresourcedefinitions",
+    namespaced=False,
+    table="definitions",
+)
+"""For dialects that write what the definition of a kind has; not one of `KINDS`."""
 
 KINDS: Final[tuple[Kind[Any], ...]] = (
     NODE,

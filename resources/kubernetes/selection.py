@@ -75,9 +75,17 @@ def of_node(
     return replace(_reading((*kinds, *single), selections, secrets), node=node)
 
 
-def of_cluster(kinds: Iterable[Kind[Any]]) -> Reading:
-    """Return what the operator reads: the objects of all nodes, of Secrets by name that they exist."""
-    return _reading(kinds, {}, Selection(by_name=True, metadata_only=True))
+def of_cluster(
+    kinds: Iterable[Kind[Any]], single: Mapping[Kind[Any], str] = MappingProxyType({})
+) -> Reading:
+    """Return what the operator reads: the objects of all nodes, of Secrets by name that they exist.
+
+    Of the cluster-scoped kinds in ``single`` it reads the object of that name alone.
+    """
+    selections = {
+        kind.name: Selection(fields=f"metadata.name={name}") for kind, name in single.items()
+    }
+    return _reading(kinds, selections, Selection(by_name=True, metadata_only=True))
 
 
 def _reading(

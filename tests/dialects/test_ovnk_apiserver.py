@@ -198,7 +198,7 @@ def operator(server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     running = Daemon(
         "waggle-operator",
         [
-            *(sys.executable, "-m", "waggle_operator", "--ovnk", "generate"),
+            *(sys.executable, "-m", "waggle_operator", "--ovnk", "generate", "--ovnk-evpn"),
             *("--enable-cell", "frrk8s,ovnk", "--disable-cell", "cilium"),
             *("--kubeconfig", server.kubeconfig),
             *("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290"),

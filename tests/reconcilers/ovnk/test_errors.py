@@ -244,10 +244,10 @@ def test_the_page_has_the_cause_of_an_error(cluster: Cluster) -> None:
 
 
 def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_node(what: Any, *arguments: Any) -> Any:  # noqa: ANN401
+    def of_node(what: Any, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401
         if what.name == "broken":
             raise RuntimeError("a defect")
-        return whole(what, *arguments)
+        return whole(what, *arguments, **keywords)
 
     whole = generate.of_node
     monkeypatch.setattr(generate, "of_node", of_node)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.ovnk.cases import case
 from tests.reconcilers.ovnk.cluster import Cluster, Json
 
 
-def spec_of(name: str, node: str = "w1") -> Json:
-    """Return the generated spec of a case's node, with EVPN in fields."""
-    objects = [one for one in case(name)["objects"] if one["kind"] != "Pod"]
-    cluster = Cluster(*objects, evpn=True, evpn_form="fields")
-    found = {
+def generated(cluster: Cluster) -> dict[str, Json]:
+    """Return the generated objects by their annotation."""
+    return {
         one.content["metadata"]["annotations"]["k8s.ovn.org/route-advertisements"]: one.content
         for one in cluster.operate().generated
         if one.object.kind == "FRRConfiguration"
     }
-    content = found[f"north/spine/{node}"]
+
+
+def spec_of(name: str, node: str = "w1") -> Json:
+    """Return the generated spec of a case's node, with EVPN in fields."""
+    objects = [one for one in case(name)["objects"] if one["kind"] != "Pod"]
+    content = generated(Cluster(*objects, evpn=True, evpn_form="fields"))[f"north/spine/{node}"]
     assert FRR_CONFIGURATION.decode(content).broken_rules == ()
     spec: Json = content["spec"]
     return spec
@@ -51,3 +55,43 @@ def test_a_mac_vrf_with_a_route_target_is_a_layer_2_vni() -> None:
     (router,) = spec_of("ovnk-evpn-mac-vrf")["bgp"]["routers"]
     targets = {"importRTs": ["64710:5300"], "exportRTs": ["64710:5300"]}
     assert router["evpn"] == {"advertiseVNIs": "All", "l2vnis": [{"vni": 5300, **targets}]}
+
+
+def definition(*, evpn: bool) -> Json:
+    """Return the definition of FRRConfiguration, as a version of FRR-k8s has it."""
+    found = custom_resource_definition(FRR_CONFIGURATION)
+    (version,) = found["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    router = spec["bgp"]["properties"]["routers"]["items"]["properties"]
+    assert "evpn" in router
+    if not evpn:
+        del router["evpn"]
+    return found
+
+
+def test_the_form_is_that_of_the_definition_in_the_cluster() -> None:
+    objects = [one for one in case("ovnk-evpn-ip-vrf")["objects"] if one["kind"] != "Pod"]
+    cluster = Cluster(*objects, evpn=True)
+
+    def has_fields() -> bool:
+        spec = generated(cluster)["north/spine/w1"]["spec"]
+        in_text = "l2vpn evpn" in spec["raw"]["rawConfig"]
+        in_fields = any("evpn" in router for router in spec["bgp"]["routers"])
+        assert in_text is not in_fields
+        return in_fields
+
+    assert not has_fields()
+    cluster.put(definition(evpn=False))
+    assert not has_fields()
+    cluster.put(definition(evpn=True))
+    assert has_fields()
+    cluster.write()
+    assert not cluster.operate().outdated
+    cluster.put(definition(evpn=False))
+    assert not has_fields()
+
+
+def test_an_option_has_the_form_whatever_the_definition() -> None:
+    objects = [one for one in case("ovnk-evpn-ip-vrf")["objects"] if one["kind"] != "Pod"]
+    cluster = Cluster(*objects, definition(evpn=True), evpn=True, evpn_form="text")
+    assert "l2vpn evpn" in generated(cluster)["north/spine/w1"]["spec"]["raw"]["rawConfig"]

@@ -221,9 +221,9 @@ def test_after_each_of_200_edits_the_result_is_that_of_a_fresh_start(seed: int) 
 def test_a_change_of_one_node_generates_its_objects_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     generated: list[str] = []
 
-    def of_node(what: Any, row: Any, *arguments: Any) -> Any:  # noqa: ANN401
+    def of_node(what: Any, row: Any, *arguments: Any, typed: bool) -> Any:  # noqa: ANN401
         generated.append(row.metadata.name)
-        return whole(what, row, *arguments)
+        return whole(what, row, *arguments, typed=typed)
 
     whole = generate.of_node
     monkeypatch.setattr(generate, "of_node", of_node)

@@ -348,6 +348,14 @@ metallb.io:
     - pods
   verbs: [list, watch]
 {{- end }}
+{{- if (.ovnk).evpn }}
+- apiGroups: [apiextensions.k8s.io]
+  resources:
+    - customresourcedefinitions
+  resourceNames:
+    - frrconfigurations.frrk8s.metallb.io
+  verbs: [list, watch]
+{{- end }}
 {{- end }}
 {{- end }}
 
