@@ -1,28 +1,35 @@
-"""Peers that shall have a BFD session and have none, with the reason: problems of their objects. Pure.
+"""Peers that shall have a BFD session, or its echo function, and have none: their problems. Pure.
 
-The BGP session of such a peer is established without BFD, so the loss of the router is noticed after
-the hold time alone.
+The BGP session of a peer without BFD is established all the same, so the loss of the router is noticed
+after the hold time alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from statedb import Snapshot, WriteTxn
 
+NO_ECHO: Final = "echoMode has no effect: the BFD session uses control packets alone"
+
 
 def missing_bfd(
     intent: IntentTables, snapshot: Snapshot | WriteTxn, off: str = ""
 ) -> Iterator[Problem]:
-    """Yield a problem for each such peer; ``off`` is why none has a session, if that is so."""
+    """Yield a problem for each such peer; ``off``: why none has a session, if that is so."""
     for peer in intent.peers.all(snapshot):
         if peer.bfd is None:
             continue
         session = intent.bfd_sessions.get(snapshot, (peer.instance, peer.name))
         reason = off or ("" if session is None else session.problem)
+        text = ""
         if reason:
             text = f"peer {peer.name!r} has no BFD session: {reason}"
+        elif peer.bfd.echo_mode:
+            text = f"peer {peer.name!r}: {NO_ECHO}"
+        if text:
             field = peer.bfd_field
             yield Problem(peer.origins, field, text, (), "unsupported", peer.dialect)

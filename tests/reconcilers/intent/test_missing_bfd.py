@@ -7,6 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconcilers.bfd_session import BfdSession
+from reconcilers.intent.missing_bfd import missing_bfd
+from reconcilers.model import BfdProfile
 from tests.reconcilers.build import Cluster, cluster_config, peer, peer_config, usual
 from tests.support import kinds
 
@@ -60,3 +62,13 @@ def test_without_a_bfd_process_each_profile_is_reported_to_have_no_effect() -> N
     cluster.put(kinds.PEER_CONFIG, peer_config())
     cluster.run()
     assert messages(cluster) == []
+
+
+def test_the_echo_function_has_no_effect_which_is_a_problem_of_the_peer() -> None:
+    cluster = with_bfd()
+    peers = cluster.intent.peers
+    with cluster.db.write(peers) as txn:
+        (row,) = (row for row in peers.all(txn) if row.bfd is not None)
+        peers.upsert(txn, replace(row, bfd=BfdProfile(echo_mode=True)))
+    (problem,) = missing_bfd(cluster.intent, cluster.db.snapshot())
+    assert "echoMode has no effect" in problem.message
