@@ -30,6 +30,11 @@ BURST: Final = 20.0
 """Writes without a pause after a time without any."""
 
 
+def count_interval(nodes: int) -> float:
+    """Return the longest wait of a number in a cluster of so many nodes, in seconds."""
+    return min(nodes * COUNT_SECONDS_PER_NODE, LONGEST_COUNT_SECONDS)
+
+
 @final
 class WriteSpread:
     """The pauses of one agent before writes that can wait."""
@@ -52,7 +57,7 @@ class WriteSpread:
 
         Half of the interval at least, and a random part of the other half.
         """
-        interval = min(self._nodes() * COUNT_SECONDS_PER_NODE, LONGEST_COUNT_SECONDS)
+        interval = count_interval(self._nodes())
         wait = interval * (1 + self._random()) / 2
         return max(last + COUNT_INTERVAL_SECONDS, now + wait)
 
