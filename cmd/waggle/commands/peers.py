@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from waggle import ask_agent, output, sessions
+from waggle.watching import add_watch_flag, watched
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -27,11 +28,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
     ask_agent.add_socket_flag(parser)
+    add_watch_flag(parser)
     output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the sessions; returns the exit status."""
+    return watched(args, _show)
+
+
+def _show(args: argparse.Namespace) -> int:
     query = {"peer": args.peer, "instance": args.instance}
     answer = ask_agent.read(args, "PeerList", "/v1/peers", query)
     if answer is None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from waggle import ask_agent, kernel_routes, output, route_columns, sessions
 from waggle.route_columns import TABLES
 from waggle.route_filter import FilteredList, add_filter_flags, filters
+from waggle.watching import add_watch_flag, watched
 
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
@@ -92,11 +93,16 @@ def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
         help="only the first N routes of the answer",
     )
     add_filter_flags(parser)
+    add_watch_flag(parser)
     parser.set_defaults(default_table=table, tables=TABLES, instance=None, approve=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the routes; returns the exit status."""
+    return watched(args, _show)
+
+
+def _show(args: argparse.Namespace) -> int:
     try:
         words = filter(None, (args.table, args.family, args.prefix))
         selection = _selection(words, args.default_table, args.tables)

@@ -12,6 +12,7 @@ from waggle import ask_agent, output
 from waggle.output import member
 from waggle.sessions import ESTABLISHED, malformed_updates, reason
 from waggle.tables import Column
+from waggle.watching import add_watch_flag, watched
 
 CONDITIONS = (
     Column("OBJECT", member("object")),
@@ -48,11 +49,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ),
     )
     ask_agent.add_socket_flag(parser)
+    add_watch_flag(parser)
     output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the state; returns the exit status."""
+    return watched(args, _show)
+
+
+def _show(args: argparse.Namespace) -> int:
     answer = ask_agent.read(args, "StatusList", "/v1/status", {})
     if answer is None:
         return output.EXIT_ERROR

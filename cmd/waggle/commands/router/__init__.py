@@ -22,6 +22,7 @@ from waggle.output import (
     complain,
     exit_statuses,
 )
+from waggle.watching import add_watch_flag
 
 if TYPE_CHECKING:
     from waggle.commands.router.config import ConfigError
@@ -109,6 +110,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             routes.add_arguments(listing, "available")
         elif name == "peers":
             listing.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+            add_watch_flag(listing)
             listing.set_defaults(instance=None)
         output.add_output_flags(listing)
 
