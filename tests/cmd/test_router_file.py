@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconcilers.kernel.options import FibOptions
 from speaker.api import (
     BfdProfile,
     Confederation,
@@ -422,3 +423,53 @@ def test_an_error_names_the_key(text: str, error: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         config(tmp_path, f"asn: 65000\nrouterID: 192.0.2.1\n{text}")
     assert error in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("false", None),
+        ("true", FibOptions(fib=True)),
+        ("{}", FibOptions(fib=True)),
+        (
+            (
+                "{table: 100, metric: 5, protocol: 7, multipath: 2, multipathRelax: true, "
+                "blackhole: true, defaultRoute: true, keep: false, socket: /run/w}"
+            ),
+            FibOptions(
+                fib=True,
+                table=100,
+                metric=5,
+                protocol=7,
+                multipath=2,
+                multipath_relax=True,
+                blackhole=True,
+                default_route=True,
+                keep=False,
+                socket="/run/w",
+            ),
+        ),
+    ],
+)
+def test_routes_in_the_kernel_have_the_options_of_an_agent(
+    kernel: str, expected: FibOptions | None, tmp_path: Path
+) -> None:
+    text = f"asn: 65000\nrouterID: 192.0.2.1\nkernel: {kernel}\n"
+    assert config(tmp_path, text).fib() == expected
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error"),
+    [
+        ("{table: 255}", "kernel.table: 255 is the kernel's table of local addresses"),
+        ("{protocol: 4}", "kernel.protocol: "),
+        ("{multipath: 257}", "kernel.multipath: "),
+        ("{tabel: 1}", 'kernel: unknown key "tabel"; did you mean table?'),
+        ("yes please", "kernel: "),
+    ],
+)
+def test_a_wrong_key_of_kernel_is_named(kernel: str, error: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config(tmp_path, f"asn: 65000\nrouterID: 192.0.2.1\nkernel: {kernel}\n")
+    (sentence,) = raised.value.sentences
+    assert error in sentence

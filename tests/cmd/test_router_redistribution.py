@@ -57,6 +57,13 @@ def test_a_wrong_entry_is_one_sentence_with_its_key(
     assert any(error in sentence for sentence in raised.value.sentences), raised.value.sentences
 
 
+def test_installed_routes_are_not_originated(tmp_path: Path) -> None:
+    path = tmp_path / "router.yaml"
+    path.write_text(f"{HEAD}kernel: {{protocol: 248}}\noriginate: [{SOURCE}]\n")
+    with pytest.raises(ConfigError, match="protocol: 248 is that of installed routes"):
+        load(path)
+
+
 def test_routes_follow_the_kernel_and_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

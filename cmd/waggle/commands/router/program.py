@@ -35,6 +35,7 @@ from waggle.output import complain
 if TYPE_CHECKING:
     from cells.api.model import BfdItem
     from waggle.commands.router.bfd import RouterBfd
+    from waggle.commands.router.kernel import RouterKernel
     from waggle.commands.router.reload import AnyPeer
 
 
@@ -179,11 +180,14 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         if api is not None:
             await api.stop()
         return 1
+    kernel = await _kernel(speaker, config, events)
     redistributed = KernelOriginated(speaker, _report)
     await redistributed.read(config)
 
     def change(before: Config | None, after: Config) -> None:
         bfd.configured(after)
+        if kernel is not None:
+            kernel.configure(after)
         apply(speaker, before, after, redistributed.configure, bfd.held)
 
     change(None, config)
@@ -202,10 +206,26 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     for task in tasks:
         task.cancel()
     redistributed.stop()
+    if kernel is not None:
+        # Before the sessions: their routes stay.
+        await kernel.stop()
     if api is not None:
         await api.stop()
     await speaker.stop()
     return 0
+
+
+async def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | None:
+    """Start what installs received routes in the kernel, if the file has it."""
+    options = config.fib()
+    if options is None:
+        return None
+    from waggle.commands.router.kernel import RouterKernel
+
+    kernel = RouterKernel(speaker, options, _report)
+    events.follow(kernel.event)
+    await kernel.start()
+    return kernel
 
 
 async def _answer(api: ApiSocket) -> None:
@@ -238,6 +258,8 @@ async def _reload_at(
             continue
         if after.api_socket != config.api_socket:
             _report(f"{path}: apiSocket: takes effect at the next start")
+        if after.fib() != config.fib():
+            _report(f"{path}: kernel: takes effect at the next start")
         events.configured(after)
         try:
             change(config, after)

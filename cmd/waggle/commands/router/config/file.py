@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from reconcilers.kernel.options import FibOptions
 from reconcilers.redistribution import Redistribution
 from resources.host import KernelTable
 from speaker.api import (
@@ -23,6 +24,7 @@ from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.commands.router.config.bfd import BfdSettings
 from waggle.commands.router.config.bmp import Bmp
+from waggle.commands.router.config.kernel import Kernel
 from waggle.commands.router.config.kernel_source import KernelSource
 from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
 from waggle.commands.router.config.values import Asn, ConfigError, Port, Value, key_of, with_key
@@ -59,6 +61,8 @@ class Config(Value, frozen=True):
     """With it ``asn`` is the member AS number (RFC 5065)."""
     prefix_lists: dict[str, PrefixList] = msgspec.field(default_factory=dict)
     policies: dict[str, PolicyFile] = msgspec.field(default_factory=dict)
+    kernel: bool | Kernel = False
+    """Whether received routes are installed in the kernel, or how."""
     api_socket: str | None = None
     bmp: Bmp = Bmp()
     bfd_profiles: dict[str, BfdSettings] = msgspec.field(default_factory=dict)
@@ -169,10 +173,17 @@ class Config(Value, frozen=True):
             if isinstance(source, str):
                 continue
             try:
-                redistributions.append(source.redistribution())
+                installed = self.kernel.protocol if isinstance(self.kernel, Kernel) else None
+                redistributions.append(source.redistribution(installed))
             except ValueError as error:
                 raise ConfigError(f"originate[{place}].{error}") from None
         return redistributions
+
+    def fib(self) -> FibOptions | None:
+        """Return how received routes are installed, or None. Raises `ConfigError`."""
+        if isinstance(self.kernel, bool):
+            return Kernel().options() if self.kernel else None
+        return self.kernel.options()
 
     @property
     def kernel_tables(self) -> frozenset[KernelTable]:

@@ -23,12 +23,17 @@ class KernelSource(Value, frozen=True):
     protocol: Annotated[int, msgspec.Meta(ge=0, le=255)]
     prefixes: Annotated[PrefixList, msgspec.Meta(min_length=1)]
 
-    def redistribution(self) -> Redistribution:
-        """Return what is permitted. Raises ValueError with the key."""
+    def redistribution(self, installed: int | None) -> Redistribution:
+        """Return what is permitted. Raises ValueError with the key.
+
+        ``installed`` is the protocol of the routes that the router itself installs.
+        """
         if self.table == LOCAL_TABLE:
             raise ValueError("table: 255 is the kernel's table of local addresses")
         if self.protocol == BGP_PROTOCOL:
             raise ValueError(f"protocol: {BGP_PROTOCOL} is BGP: received routes are not originated")
+        if self.protocol == installed:
+            raise ValueError(f"protocol: {installed} is that of installed routes")
         check_prefixes("prefixes", self.prefixes)
         return Redistribution(
             KernelTable(self.table, self.protocol), tuple(map(_rule, self.prefixes))

@@ -177,6 +177,7 @@ def _of_settings(config: Config, known: Sequence[str]) -> Iterator[str]:
         *_of_peers(config),
         *_originated(config),
         *_raised(config.collectors),
+        *_raised(config.fib),
     ):
         # What is known has been taken out of the file: a rule about it says nothing.
         if sentence not in seen and not any(_about(sentence, rule) for rule in known):
