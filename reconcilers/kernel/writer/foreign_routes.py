@@ -7,7 +7,7 @@ a notification leaves open what remains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from reconcilers.kernel.writer import listings, messages
@@ -85,8 +85,8 @@ class ForeignRoutes:
         """Read every table of interest again: notifications were lost."""
         self._stale |= self._tracked.keys() | self._sources.keys()
 
-    def links_lost(self, indices: Collection[int]) -> None:
-        """Drop the IPv4 routes over links that are down, as the kernel did without a message."""
+    def link_lost(self, index: int) -> None:
+        """Drop the IPv4 routes over a link that is down, as the kernel did without a message."""
         if any(family == IPV4 for _, family in self._sources):
             self._stale |= {table for table in self._sources if table[1] == IPV4}
         for (_, family), prefixes in self._candidates.items():
@@ -94,7 +94,7 @@ class ForeignRoutes:
                 continue
             for routes in prefixes.values():
                 for metric, route in list(routes.items()):
-                    left = tuple(h for h in route.next_hops if h.interface not in indices)
+                    left = tuple(h for h in route.next_hops if h.interface != index)
                     if not left and route.next_hops != BLACKHOLE:
                         del routes[metric]
                     elif left != route.next_hops:

@@ -42,15 +42,23 @@ class RouteEvent(NamedTuple):
     """The datagram that the route was parsed from."""
 
 
-class Events(NamedTuple):
-    """What was notified since the last look."""
-
-    routes: list[RouteEvent]
-    lost_links: frozenset[int]
-    """Interfaces that were set down, changed their master, or are gone: without IPv4 routes.
+class LinkLost(NamedTuple):
+    """An interface was set down, or is gone, without IPv4 routes; or it changed its master.
 
     An interface that lost its carrier keeps them, and loses its nexthop objects.
     """
+
+    link: int
+    has_routes: bool
+    """True if it may have routes: with another master those of a VRF are gone, of a bridge are not."""
+
+
+class Events(NamedTuple):
+    """What was notified since the last look."""
+
+    in_order: list[RouteEvent | LinkLost]
+    """A link that is up again at once has routes again, which are notified after its loss."""
+    lost_link: bool
     lost_address: bool
     """An IPv4 address is gone, and routes that prefer it as their source, without a message."""
     objects: bool
@@ -96,8 +104,8 @@ class Monitor:
 
     def read(self) -> Events:
         """Return what was notified, without waiting."""
-        routes: list[RouteEvent] = []
-        lost: set[int] = set()
+        in_order: list[RouteEvent | LinkLost] = []
+        lost_link = False
         lost_address = objects = overflow = False
         for _ in range(_AT_ONCE):
             try:
@@ -114,17 +122,19 @@ class Monitor:
                     route = messages.parse_route(octets, at, end)
                     if route is not None:
                         added = kind == messages.NEW_ROUTE
-                        routes.append(RouteEvent(added, flags, route, octets))
+                        in_order.append(RouteEvent(added, flags, route, octets))
                     continue
                 objects = True
                 if kind == _DELETE_ADDRESS and octets[at + netlink.HEADER.size] == socket.AF_INET:
                     lost_address = True
                 if kind in (_NEW_LINK, _DELETE_LINK):
-                    lost |= set(self._link(kind, octets, at, end))
-        return Events(routes, frozenset(lost), lost_address, objects, overflow)
+                    for lost in self._link(kind, octets, at, end):
+                        in_order.append(lost)
+                        lost_link = True
+        return Events(in_order, lost_link, lost_address, objects, overflow)
 
-    def _link(self, kind: int, octets: bytes, at: int, end: int) -> Iterator[int]:
-        """Take a notification about a link; yields its index if it lost its routes."""
+    def _link(self, kind: int, octets: bytes, at: int, end: int) -> Iterator[LinkLost]:
+        """Take a notification about a link; yields it if it lost its routes, or may have."""
         if at + netlink.HEADER.size + _IFINFO.size > end:
             return
         _, _, index, flags, _ = _IFINFO.unpack_from(octets, at + netlink.HEADER.size)
@@ -140,7 +150,7 @@ class Monitor:
         else:
             self._masters[index] = master
         if not up or before not in (None, master):
-            yield index
+            yield LinkLost(index, has_routes=up)
 
 
 def _drop_own(monitor: socket.socket, port: int) -> None:

@@ -19,7 +19,7 @@ from reconcilers.kernel.writer import listings
 from reconcilers.kernel.writer.changes import Changes, changes_of, note, packed
 from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
 from reconcilers.kernel.writer.messages import RouteMessage
-from reconcilers.kernel.writer.monitor import Events, Monitor
+from reconcilers.kernel.writer.monitor import Events, LinkLost, Monitor
 from reconcilers.kernel.writer.netlink import Kernel
 from reconcilers.kernel.writer.protocol import CODEC, Message
 from reconcilers.kernel.writer.route_writer import RouteWriter
@@ -301,11 +301,9 @@ class Service:
         self._take_routes(writer, events)
         if events.objects:
             self._report(Cause.EVENT, writer.reread_objects())
-        if events.lost_links:
-            self._foreign.links_lost(events.lost_links)
         if events.lost_address:
             self._foreign.read_again()
-        if (events.lost_links or events.lost_address) and any(
+        if (events.lost_link or events.lost_address) and any(
             not group.id and group.routes for group in writer.groups
         ):
             self._next_reading = self._next_reading or self._clock() + _AFTER_LINK
@@ -314,7 +312,13 @@ class Service:
     def _take_routes(self, writer: RouteWriter, events: Events) -> None:
         changes: Changes = {}
         freed: dict[RouteTable, list[bytes]] = {}
-        for event in events.routes:
+        for event in events.in_order:
+            if isinstance(event, LinkLost):
+                if event.has_routes:
+                    self._foreign.read_again()
+                else:
+                    self._foreign.link_lost(event.link)
+                continue
             route = event.route
             self._foreign.event(event)
             if event.added:

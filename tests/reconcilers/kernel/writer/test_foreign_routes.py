@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 
 import pytest
 
@@ -86,6 +87,34 @@ def test_a_link_that_is_down_resolves_nothing(ground: Ground, object_writer: Wri
     assert resolved(object_writer) == {near: None}
     ground.side.cable(up=True)
     assert resolved(object_writer)[near] is not None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (f"link set {DEVICE} down", f"link set {DEVICE} up"),
+        (f"link set {DEVICE} master bridge", f"link set {DEVICE} nomaster"),
+        (f"link set {DEVICE} master bridge",),
+    ],
+    ids=["down and up", "in a bridge and out", "in a bridge"],
+)
+def test_a_link_that_has_routes_again_resolves_again(
+    ground: Ground, object_writer: WriterProcess, lines: tuple[str, ...]
+) -> None:
+    ground.side.batch("link add bridge type bridge")
+    near = tracked("192.0.2.77")
+    object_writer.send(Track((near,)))
+    found = resolved(object_writer)[near]
+    assert found is not None
+    # It finds all notifications at once.
+    object_writer.process.send_signal(signal.SIGSTOP)
+    ground.side.batch(*lines)
+    object_writer.process.send_signal(signal.SIGCONT)
+    object_writer.remove("10.9.9.0/24")
+    for message in object_writer.drained():
+        if isinstance(message, Resolved):
+            found = dict(message.resolutions)[near]
+    assert hops_of(found) == (hop("", ground.device),)
 
 
 def test_tables_are_apart(ground: Ground, object_writer: WriterProcess) -> None:
