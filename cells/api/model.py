@@ -355,6 +355,17 @@ class WatchItem(Item, frozen=True, kw_only=True):
     name: str
 
 
+class ClearedItem(Item, frozen=True, kw_only=True):
+    """A session that was to be reset, or whose routes were to be sent again."""
+
+    node: str
+    instance: str
+    name: str
+    done: bool
+    message: str
+    """What is done, or why nothing is."""
+
+
 class SpanItem(Item, frozen=True, kw_only=True):
     """One span of a change."""
 

@@ -20,6 +20,7 @@ from cells.serve.agent_resources import (
 )
 from cells.serve.agent_routing import AgentRouting
 from cells.serve.bfd import AgentBfd
+from cells.serve.clear import Clearing, ClearPeers, clear_action
 from cells.serve.explain import AgentExplanations
 from cells.serve.intent import AgentIntent
 from cells.serve.missing_peers import MissingPeers
@@ -54,7 +55,8 @@ WIRING = Wiring(
         provide(AgentExplanations, as_=Explanations),
         provide(AgentReceivedExplanations, as_=ReceivedExplanations),
         provide(AgentIntent, as_=Intent),
+        provide(ClearPeers, as_=Clearing),
     ),
     invokes=(ApiServer,),
-    contributes=(agent_resources, paths_while_off),
+    contributes=(agent_resources, clear_action, paths_while_off),
 )

@@ -63,6 +63,25 @@ class SpeakerPort(BestPathSource, Protocol):
         `UnknownName` for the instance.
         """
 
+    def reset_peer(self, instance: str, peer: str, communication: str = "") -> None:
+        """End a session (Cease, administrative reset) and start again at once (RFC 9003).
+
+        Also ends the pause of a peer beyond its prefix limit. Raises `UnknownName` for the instance.
+        """
+
+    def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
+        """Send a peer a ROUTE-REFRESH, for all families where none is named (RFC 2918).
+
+        None is sent without an Established session, or without the capability. Raises `UnknownName`
+        for the instance.
+        """
+
+    def advertise_again(self, instance: str, peer: str) -> None:
+        """Send a peer all routes again, if its session is Established.
+
+        Raises `UnknownName` for the instance.
+        """
+
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         """Change a route set, created on first use.
 

@@ -28,6 +28,7 @@ from speaker.engine.digest import digest
 from speaker.engine.effect_of_change import is_same_router
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.inputs import (
+    AdvertiseAgain,
     BytesReceived,
     Command,
     DeviceFound,
@@ -198,6 +199,7 @@ class Engine:
                 | ResetPeer()
                 | PathDown()
                 | RequestRefresh()
+                | AdvertiseAgain()
             ):
                 self._peer_command(item)
             case RemoveRouteSet(name, route_set):
@@ -263,6 +265,8 @@ class Engine:
                 self.instance(name).path_down(peer_name, reason, independent=independent)
             case RequestRefresh(name, peer_name, families):
                 self.instance(name).request_refresh(peer_name, families)
+            case AdvertiseAgain(name, peer_name):
+                self.instance(name).advertise_again(peer_name)
             case _:
                 assert_never(item)
 

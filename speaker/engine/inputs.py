@@ -166,6 +166,13 @@ class RequestRefresh(msgspec.Struct, frozen=True):
     families: tuple[Family, ...] = ()
 
 
+class AdvertiseAgain(msgspec.Struct, frozen=True):
+    """Send a peer all routes again, as an answer to a ROUTE-REFRESH of its own would."""
+
+    instance: str
+    peer: str
+
+
 class RemoveRouteSet(msgspec.Struct, frozen=True):
     """See `speaker.api.SpeakerPort.remove_route_set`."""
 
@@ -231,7 +238,14 @@ Transport = (
 )
 Following = FollowBestPaths | BestPathsTaken | UnfollowBestPaths
 PeerCommand = (
-    SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | PathDown | RequestRefresh
+    SetPeer
+    | RemovePeer
+    | ShutDownPeer
+    | EnablePeer
+    | ResetPeer
+    | PathDown
+    | RequestRefresh
+    | AdvertiseAgain
 )
 Command = (
     SetInstance

@@ -34,6 +34,7 @@ from speaker.api import (
 from speaker.engine import Engine
 from speaker.engine.configuration import ConfigurationReads
 from speaker.engine.inputs import (
+    AdvertiseAgain,
     BestPathsTaken,
     EnablePeer,
     FollowBestPaths,
@@ -229,6 +230,11 @@ class Speaker(ConfigurationReads):
         """
         self._require(instance)
         self._inputs.feed(RequestRefresh(instance, peer, tuple(families)))
+
+    def advertise_again(self, instance: str, peer: str) -> None:
+        """See `SpeakerPort`."""
+        self._require(instance)
+        self._inputs.feed(AdvertiseAgain(instance, peer))
 
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         """See `speaker.api.SpeakerPort`."""

@@ -45,6 +45,15 @@ class StandInSpeaker:
     def remove_peer(self, instance: str, name: str) -> None:
         del self._peers[instance, name]
 
+    def reset_peer(self, instance: str, peer: str, communication: str = "") -> None:
+        raise NotImplementedError
+
+    def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
+        raise NotImplementedError
+
+    def advertise_again(self, instance: str, peer: str) -> None:
+        raise NotImplementedError
+
     def path_down(
         self, instance: str, peer: str, reason: str = "", *, independent: bool = True
     ) -> None:

@@ -232,7 +232,10 @@ def test_without_an_agent_there_is_one_sentence_and_exit_1(
             "waggle peers: unknown flag --sockt (did you mean --socket?); see waggle peers --help",
         ),
         (["peers", "--med"], "waggle peers: unknown flag --med; see waggle peers --help"),
-        (["peers", "one", "two"], "waggle peers: unexpected argument one; see waggle peers --help"),
+        (
+            ["peers", "clear", "one", "two"],
+            "waggle peers: unexpected argument two; see waggle peers --help",
+        ),
         (["--sockt"], "waggle: unknown flag --sockt; see waggle --help"),
         (["peers", "-o", "jsn"], "-o/--output: unknown jsn (did you mean json?)"),
         (["pers"], "COMMAND: unknown pers (did you mean peers?)"),

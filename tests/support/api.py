@@ -16,7 +16,14 @@ from typing import Any
 
 import structlog
 
-from cells.api.model import BfdItem, ExplainItem, ReceivedExplainItem, RouteItem, StatusItem
+from cells.api.model import (
+    BfdItem,
+    ClearedItem,
+    ExplainItem,
+    ReceivedExplainItem,
+    RouteItem,
+    StatusItem,
+)
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, supply
@@ -29,6 +36,7 @@ from cells.serve.agent_resources import (
     ReceivedExplanations,
     Status,
 )
+from cells.serve.clear import Clear, Clearing
 from cells.serve.routing import Routing
 from tests.support.cells import rewired
 
@@ -153,6 +161,13 @@ class MadeUp:
             raise NotFoundError(f"no peer is called {peer}")
         return iter([chosen])
 
+    async def clear(self, body: Clear) -> list[ClearedItem]:
+        """Return what was asked for, done for the peer tor-1."""
+        done = body.peer == "tor-1"
+        message = f"soft {body.soft}"
+        item = ClearedItem(node="n", instance="i", name=body.peer, done=done, message=message)
+        return [item]
+
     def intent(self) -> Iterator[Sequence[dict[str, Any]]]:
         """Return the intent of a node without any."""
         return iter([[{"node": "n"}]])
@@ -160,7 +175,16 @@ class MadeUp:
 
 def api_cell(made_up: MadeUp) -> Cell:
     """Return the cell of the local API with made-up answers."""
-    paths = (Status, Routing, Missing, BfdSessions, Explanations, ReceivedExplanations, Intent)
+    paths = (
+        Status,
+        Routing,
+        Missing,
+        BfdSessions,
+        Explanations,
+        ReceivedExplanations,
+        Intent,
+        Clearing,
+    )
     return rewired(API, private=tuple(supply(made_up, as_=path) for path in paths))
 
 

@@ -24,6 +24,7 @@ from speaker.api.port import RouteChanges
 from speaker.engine import Engine
 from speaker.engine.configuration import ConfigurationReads
 from speaker.engine.inputs import (
+    AdvertiseAgain,
     BestPathsTaken,
     FollowBestPaths,
     Input,
@@ -31,6 +32,8 @@ from speaker.engine.inputs import (
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
+    RequestRefresh,
+    ResetPeer,
     SetInstance,
     SetNextHopMetrics,
     SetPeer,
@@ -88,6 +91,15 @@ class EngineSpeaker(ConfigurationReads):
 
     def remove_peer(self, instance: str, name: str) -> None:
         self.call(RemovePeer(instance, name), "remove_peer", instance, name)
+
+    def reset_peer(self, instance: str, peer: str, communication: str = "") -> None:
+        self.call(ResetPeer(instance, peer, communication), "reset_peer", instance, peer)
+
+    def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
+        self.call(RequestRefresh(instance, peer, (*families,)), "request_refresh", instance, peer)
+
+    def advertise_again(self, instance: str, peer: str) -> None:
+        self.call(AdvertiseAgain(instance, peer), "advertise_again", instance, peer)
 
     def path_down(
         self, instance: str, peer: str, reason: str = "", *, independent: bool = True

@@ -1,4 +1,4 @@
-"""``waggle peers``: the BGP sessions of a running agent, one line each."""
+"""``waggle peers``: the BGP sessions of a running agent, one line each; ``clear`` resets one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,25 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         epilog=output.exit_statuses(
             {
                 output.EXIT_OK: "success, also without peers",
-                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_ERROR: f"{output.NO_AGENT}; of clear: the session is down, or the peer "
+                "does not support ROUTE-REFRESH",
                 output.EXIT_USAGE: output.USAGE,
                 output.EXIT_NOT_FOUND: "no such peer or instance",
             }
         ),
+    )
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("clear",),
+        help="clear: reset the session of a peer, or with --soft have its routes sent again",
+    )
+    parser.add_argument("target", nargs="?", metavar="PEER", help="with clear: the peer")
+    parser.add_argument(
+        "--soft",
+        choices=("in", "out"),
+        help="with clear: the session stays up. in: the peer is asked for its routes again "
+        "(ROUTE-REFRESH); out: all routes are sent to it again",
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
@@ -34,7 +48,33 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the sessions; returns the exit status."""
+    if getattr(args, "action", None) == "clear":
+        return _clear(args)
+    if getattr(args, "soft", None) is not None:
+        output.complain(args.prog, "--soft: with clear PEER")
+        return output.EXIT_USAGE
     return watched(args, _show)
+
+
+def _clear(args: argparse.Namespace) -> int:
+    """Reset the session of a peer, or have routes sent again; returns the exit status."""
+    if args.target is None or args.peer is not None or args.watch:
+        output.complain(args.prog, "clear takes the PEER behind it, and neither --peer nor --watch")
+        return output.EXIT_USAGE
+    body = {"peer": args.target, "instance": args.instance, "soft": args.soft}
+    answer = ask_agent.act(args, "ClearedList", "/v1/clear", body)
+    if answer is None:
+        return output.EXIT_ERROR
+    if args.output not in ("table", "wide"):
+        output.dump(answer, args.output)
+    else:
+        for error in answer["errors"]:
+            output.complain(args.prog, error["message"])
+        for item in answer["items"]:
+            output.line(f"{item['name']}: {item['message']}", 2)
+    if answer["errors"]:
+        return output.EXIT_NOT_FOUND
+    return output.EXIT_OK if all(item["done"] for item in answer["items"]) else output.EXIT_ERROR
 
 
 def _show(args: argparse.Namespace) -> int:

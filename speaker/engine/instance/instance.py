@@ -476,3 +476,10 @@ class Instance:
         established = self.established.get(self.peer(name))
         if established is not None:
             send_refresh_requests(established, families)
+
+    def advertise_again(self, name: str) -> None:
+        """Send a peer all routes again, if its session is Established. Raises `UnknownName`."""
+        established = self.established.get(self.peer(name))
+        if established is not None:
+            for family in established.negotiated.families:
+                self.outbound.answer_route_refresh(established, family)

@@ -19,6 +19,7 @@ from speaker.api import (
 )
 from speaker.engine.export_rules import next_hop
 from speaker.engine.inputs import (
+    AdvertiseAgain,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
@@ -342,6 +343,11 @@ def test_rfc2918_4_a_route_refresh_is_answered_by_the_whole_table() -> None:
     network.run(1)
     # Two attribute sets are two UPDATEs, and End-of-RIB is none of the answer's.
     assert b.status().updates_received >= before + 2
+    before = b.status().updates_received
+    a.give(AdvertiseAgain(INSTANCE, "b"))
+    network.run(1)
+    assert b.status().updates_received >= before + 2
+    assert b.status().flaps == 0
     assert set(b.received(IPV4_UNICAST)) == {"10.1.0.0/16", "10.2.0.0/16"}
 
 

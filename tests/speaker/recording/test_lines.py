@@ -27,6 +27,7 @@ from speaker.api import (
     Term,
 )
 from speaker.engine.inputs import (
+    AdvertiseAgain,
     BestPathsTaken,
     BytesReceived,
     DeviceFound,
@@ -137,6 +138,7 @@ EXAMPLES: list[Input] = [
     ),
     UpdateRoutes("i", "set", {IPV6_UNICAST: {b"\x00": RouteAttributes()}}),
     RequestRefresh("i", "tor", (IPV4_UNICAST,)),
+    AdvertiseAgain("i", "tor"),
     RemoveRouteSet("i", "set"),
     SetCollectors((BmpCollector(name="c", address="192.0.2.9", monitor=("loc-rib",)),)),
     SetCollectors(()),

@@ -1,0 +1,86 @@
+"""The action that resets a session, or has its routes sent again: ``waggle peers clear``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from cells.api.model import ClearedItem
+from cells.api.resource import ApiAction, BadRequestError, NotFoundError
+from cells.node import ThisNode
+from cells.serve.peer_names import PeerNames
+from speaker.api import PeerStatus, SpeakerPort
+
+RESET = "the session is reset: its routes are withdrawn until it is Established again"
+IN = "a ROUTE-REFRESH is sent: the peer sends its routes again, and what is kept does not change"
+OUT = "all routes are sent to the peer again: it keeps what it has"
+NO_REFRESH = "the peer does not support ROUTE-REFRESH (RFC 2918)"
+
+
+class Clear(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body: a peer by name, address or object, and how."""
+
+    peer: str
+    instance: str | None = None
+    soft: Literal["in", "out"] | None = None
+    """None resets the session."""
+
+
+class Clearing(Protocol):
+    """What resets sessions, or has routes sent again."""
+
+    async def clear(self, body: Clear) -> Sequence[ClearedItem]:
+        """Clear the sessions of a peer; raises `NotFoundError` and `BadRequestError`."""
+
+
+class ClearPeers:
+    """`Clearing` of the real agent."""
+
+    def __init__(self, node: ThisNode, speaker: SpeakerPort, names: PeerNames) -> None:
+        self._node = node.name
+        self._speaker = speaker
+        self._names = names
+
+    async def clear(self, body: Clear) -> Sequence[ClearedItem]:
+        """See `Clearing`."""
+        self._names.check(body.peer, body.instance)
+        chosen = self._names.chosen(body.peer, body.instance)
+        statuses = [s for s in self._speaker.peers() if chosen(s.instance, s.name, s.address)]
+        if not statuses:
+            raise NotFoundError(f"no session of the peer {body.peer}")
+        instances = sorted({status.instance for status in statuses})
+        if len(instances) > 1:
+            names = ", ".join(instances)
+            raise BadRequestError(f"{body.peer} is a peer of the instances {names}: add --instance")
+        return [self._clear(status, body.soft) for status in statuses]
+
+    def _clear(self, status: PeerStatus, soft: str | None) -> ClearedItem:
+        key = (status.instance, status.name)
+        if soft is None:
+            self._speaker.reset_peer(*key)
+            return self._item(status, RESET, done=True)
+        if not status.established:
+            return self._item(status, f"the session is {status.state}", done=False)
+        if soft == "out":
+            self._speaker.advertise_again(*key)
+            return self._item(status, OUT, done=True)
+        supported = "route-refresh" in status.capabilities
+        if supported:
+            self._speaker.request_refresh(*key)
+        return self._item(status, IN if supported else NO_REFRESH, done=supported)
+
+    def _item(self, status: PeerStatus, message: str, *, done: bool) -> ClearedItem:
+        return ClearedItem(
+            node=self._node,
+            instance=status.instance,
+            name=status.name,
+            done=done,
+            message=message,
+        )
+
+
+def clear_action(clearing: Clearing) -> ApiAction:
+    """Return the action."""
+    return ApiAction(path="/v1/clear", kind="ClearedList", run=clearing.clear, body=Clear)
