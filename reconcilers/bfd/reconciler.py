@@ -145,7 +145,9 @@ class BfdSessions(SingleValue):
         keys: dict[tuple[str, str], SessionKey] = {}
         wanted: dict[SessionKey, Settings] = {}
         peers: dict[SessionKey, list[tuple[str, str]]] = {}
-        for peer in self._intent.peers.all(snapshot):
+        # Peers that share a session have the settings of the first one.
+        rows = sorted(self._intent.peers.all(snapshot), key=lambda row: (row.instance, row.name))
+        for peer in rows:
             session = self._session(snapshot, peer, host)
             if session is not None:
                 key, settings = session

@@ -1,0 +1,145 @@
+"""Which changes of a BFD session end a BGP session: RFC 5882 section 4, in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcilers.bfd.coupling import AFTER_BGP_SECONDS, RECHECK_SECONDS, Coupling, PathDown
+from reconcilers.bfd.process.values import Change
+from speaker.bfd.values import Diagnostic, SessionKey, State
+from tests.reconcilers.bfd.build import status_of
+
+KEY = SessionKey("192.0.2.9", "")
+PEER, OTHER = ("i", "p"), ("j", "p")
+EXPIRED = "Control Detection Time Expired"
+DETECTION = 0.9
+
+
+def coupling(*peers: tuple[str, str]) -> Coupling:
+    return Coupling(lambda key: (peers or (PEER,)) if key == KEY else ())
+
+
+def change(
+    before: State,
+    after: State,
+    *,
+    remote: State = State.UP,
+    diagnostic: Diagnostic = Diagnostic.CONTROL_DETECTION_TIME_EXPIRED,
+    independent: bool = True,
+) -> Change:
+    return Change(KEY, before, after, diagnostic, remote, 0, independent, 7, int(DETECTION * 1e6))
+
+
+UP = change(State.DOWN, State.UP, diagnostic=Diagnostic.NONE)
+LOST = change(State.UP, State.DOWN)
+
+
+def test_a_session_that_goes_down_ends_bgp_of_each_peer_that_it_serves() -> None:
+    bfd = coupling(PEER, OTHER)
+    assert bfd.changed([UP], 1) == []
+    bfd.bgp_changed(PEER, 2, established=True)
+    assert bfd.changed([LOST], 100) == [
+        PathDown(*PEER, EXPIRED, independent=True),
+        PathDown(*OTHER, EXPIRED, independent=True),
+    ]
+
+
+def test_the_c_bit_of_the_neighbor_is_passed_on() -> None:
+    lost = change(State.UP, State.DOWN, independent=False)
+    assert coupling().changed([UP, lost], 1) == [PathDown(*PEER, EXPIRED, independent=False)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [change(State.DOWN, State.INIT), change(State.INIT, State.DOWN)],
+        [UP, change(State.UP, State.DOWN, remote=State.ADMIN_DOWN)],
+        [UP, change(State.UP, State.ADMIN_DOWN, diagnostic=Diagnostic.ADMINISTRATIVELY_DOWN)],
+    ],
+    ids=["never Up", "AdminDown of the neighbor", "AdminDown of this end"],
+)
+def test_what_is_no_failure(changes: list[Change]) -> None:
+    assert coupling().changed(changes, 1) == []
+
+
+def test_a_down_without_a_connection_is_found_in_the_listing() -> None:
+    bfd = coupling()
+    bfd.reported([status_of(KEY, State.UP)], 1)
+    assert bfd.reported([status_of(KEY, State.DOWN)], 9) == [
+        PathDown(*PEER, EXPIRED, independent=True)
+    ]
+    assert bfd.reported([status_of(KEY, State.DOWN)], 14) == [], "once"
+
+
+def test_a_process_that_begins_anew_is_no_failure() -> None:
+    """Another discriminator: the former process and its sessions are lost, not the path."""
+    bfd = coupling()
+    bfd.reported([status_of(KEY, State.UP, discriminator=7)], 1)
+    assert bfd.reported([status_of(KEY, State.DOWN, discriminator=8)], 9) == []
+
+
+def after_bgp_end(seconds: float) -> tuple[Coupling, list[PathDown]]:
+    """Return what a loss brings about, this long after a BGP session; the next one has begun."""
+    bfd = coupling()
+    bfd.bgp_changed(PEER, 0, established=True)
+    bfd.changed([UP], 1)
+    bfd.bgp_changed(PEER, 100, established=False)
+    bfd.bgp_changed(PEER, 100.1, established=True)
+    return bfd, bfd.changed([LOST], 100 + seconds)
+
+
+def test_a_neighbor_that_ends_bfd_with_bgp_does_not_end_the_next_session() -> None:
+    """As GoBGP 4.8.0 does, with which a router that takes it for a failure loops for ever."""
+    bfd, paths = after_bgp_end(DETECTION)
+    assert paths == []
+    assert bfd.next_due == pytest.approx(100 + DETECTION + RECHECK_SECONDS)
+    bfd.changed([UP], 102)
+    assert bfd.due(200) == []
+    assert bfd.next_due is None
+
+
+def test_a_neighbor_that_does_not_come_back_is_judged_again_once() -> None:
+    bfd, _ = after_bgp_end(DETECTION)
+    assert bfd.due(103) == []
+    assert bfd.due(107) == [PathDown(*PEER, EXPIRED, independent=True)]
+    bfd.bgp_changed(PEER, 107, established=False)
+    bfd.bgp_changed(PEER, 108, established=True)
+    assert bfd.due(1000) == [], "no loop: BFD has not been Up since"
+
+
+def test_the_next_session_that_ends_meanwhile_is_not_judged() -> None:
+    bfd, _ = after_bgp_end(DETECTION)
+    bfd.bgp_changed(PEER, 103, established=False)
+    assert bfd.due(200) == []
+
+
+def test_later_a_loss_is_a_failure() -> None:
+    _, paths = after_bgp_end(DETECTION + AFTER_BGP_SECONDS + 0.1)
+    assert paths == [PathDown(*PEER, EXPIRED, independent=True)]
+
+
+def test_a_strict_peer_waits_until_bfd_is_up_and_again_after_a_loss() -> None:
+    bfd = coupling()
+    assert bfd.holds(None)
+    assert bfd.holds(KEY)
+    bfd.changed([UP], 1)
+    assert not bfd.holds(KEY)
+    bfd.reported([status_of(KEY, State.DOWN, discriminator=8)], 2)
+    assert not bfd.holds(KEY), "the loss of the process holds nothing"
+    bfd.changed([UP, LOST], 3)
+    assert bfd.holds(KEY)
+
+
+def test_a_strict_peer_does_not_wait_for_a_neighbor_without_bfd() -> None:
+    """AdminDown: its operator has switched BFD off, and BGP on."""
+    bfd = coupling()
+    bfd.reported([status_of(KEY, State.DOWN, remote=State.ADMIN_DOWN)], 1)
+    assert not bfd.holds(KEY)
+
+
+def test_removed_sessions_are_forgotten() -> None:
+    bfd = coupling()
+    bfd.changed([UP], 1)
+    bfd.forget({})
+    assert bfd.holds(KEY)
+    assert bfd.reported([status_of(KEY, State.DOWN)], 2) == []
