@@ -38,7 +38,9 @@ T = TypeVar("T")
 FEW: Final = 8
 """Changed units up to which routers are taken over from the last merge."""
 COMPILATIONS: Final = 8
-"""Of one object that are remembered."""
+"""Compilations of one object that are remembered, as far as they are small."""
+SMALL: Final = 1_000
+"""Prefixes and routes of an object; the unused compilations of a larger one are forgotten."""
 SPARE_OBJECTS: Final = 64
 """Objects that are remembered beside those of the last merge."""
 NODES: Final = 64
@@ -162,6 +164,15 @@ class _Known(NamedTuple):
     """The prefixes of the VRFs of other units."""
     compiled: Compiled
 
+    @property
+    def size(self) -> int:
+        """The number of its prefixes and routes."""
+        routers = self.compiled.routers
+        return sum(
+            len(router.prefixes) + sum(len(part.routes) for part in router.neighbors)
+            for router in routers
+        )
+
 
 class Merger:
     """Merges units; only those that changed since the last time are compiled and compared again."""
@@ -171,8 +182,8 @@ class Merger:
         self._has_effect = has_effect
         self._compiled: dict[ObjectRef, list[_Known]] = {}
         """The last compilations of each object; several of one that is fed in parts."""
-        self._used: set[ObjectRef] = set()
-        """Objects that were merged since the last call of `forget_unused`."""
+        self._used: dict[ObjectRef, list[_Known]] = {}
+        """What was merged since the last call of `forget_unused`: objects, and their compilations."""
         self._settings: dict[NeighborSettings, NeighborSettings] = {}
         self._last: dict[str, LastMerge] = {}
         """By node, the last one at the end."""
@@ -190,7 +201,8 @@ class Merger:
         if len(self._last) > NODES:
             del self._last[next(iter(self._last))]
         if (result := last.same(units, named=named)) is not None:
-            self._used.update([unit.ref for unit in units])
+            for unit in units:
+                self._used.setdefault(unit.ref, [])
             return result
         last.given = None
         # Units of one object are of one age.
@@ -283,11 +295,18 @@ class Merger:
             yield from self._compile_anew(unit, {}, pieces)
 
     def forget_unused(self) -> None:
-        """Forget the objects that were not merged since the last call, unless they are few."""
-        used, self._used = self._used, set()
+        """Forget what was not used since the last call, unless it is little.
+
+        Objects that were not merged, and of large objects the compilations that were not.
+        """
+        used, self._used = self._used, {}
         if len(self._compiled) > 2 * len(used) + SPARE_OBJECTS:
-            for ref in self._compiled.keys() - used:
+            for ref in self._compiled.keys() - used.keys():
                 del self._compiled[ref]
+        for ref, compilations in used.items():
+            known = self._compiled.get(ref, ())
+            if len(known) > len(compilations) > 0 and sum(c.size for c in known) > SMALL:
+                self._compiled[ref] = compilations
 
     def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
         elsewhere = _vrfs(units)
@@ -297,16 +316,18 @@ class Merger:
         needed: dict[str, frozenset[Prefix]] = {}
         if elsewhere:
             needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
-        self._used.add(unit.ref)
-        known = self._compiled.setdefault(unit.ref, [])
-        remembered = _known(known, unit, needed)
-        if remembered is not None:
-            return remembered
-        return finish(self._compile_anew(unit, needed, Pieces()))
+        remembered = _known(self._compiled.get(unit.ref, ()), unit, needed)
+        if remembered is None:
+            finish(self._compile_anew(unit, needed, Pieces()))
+            remembered = self._compiled[unit.ref][-1]
+        used = self._used.setdefault(unit.ref, [])
+        if not any(compilation is remembered for compilation in used):
+            used.append(remembered)
+        return remembered.compiled
 
     def _compile_anew(
         self, unit: Unit, needed: dict[str, frozenset[Prefix]], pieces: Pieces
-    ) -> Slices[Compiled]:
+    ) -> Slices[None]:
         result = self._shared((yield from compile_unit(unit, needed, pieces)))
         claims: list[tuple[Subject, Claim]] = []
         for some in claims_of(unit, result):
@@ -317,7 +338,6 @@ class Merger:
         known = self._compiled.setdefault(unit.ref, [])
         known.append(_Known(unit, needed, result))
         del known[:-COMPILATIONS]
-        return result
 
     def _shared(self, compiled: Compiled) -> Compiled:
         """Return a compilation in which equal settings of neighbours are one value."""
@@ -334,14 +354,14 @@ class Merger:
         return compiled._replace(routers=tuple(routers))
 
 
-def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> Compiled | None:
-    """Return a compilation of the unit with these prefixes of other VRFs."""
+def _known(known: Sequence[_Known], unit: Unit, needed: VrfPrefixes) -> _Known | None:
+    """Return the compilation of the unit with these prefixes of other VRFs."""
     for candidate in known:
         if candidate.unit.row is unit.row and candidate.needed == needed:
-            return candidate.compiled
+            return candidate
     for candidate in known:
         if is_same(candidate.unit, unit) and candidate.needed == needed:
-            return candidate.compiled
+            return candidate
     return None
 
 

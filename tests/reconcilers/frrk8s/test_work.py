@@ -5,6 +5,8 @@ The counts do not depend on the machine; times are measured by `bench/bench_frrk
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from reconcilers.admission import Request, Reviewer
 from reconcilers.dialect import Contributed
-from reconcilers.frrk8s import one_object
+from reconcilers.frrk8s import one_object, values
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.merge import merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
@@ -21,6 +23,7 @@ from resources.core.kinds import NODE as NODE_KIND
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
 from resources.tables import Tables
+from speaker.api import config
 from speaker.nlri import prefix_to_text
 from statedb import Database
 from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
@@ -286,3 +289,31 @@ def test_one_route_costs_what_one_of_cilium_costs(agent: AgentInMemory) -> None:
     assert set(ours.updates.values()) == set(theirs.updates.values()) == {2}
     assert ours.rows["routes"] == theirs.rows["routes"] == 2
     assert ours.calls <= theirs.calls + 1  # The instance originates the prefix, too.
+
+
+def test_an_object_that_changes_again_and_again_takes_the_memory_of_one() -> None:
+    agent = AgentInMemory(NODE)
+    agent.write([node(rack="1")])
+
+    def change(number: int) -> int:
+        """Give the object other prefixes; return the octets that Python's objects take then."""
+        given = [f"10.{number}.{high}.{low}/32" for high in range(6) for low in range(250)]
+        neighbor = {
+            "asn": 64512,
+            "address": "203.0.113.1",
+            "toAdvertise": {"allowed": {"mode": "all"}},
+        }
+        router = {"asn": 64900, "prefixes": given, "neighbors": [neighbor]}
+        agent.write([configuration("large", {"bgp": {"routers": [router]}})])
+        agent.settle()
+        values.prefix.cache_clear()
+        config._prefixes.clear()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        first = change(1)
+        assert max(change(number) for number in range(2, 9)) < 1.5 * first
+    finally:
+        tracemalloc.stop()
