@@ -293,6 +293,7 @@ class IntentCompiler:
         problems |= self._addresses.take_problems()
         pending = [sets for sets in self._route_sets.values() if sets.pending]
         if not (configuration or problems or pending):
+            self._forget_former_sessions(snapshot, changed)
             return Summary(ready=True)
         objects = written = 0
         with self._db.write(*intent.compiled) as txn:
@@ -314,12 +315,16 @@ class IntentCompiler:
             of_parts.append(self._peer_limits.take_problems())
             if problems or any(of_parts):
                 self._write_problems(txn)
-        if configuration and not self._pending:
-            written_tables = self._db.changed(snapshot.revisions, self._db.snapshot())
-            of_sessions = (intent.session_addresses, intent.next_hops)
-            if intent.peers in written_tables or not changed.isdisjoint(of_sessions):
-                forget_session_addresses(self._db, intent)
+        self._forget_former_sessions(snapshot, changed)
         return Summary(ready=True, dialects=compiled, objects=objects, routes=written)
+
+    def _forget_former_sessions(self, snapshot: Snapshot, changed: AbstractSet[Table[Any]]) -> None:
+        """Delete the rows of sessions whose peers have gone; a restart may restore some late."""
+        intent = self._intent
+        written = self._db.changed(snapshot.revisions, self._db.snapshot())
+        of_sessions = (intent.session_addresses, intent.next_hops)
+        if not self._pending and (intent.peers in written or not changed.isdisjoint(of_sessions)):
+            forget_session_addresses(self._db, intent)
 
     # Configuration
 

@@ -268,10 +268,14 @@ def run_until(
 
 def test_a_restart_knows_the_local_address_of_a_session_that_is_down(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    run_until(agent(tmp_path, state_directory=str(state)), 0, OPENED)
-    run_until(agent(tmp_path, state_directory=str(state)), 0)
     rows = (SessionAddress("main", "tor-1", "198.51.100.10"),)
-    assert decode((state / FILE).read_bytes()) == rows
+
+    def stored() -> bool:
+        return (state / FILE).exists() and decode((state / FILE).read_bytes()) == rows
+
+    run_until(agent(tmp_path, state_directory=str(state)), 0, OPENED, also=stored)
+    run_until(agent(tmp_path, state_directory=str(state)), 0)
+    assert stored()
     # Another peer takes its place: the file forgets it.
     hive = agent(tmp_path, state_directory=str(state))
     manifest = tmp_path / "manifests" / "CiliumBGPClusterConfig-rack.json"

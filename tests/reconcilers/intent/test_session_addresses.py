@@ -9,6 +9,7 @@ import pytest
 
 from reconcilers.intent.explain import parse_target
 from reconcilers.intent.session_addresses import SessionAddresses
+from reconcilers.model import SessionAddress
 from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from statedb import Database
@@ -146,6 +147,17 @@ def test_an_address_goes_with_the_last_peer_that_has_it() -> None:
     assert known(found.db, found.intent) == {}
     assert found.prefixes("new") == [POD_NETWORK, f"{OWN}/32"]
     assert not found.render()["problems"]
+
+
+def test_an_address_of_a_former_peer_that_is_restored_after_the_first_round_is_deleted() -> None:
+    """The peer went while the agent was down, and its file is read late."""
+    found = cluster(OWN)
+    former = SessionAddress("i", "former", OWN)
+    SessionAddresses(found.db, found.intent).restore([former])
+    found.run()
+    assert known(found.db, found.intent) == {}
+    found.run()
+    assert found.prefixes() == [POD_NETWORK, f"{OWN}/32"]
 
 
 def test_a_session_gets_an_address_between_two_slices_of_a_round() -> None:
