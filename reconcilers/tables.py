@@ -332,7 +332,7 @@ class IntentTables:
 
 
 KINDS: Final[tuple[RowKind[Any], ...]] = tuple(
-    one for one in vars(IntentTables).values() if isinstance(one, RowKind)
+    kind for kind in vars(IntentTables).values() if isinstance(kind, RowKind)
 )
 OF_DIALECTS: Final = tuple(kind for kind in KINDS if kind.writer == "dialects")
 """The kinds of which a dialect's `NodeIntent` has the rows, as they are."""

@@ -230,8 +230,8 @@ def _nested(shape: shapes.Type) -> _Nested:
         case shapes.UnionType():
             options = [_nested(option) for option in shape.types]
             return _Nested(
-                tuple(row for one in options for row in one.rows),
-                tuple(items for one in options for items in one.items),
+                tuple(row for option in options for row in option.rows),
+                tuple(items for option in options for items in option.items),
             )
         case shapes.VarTupleType() | shapes.ListType():
             items = _nested(shape.item_type)

@@ -210,11 +210,11 @@ class Table(Generic[T]):
         return key if isinstance(key, tuple) else (key,)
 
     def _keys_of(self, row: T) -> IndexKeys:
-        found = []
+        of_indexes = []
         for index in self._indexes:
             keys = {key if isinstance(key, tuple) else (key,): None for key in index.keys(row)}
-            found.append(tuple(keys))
-        return tuple(found)
+            of_indexes.append(tuple(keys))
+        return tuple(of_indexes)
 
     def _write(
         self, txn: WriteTxn, state: TableState, path: Path, old: Entry | None, row: T

@@ -43,28 +43,6 @@ EXEMPT: Final = {
 """Texts with a phrase in its plain meaning."""
 
 
-UNNAMED: Final = frozenset(
-    {
-        "cells/kernel/api.py",
-        "cmd/waggle/kernel_routes.py",
-        "reconcilers/dialect/feeding.py",
-        "reconcilers/dialect/route_source.py",
-        "reconcilers/frrk8s/exports.py",
-        "reconcilers/intent/compiler.py",
-        "reconcilers/intent/route_sets.py",
-        "reconcilers/intent/service_addresses/networks.py",
-        "reconcilers/intent/service_addresses/tracker.py",
-        "reconcilers/metallb/selection.py",
-        "reconcilers/operator/planner.py",
-        "reconcilers/ovnk/results.py",
-        "reconcilers/tables.py",
-        "resources/schema.py",
-        "statedb/table.py",
-    }
-)
-"""Modules with variables that are still called ``found`` or ``one``; no others join them."""
-
-
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_a_phrase_does_not_come_back(phrase: str) -> None:
     places = [
@@ -82,7 +60,6 @@ def test_a_variable_says_what_it_holds(name: str) -> None:
         f"{path.relative_to(ROOT)}:{line}"
         for room in ROOMS
         for path in sorted((ROOT / room).rglob("*.py"))
-        if str(path.relative_to(ROOT)) not in UNNAMED
         for line in _bindings(ast.parse(path.read_text()), name)
     ]
     assert places == []

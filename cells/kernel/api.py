@@ -67,8 +67,8 @@ def _prefixes(text: str | None) -> list[tuple[str, bytes]] | None:
         family, nlri = prefix_to_wire(text if "/" in text else single)
     except ValueError as error:
         raise BadRequestError(f"prefix: {error}") from None
-    found = [nlri] if "/" in text else covering_prefixes(nlri)
-    return [(str(family), one) for one in found]
+    wires = [nlri] if "/" in text else covering_prefixes(nlri)
+    return [(str(family), wire) for wire in wires]
 
 
 class _Selected:
@@ -95,7 +95,7 @@ class _Selected:
             if self._family not in (None, family):
                 continue
             if self._prefixes is not None:
-                nlris = [nlri for one, nlri in self._prefixes if one == family]
+                nlris = [nlri for of_family, nlri in self._prefixes if of_family == family]
                 items = (item for nlri in nlris if (item := self.item(table, nlri)) is not None)
                 # Of those that contain an address the longest one.
                 yield list(islice(items, 1))
@@ -104,12 +104,12 @@ class _Selected:
             stale = (nlri for nlri in installed.prefixes(table) if nlri not in own)
             for nlris_of in (iter(own), stale):
                 while some := list(islice(nlris_of, SLICE_ROUTES)):
-                    found = (self.item(table, nlri) for nlri in some)
-                    yield [item for item in found if item is not None]
+                    routes = (self.item(table, nlri) for nlri in some)
+                    yield [item for item in routes if item is not None]
 
     def item(self, table: RouteTable, nlri: bytes) -> KernelRouteItem | None:
         """Return one route; None for none that is wanted or there."""
-        found = self._kernel.wanted_tables.route(table, nlri)
+        wanted = self._kernel.wanted_tables.route(table, nlri)
         held = self._kernel.installed.held(table, (nlri,)).get(nlri)
         family = FAMILIES[table.family]
         item = KernelRouteItem(
@@ -122,9 +122,9 @@ class _Selected:
             state=STALE,
             message="no peer has announced it yet",
         )
-        if found is None:
+        if wanted is None:
             return None if held is None else item
-        instance, route = found
+        instance, route = wanted
         state, reason, message = self._state(table, nlri, route)
         return replace(
             item,

@@ -51,11 +51,11 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
     try:
         items = iter(answer)
         first = next(items, None)
-        found = chain(() if first is None else (first,), items)
+        listed = chain(() if first is None else (first,), items)
         if args.output not in ("table", "wide"):
-            output.dump_list(answer.head, found, lambda: answer.rest, args.output)
+            output.dump_list(answer.head, listed, lambda: answer.rest, args.output)
         elif first is not None:
-            output.table(COLUMNS, found, args)
+            output.table(COLUMNS, listed, args)
         else:
             output.complain(
                 args.prog, f"no route of the kernel{f' for {prefix}' if prefix else ''}"

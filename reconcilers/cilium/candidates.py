@@ -82,7 +82,9 @@ def of_pod_networks(node: Node) -> Iterator[Candidate]:
         yield Candidate(ref, POD_CIDR, POD_CIDR, *prefix_to_wire(text))
 
 
-def of_pools(node: CiliumNode, pools: Mapping[str, CiliumPodIPPool]) -> Iterator[Candidate]:
+def pod_ip_pool_candidates(
+    node: CiliumNode, pools: Mapping[str, CiliumPodIPPool]
+) -> Iterator[Candidate]:
     """Yield the prefixes that a node was allocated from pod IP pools."""
     kind = pod_ip_pools.ADVERTISEMENT_TYPE
     for allocation in node.spec.ipam.pools.allocated:
@@ -158,7 +160,7 @@ def candidates(
     cilium_node = t.of(CILIUM_NODE).get(snapshot, ("", node))
     if cilium_node is not None:
         pools = {pool.metadata.name: pool for pool in t.of(POD_IP_POOL).all(snapshot)}
-        yield from of_pools(cilium_node, pools)
+        yield from pod_ip_pool_candidates(cilium_node, pools)
     for service in t.services.all(snapshot):
         ref = ObjectRef(SERVICE.name, *service.key)
         if target is None or target.prefix is not None or target.names(ref):

@@ -157,7 +157,7 @@ class NodeConfiguration:
             content = context.generated.get((NODE_CONFIG.name, "", context.node))
             if content is not None:
                 return NODE_CONFIG.decode(content)
-            is_owned = stored is not None and node_configs.controller(stored) is not None
+            is_owned = stored is not None and node_configs.owning_cluster_config(stored) is not None
             return None if is_owned else stored
         configs = yield from node_configs.generate(
             objects.cluster_configs.values(),

@@ -136,7 +136,9 @@ def _select(
     for config in ordered:
         for node in selected[config.metadata.name]:
             owned.setdefault(node, config.metadata.name)
-    foreign = frozenset(node for node, config in present.items() if controller(config) is None)
+    foreign = frozenset(
+        node for node, config in present.items() if owning_cluster_config(config) is None
+    )
     return _Selection(ordered, selected, owned, foreign)
 
 
@@ -186,7 +188,7 @@ def _missing_peer_configs(config: CiliumBGPClusterConfig, known: frozenset[str])
     )
 
 
-def controller(config: CiliumBGPNodeConfig) -> OwnerReference | None:
+def owning_cluster_config(config: CiliumBGPNodeConfig) -> OwnerReference | None:
     """Return the reference to the ClusterConfig that a NodeConfig belongs to, or None."""
     for owner in config.metadata.owner_references:
         group = owner.api_version.partition("/")[0]
@@ -203,7 +205,7 @@ def owner_name(
     Compared by UID: after a ClusterConfig was deleted and created again under the same name, the API
     server is about to delete the NodeConfigs of the first one.
     """
-    reference = controller(config)
+    reference = owning_cluster_config(config)
     if reference is None:
         return None
     owner = configs.get(reference.name)

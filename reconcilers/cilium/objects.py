@@ -72,7 +72,7 @@ def objects_of(tables: Tables, snapshot: Snapshot) -> Objects:
     )
 
 
-def controlling_policy(row: Resource) -> OwnerReference | None:
+def policy_translated_from(row: Resource) -> OwnerReference | None:
     """Return the owner reference to the policy that an object is a translation of, or None."""
     for owner in row.metadata.owner_references:
         group = owner.api_version.partition("/")[0]
@@ -93,7 +93,7 @@ def with_translated(
     overrides = _joined(objects.overrides, translated.overrides)
     for override in translated.overrides:
         stored = objects.overrides.get(override.metadata.name)
-        if stored is not None and controlling_policy(stored) is None:
+        if stored is not None and policy_translated_from(stored) is None:
             overrides[override.metadata.name] = merged(stored, override)
     united = objects._replace(
         cluster_configs=_joined(objects.cluster_configs, translated.cluster_configs),
@@ -117,5 +117,5 @@ def _controlled(row: R, policy: CiliumBGPPeeringPolicy) -> R:
 
 def _joined(stored: Mapping[str, R], translated: Iterable[R]) -> dict[str, R]:
     """Return the users' objects and the translated ones, which replace stored translations."""
-    of_users = {name: row for name, row in stored.items() if controlling_policy(row) is None}
+    of_users = {name: row for name, row in stored.items() if policy_translated_from(row) is None}
     return {row.metadata.name: row for row in translated} | of_users

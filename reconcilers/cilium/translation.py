@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from reconcilers.cilium.objects import Objects, controlling_policy, with_translated
+from reconcilers.cilium.objects import Objects, policy_translated_from, with_translated
 from reconcilers.cilium.v1.translate import ClusterView, as_object, object_ref
 from reconcilers.model import Delete, Generated, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
@@ -44,7 +44,7 @@ def translation(
     result = Translation([], set(), [], list(translated.notes))
     for ref, row in translated.rows.items():
         present = stored.get(ref)
-        if present is not None and controlling_policy(present) is None:
+        if present is not None and policy_translated_from(present) is None:
             text = "exists already, and is left unchanged: no policy controls it"
             result.problems.append(Problem((ref, translated.origins[ref]), "metadata.name", text))
             continue
@@ -52,7 +52,7 @@ def translation(
         if present is None or not _is_current(present, row):
             result.outdated.add(ref)
     for ref, present in stored.items():
-        owner = controlling_policy(present)
+        owner = policy_translated_from(present)
         if owner is None or ref in translated.rows:
             continue
         policy = policies.get(owner.name)
@@ -66,7 +66,7 @@ def _is_current(stored: Resource, wanted: Resource) -> bool:
     return (
         _spec(stored) == _spec(wanted)
         and wanted.metadata.labels.items() <= stored.metadata.labels.items()
-        and controlling_policy(stored) == controlling_policy(wanted)
+        and policy_translated_from(stored) == policy_translated_from(wanted)
     )
 
 

@@ -36,7 +36,7 @@ class Feeding:
         self.dialects: Mapping[str, Dialect] = _feeders_first(dialects)
         """By name: one that feeds another comes before it, otherwise in the order of their names."""
         self._feeders = {
-            name: tuple(one for one in self.dialects.values() if one.feeds == name)
+            name: tuple(feeder for feeder in self.dialects.values() if feeder.feeds == name)
             for name in self.dialects
         }
 
@@ -67,7 +67,9 @@ class Feeding:
         """
         if dialect.feeds is not None:
             return ()
-        return tuple(source for one in (dialect, *self.feeders(dialect)) for source in one.sources)
+        return tuple(
+            source for member in (dialect, *self.feeders(dialect)) for source in member.sources
+        )
 
     def node_context(
         self, dialect: Dialect, context: NodeContext, compiled: Mapping[str, NodeIntent]
@@ -114,12 +116,12 @@ class Feeding:
         self, dialect: Dialect, context: NodeContext, snapshot: Snapshot
     ) -> Slices[NodeContext]:
         compiled: dict[str, NodeIntent] = {}
-        for one in self.feeders(dialect):
-            of_feeder = yield from self._of_node(one, context, snapshot)
+        for feeder in self.feeders(dialect):
+            of_feeder = yield from self._of_node(feeder, context, snapshot)
             try:
-                compiled[one.name] = yield from sliced(one.compile(snapshot, of_feeder))
+                compiled[feeder.name] = yield from sliced(feeder.compile(snapshot, of_feeder))
             except Exception as error:
-                raise FeederError(one, error) from error
+                raise FeederError(feeder, error) from error
         return self.node_context(dialect, context, compiled)
 
 

@@ -213,15 +213,15 @@ class KindSource(RowSource[T]):
         row = self._table.get(snapshot, key)
         if row is None:
             return
-        for one in rules:
-            selection = self._select(one, row)
+        for rule in rules:
+            selection = self._select(rule, row)
             if selection is None:
                 continue
             for address in self._addresses(row):
                 origin = Origin(address.object, selection.rule, address.type)
                 contribution = Contribution(origin, selection.attributes)
                 named = service_address(address)
-                yield Contributed(one.name, address.family, address.nlri, contribution, named)
+                yield Contributed(rule.name, address.family, address.nlri, contribution, named)
 
     def candidates(self, snapshot: Snapshot) -> Iterator[Address]:
         """Yield the addresses of all objects, each with what selects it."""

@@ -35,10 +35,10 @@ class Withheld(NamedTuple):
     in_pool: bool = False
 
 
-def withheld(
+def prefixes_not_in_effect(
     effect: InEffect, routers: Iterable[MergedRouter], mode: OnConflict
 ) -> Iterator[Withheld]:
-    """Yield the prefixes of units that are not among those of ``routers``, which are in effect."""
+    """Yield the prefixes that units have and ``routers``, which are in effect, have not."""
     merge, units = effect.merge, effect.units
     taken = {unit.ref for unit in merge.accepted}
     if taken.issuperset(unit.ref for unit in units):
@@ -89,4 +89,4 @@ def candidates(
     state: State = context.state or State()
     yield from of_routers(state.routers, context.node)
     if state.effect is not None:
-        yield from withheld(state.effect, state.routers, dialect.options.on_conflict)
+        yield from prefixes_not_in_effect(state.effect, state.routers, dialect.options.on_conflict)

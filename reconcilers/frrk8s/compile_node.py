@@ -376,8 +376,10 @@ def _is_own(neighbor: MergedNeighbor, node: Node | None) -> bool:
     return any(address.address == neighbor.key.end for address in node.status.addresses)
 
 
-def located(problems: Sequence[NeighborProblem], units: Iterable[Unit]) -> Iterator[Problem]:
-    """Yield the problems of neighbours, each with the oldest unit that sets the field."""
+def neighbor_problems(
+    problems: Sequence[NeighborProblem], units: Iterable[Unit]
+) -> Iterator[Problem]:
+    """Yield the problems of neighbours with object and field: the oldest unit that sets the field."""
     if not problems:
         return
     places: dict[tuple[NeighborKey, str], tuple[Unit, str]] = {}

@@ -21,7 +21,7 @@ from reconcilers.frrk8s.admission import ADMISSION
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES, addresses_of_rows
-from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, located, rows
+from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, neighbor_problems, rows
 from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.explain import EXPLANATION
 from reconcilers.frrk8s.host_needs import HOST_NEEDS
@@ -202,7 +202,7 @@ class Frrk8sDialect(Dialect):
         sets = compiled.route_sets.by_name
         if is_good:
             # With an earlier state in force its own problems are no longer news of these objects.
-            problems = (*problems, *located(compiled.problems, effect.units))
+            problems = (*problems, *neighbor_problems(compiled.problems, effect.units))
         if pieces.slices:
             yield
         return NodeIntent(

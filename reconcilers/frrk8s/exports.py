@@ -42,7 +42,7 @@ class Available(NamedTuple):
 
     def has_redistributed(self, destination: Prefix) -> bool:
         """Return whether a redistribution permits a prefix."""
-        return any(one.permits(*destination) for one in self.redistributions)
+        return any(redistribution.permits(*destination) for redistribution in self.redistributions)
 
 
 def advertised_routes(
@@ -161,7 +161,7 @@ class _Exports:
             if listed <= self._available or not self._complete:
                 return listed
         # Some are wrong.
-        found: set[Prefix] = set()
+        prefixes: set[Prefix] = set()
         for i, text in checked_items(texts, path, self._errors):
             if self._pieces.fill_slice():
                 yield
@@ -180,8 +180,8 @@ class _Exports:
                 reason = f"{text} is not a prefix of its router, or of one it imports"
                 self._error(f"{path}[{i}]", reason)
             else:
-                found.add(destination)
-        return frozenset(found)
+                prefixes.add(destination)
+        return frozenset(prefixes)
 
     def _with(
         self, texts: tuple[str, ...], allowed: frozenset[Prefix], path: str

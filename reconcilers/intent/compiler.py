@@ -263,7 +263,9 @@ class IntentCompiler:
         for name in compiled:
             self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
         if compiled:
-            needed = (one.kernel_tables for one in self._intents.compiled.values())
+            needed = (
+                dialect_intent.kernel_tables for dialect_intent in self._intents.compiled.values()
+            )
             self._host_demand.redistribute(snapshot, frozenset().union(*needed))
         kernel_routes = self._resources.kernel_routes
         if self._host_demand.kernel_tables and not kernel_routes.initialized(snapshot):
@@ -335,12 +337,16 @@ class IntentCompiler:
         """
         intent = self._intent
         compiled = self._intents.compiled.items()
-        problems = [problem for name, one in compiled for problem in one.problems_of(name)]
+        problems = [
+            problem
+            for name, dialect_intent in compiled
+            for problem in dialect_intent.problems_of(name)
+        ]
         problems += self._intents.failures.values()
         rows: dict[RowKind[Any], list[Any]] = {kind: [] for kind in OF_DIALECTS}
-        for name, one in compiled:
-            for kind, found in marked(one, OF_DIALECTS, name).items():
-                rows[kind] += found
+        for name, dialect_intent in compiled:
+            for kind, of_kind in marked(dialect_intent, OF_DIALECTS, name).items():
+                rows[kind] += of_kind
         instances, of_dialects = rows[IntentTables.instances], len(problems)
         peers = configurable(
             (
@@ -380,7 +386,11 @@ class IntentCompiler:
         return before != self._problems or of_peers
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
-        addresses = [text for one in self._intents.compiled.values() for text in one.addresses]
+        addresses = [
+            text
+            for dialect_intent in self._intents.compiled.values()
+            for text in dialect_intent.addresses
+        ]
         changes = self._addresses.update(snapshot, self._node, peers, addresses)
         for route_sets in self._route_sets.values():
             route_sets.set_address_rules(self._addresses.rules, changes)

@@ -274,11 +274,13 @@ class RouteSets:
             ref = source.object(context, key)
             if prefixes is None or at in self._failed or not isinstance(source, PrefixSource):
                 prefixes = None
-                found = source.contributions(snapshot, context, key, sets.rules)
+                contributions = source.contributions(snapshot, context, key, sets.rules)
             else:
-                found = source.contributions_to(snapshot, context, key, sets.rules, prefixes)
+                contributions = source.contributions_to(
+                    snapshot, context, key, sets.rules, prefixes
+                )
             name = source.name
-            yield from self._collect(snapshot, ref, name, found, of_set, rejected, judged)
+            yield from self._collect(snapshot, ref, name, contributions, of_set, rejected, judged)
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             prefixes = None
@@ -330,23 +332,25 @@ class RouteSets:
         addresses: AddressesOfService | None = None
         rest = iter(contributions)
         while some := list(islice(rest, BATCH_PIECES)):
-            for found in some:
-                name = f"{self._dialect.name}-{found.route_set}"
-                if isinstance(found, Rejected):
-                    problem = replace(found.problem, dialect=self._dialect.name)
+            for contributed in some:
+                name = f"{self._dialect.name}-{contributed.route_set}"
+                if isinstance(contributed, Rejected):
+                    problem = replace(contributed.problem, dialect=self._dialect.name)
                     rejected.setdefault(name, Rejections(ref)).problems[problem] = None
                     continue
                 rank = None
-                if found.address is not None:
+                if contributed.address is not None:
                     if addresses is None:
                         addresses = self._limits.of_object(snapshot, ref)
-                    if self._rejects(ref, name, found, addresses, rejected, judged):
+                    if self._rejects(ref, name, contributed, addresses, rejected, judged):
                         continue
                     if addresses is not None:
-                        rank = addresses.rank(found.address.nlri)
-                given = found.contribution
+                        rank = addresses.rank(contributed.address.nlri)
+                given = contributed.contribution
                 own = Contribution(given.origin, given.attributes, source, rank)
-                parts = of_set.setdefault(name, {}).setdefault((found.family, found.nlri), [])
+                parts = of_set.setdefault(name, {}).setdefault(
+                    (contributed.family, contributed.nlri), []
+                )
                 if parts:
                     _add(parts, own)
                 else:

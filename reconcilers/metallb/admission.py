@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import Admission
-from reconcilers.metallb.feed import withheld
+from reconcilers.metallb.feed import excluded_node
 from reconcilers.model import Problem, ref_to
 from resources.errors import shortened
 from resources.metallb import kinds
@@ -29,7 +29,7 @@ def other_namespace(namespace: str) -> str:
 def node_group(dialect: MetalLBDialect, snapshot: Snapshot, node: str) -> Hashable:
     """Return the objects that concern a node, and whether it advertises Services."""
     row = dialect.tables.nodes.get(snapshot, ("", node))
-    excluded = withheld(row, dialect.of_node.ignore_exclude_lb)
+    excluded = excluded_node(row, dialect.of_node.ignore_exclude_lb)
     return (dialect.selected(snapshot, node).group, excluded)
 
 

@@ -79,7 +79,7 @@ class MetalLBFeed(api.Feed):
         """
         of_kinds = Objects.of(objects.items())
         node = self._tables.nodes.get(snapshot, ("", self._node))
-        rules = node_rules(of_kinds, withheld(node, self._ignore_label))
+        rules = node_rules(of_kinds, excluded_node(node, self._ignore_label))
         of_peers = peer_rules(of_kinds, rules)
         units = fed(of_kinds, of_peers)
         watch = watched(others, of_kinds.peers) if of_kinds.peers else {}
@@ -106,8 +106,8 @@ class MetalLBFeed(api.Feed):
                 yield service_state(service, slices, self._node, self._class)
 
 
-def withheld(node: Node | None, ignore_label: bool) -> Withheld | None:
-    """Return why a node advertises no Service, or None."""
+def excluded_node(node: Node | None, ignore_label: bool) -> Withheld | None:
+    """Return why a node is excluded from advertising Services, or None."""
     if node is None:
         return None
     if node.network_unavailable:

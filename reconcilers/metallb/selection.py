@@ -68,13 +68,13 @@ class ObjectSelection:
     def of(self, labels: Mapping[str, str]) -> Selected:
         """Return the objects that concern a node with these labels."""
         values = tuple([labels.get(key) for key in self._keys])
-        found = self._known.get(values)
-        if found is None:
+        selected = self._known.get(values)
+        if selected is None:
             objects = Objects(*(rows.of(labels) for rows in self._kinds))
             refs = tuple(ref for ref, _ in objects.refs())
             group = self._groups.setdefault(refs, len(self._groups))
-            found = self._known[values] = Selected(objects, group)
-        return found
+            selected = self._known[values] = Selected(objects, group)
+        return selected
 
 
 class ObjectSelections(OfTables[ObjectSelection]):

@@ -104,7 +104,11 @@ class Planner:
             for row in intent.generated
             if row.object in intent.outdated
         ]
-        writes += [Delete(one.object, one.uid) for intent in intents for one in intent.deletions]
+        writes += [
+            Delete(deletion.object, deletion.uid)
+            for intent in intents
+            for deletion in intent.deletions
+        ]
         writes += [self._annotate(row) for intent in intents for row in intent.annotations]
         problems = tuple(problem for intent in intents for problem in intent.problems)
         return Plan(tuple(writes), conditions, problems, blocked)

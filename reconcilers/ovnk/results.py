@@ -81,11 +81,11 @@ class Results:
             for name, (node, given) in nodes.items()
             if (last := before.get(name)) is None or last[0] is not node or last[1] != given
         ]
-        found = [self._one(row, cluster, nodes, changed) for row in rows]
-        for name in self._known.keys() - {one.name for one in found}:
+        results = [self._one(row, cluster, nodes, changed) for row in rows]
+        for name in self._known.keys() - {result.name for result in results}:
             del self._known[name]
         self._nodes = nodes
-        return found
+        return results
 
     def _one(
         self,
@@ -128,8 +128,8 @@ class Results:
         for name in todo:
             node, given = nodes[name]
             objects = {
-                key_of(what.name, one): one
-                for one in generate.of_node(
+                key_of(what.name, generated): generated
+                for generated in generate.of_node(
                     what, node, given, self._options, typed=self.evpn_form == "fields"
                 )
             }

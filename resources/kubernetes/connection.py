@@ -212,7 +212,7 @@ class Connection:
             raise _UnusableError(f"no certificate in {where}") from None
 
 
-async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
+async def read_limited_body(response: aiohttp.ClientResponse, most: int) -> bytes:
     """Read a response body, at most ``most`` octets; call it within `request`.
 
     One read returns only the octets that have arrived.

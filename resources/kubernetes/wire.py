@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import aiohttp
 import msgspec
 
-from resources.kubernetes.connection import body_of
+from resources.kubernetes.connection import read_limited_body
 from resources.kubernetes.errors import Expired, InvalidResponse, KubernetesError, StatusError
 from resources.meta import Struct
 
@@ -120,7 +120,7 @@ def decode(octets: bytes | msgspec.Raw, shape: type[T], what: str) -> T:
 async def check(response: aiohttp.ClientResponse) -> None:
     """Raise for a response that is an error, or not JSON."""
     if response.status != 200:
-        body = await body_of(response, ERROR_BODY)
+        body = await read_limited_body(response, ERROR_BODY)
         raise error_of(response.status, body, response.headers.get("Retry-After"))
     if response.content_type != "application/json":
         raise InvalidResponse(f"answers {response.content_type} instead of JSON")

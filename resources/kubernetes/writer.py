@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, final
 import msgspec
 
 from resources.kubernetes import wire
-from resources.kubernetes.connection import JSON, Connection, body_of
+from resources.kubernetes.connection import JSON, Connection, read_limited_body
 from resources.kubernetes.errors import StatusError
 from resources.kubernetes.ownership import adopted, annotations_of
 
@@ -218,7 +218,7 @@ class Writer:
             content_type=content_type,
             accept=accept,
         ) as response:
-            octets = await body_of(response, LARGEST)
+            octets = await read_limited_body(response, LARGEST)
             if not 200 <= response.status < 300:
                 if response.status == 401:
                     # The token may have been renewed since the configuration was read.

@@ -105,5 +105,7 @@ def api_addresses(tables: Tables, snapshot: Snapshot) -> frozenset[str]:
     """Return the addresses of the Kubernetes API, as its Service and its EndpointSlices have them."""
     service = tables.services.get(snapshot, API_SERVICE)
     slices = tables.endpoint_slices.find(snapshot, BY_SERVICE, API_SERVICE)
-    endpoints = (text for piece in slices for one in piece.endpoints for text in one.addresses)
+    endpoints = (
+        text for piece in slices for endpoint in piece.endpoints for text in endpoint.addresses
+    )
     return frozenset((*(() if service is None else service.cluster_addresses), *endpoints))

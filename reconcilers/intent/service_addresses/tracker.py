@@ -145,15 +145,15 @@ class AddressRulesTracker:
                 )
         if compiled is not None and self._parts == before_parts:
             return False
-        found = united([of_all for of_all, _ in self._parts.values()])
+        of_dialects = united([of_all for of_all, _ in self._parts.values()])
         own = united([of_node for _, of_node in self._parts.values()])
         rows = tuple(t.of(CONFIG_MAP).all(snapshot))
-        if (found, own) == self._addresses and rows == self._published_rows:
+        if (of_dialects, own) == self._addresses and rows == self._published_rows:
             return False
-        self._addresses = (found, own)
+        self._addresses = (of_dialects, own)
         read = {}
         for name in published.PARTS:
-            read[name] = yield from AddressSet.gather(getattr(found, name))
+            read[name] = yield from AddressSet.gather(getattr(of_dialects, name))
         if rows != self._published_rows:
             parts = []
             for row in rows:

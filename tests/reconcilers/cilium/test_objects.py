@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from reconcilers.cilium.objects import (
     Objects,
     TranslatedObjects,
-    controlling_policy,
     objects_of,
+    policy_translated_from,
     with_translated,
 )
 from reconcilers.cilium.v1.translate import ClusterView, as_object
@@ -60,7 +60,7 @@ def test_a_translated_object_has_its_policy_as_controller() -> None:
     assert list(objects.advertisements) == [ADVERT]
     assert list(objects.overrides) == ["n"]
     for row in made.rows.values():
-        owner = controlling_policy(row)
+        owner = policy_translated_from(row)
         assert owner is not None
         assert (owner.name, owner.uid, owner.controller) == ("p", "u-1", True)
     assert set(made.origins.values()) == {ObjectRef("CiliumBGPPeeringPolicy", "", "p")}
@@ -112,4 +112,4 @@ def test_a_node_config_of_another_controller_is_not_owned() -> None:
         {"controller": True, "apiVersion": "x/v1"},
     ):
         value["metadata"]["ownerReferences"] = [{**owner, **change}]
-        assert controlling_policy(kinds.PEERING_POLICY.decode(value)) is None
+        assert policy_translated_from(kinds.PEERING_POLICY.decode(value)) is None

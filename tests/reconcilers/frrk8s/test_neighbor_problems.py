@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.frrk8s.compile_node import NeighborProblem, located
+from reconcilers.frrk8s.compile_node import NeighborProblem, neighbor_problems
 from reconcilers.frrk8s.unit import NeighborKey
 from tests.reconcilers.frrk8s.build import PEER, neighbor, router, unit
 
@@ -14,6 +14,6 @@ def test_a_problem_of_a_neighbour_names_the_oldest_object_that_sets_the_field() 
     old = unit("c", router(neighbor(sourceaddress="192.0.2.1")), created="2026-01-01T00:00:00Z")
     oldest = unit("b", router(neighbor()), created="2025-01-01T00:00:00Z")
     problem = NeighborProblem(KEY, "sourceaddress", "is no address of the node", "unresolved")
-    (found,) = located([problem], [young, old, oldest])
+    (found,) = neighbor_problems([problem], [young, old, oldest])
     assert found.objects == (old.ref,)
     assert found.field == "spec.bgp.routers[0].neighbors[0].sourceaddress"

@@ -8,7 +8,7 @@ import pytest
 
 from reconcilers.dialect import Contributed, Rejected
 from reconcilers.metallb.advertised import Withheld, node_rules
-from reconcilers.metallb.feed import EXCLUDE_LABEL, peer_rules, withheld
+from reconcilers.metallb.feed import EXCLUDE_LABEL, excluded_node, peer_rules
 from reconcilers.metallb.services import ServiceState, contributions, decide, service_state
 from resources.core.kinds import ENDPOINT_SLICE, NODE, SERVICE
 from speaker.nlri import prefix_to_text
@@ -151,7 +151,7 @@ def test_a_node_that_advertises_nothing(
             "status": {"conditions": conditions},
         }
     )
-    found = withheld(node, ignore)
+    found = excluded_node(node, ignore)
     assert (found and found[0]) == expected
     web = state(service("198.18.30.5"), READY)
     assert reason(web, *PLAIN, node=found) == (expected or "Advertised")
