@@ -81,7 +81,7 @@ class TraceLinks:
                 attributes={
                     "network.protocol.name": "bgp",
                     "bgp.instance": instance,
-                    "bgp.peers": peers[:MAX_PEERS],
+                    "bgp.peers": sorted(peers)[:MAX_PEERS],
                     "bgp.peer_count": len(peers),
                     "bgp.prefixes": write.prefixes,
                     "bgp.updates": sum(map(_messages, write.parts)),
