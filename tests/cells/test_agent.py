@@ -39,6 +39,7 @@ EVERYTHING = {
     "--api-socket": "/nonexistent/agent.sock",
     "--snapshot-file": "/nonexistent/snapshot",
     "--fib": "auto",
+    "--bfd": "true",
 }
 
 
@@ -90,7 +91,7 @@ OF_AN_API_SERVER = """
     snapshot, job snapshot.resume, job snapshot.write
 """
 WITH_EITHER = """
-    job host.netlink, job host.gateways,
+    job host.netlink, job host.gateways, job host.redistributed,
     session-addresses, job apply.write-session-addresses, job apply.session-addresses,
     learned-limits, job apply.write-learned-limits, job apply.learned-limits,
     job apply.rounds, job apply.verification, job apply.session-readings, job apply.peer-limits,

@@ -51,6 +51,7 @@ ALWAYS = {
     "host": "nothing refers to an interface or a default route",
     "host/gateways": "... default gateways",
     "host/netlink": "running",
+    "host/redistributed": "no object redistributes routes of the kernel",
     "intent": "1 routes, 1 peers",
     "intent/rounds": "running",
     "metrics": "the event loop keeps up",
