@@ -27,6 +27,7 @@ LIMITS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "--advertise-peer-limit": ((0,), (-1,)),
     "--advertise-service-limit": ((0,), (-1,)),
     "--drain-prepend": ((0, 16), (-1, 17)),
+    "--bfd-least-interval": ((1, 60000), (0, 60001)),
     "--fib-metric": ((1, 2**32 - 1), (0, 2**32)),
     "--fib-multipath": ((1, 256), (0, 257)),
     "--fib-protocol": ((5, 255), (4, 256)),

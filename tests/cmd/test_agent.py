@@ -197,7 +197,7 @@ def test_reconcilers_are_printed_in_their_order(
         "30 import-policy: has not run",
         "40 peer: has not run",
     ]
-    assert "needs instances, peers, secrets (tables), speaker (target)" in shown
+    assert "needs instances, peers, secrets, bfd-sessions (tables), speaker (target)" in shown
 
 
 @pytest.mark.parametrize("program", ["waggle_agent", "waggle_operator"])

@@ -71,6 +71,7 @@ def test_the_views_of_an_agent(
             f"127.0.0.2:{port}",
             "65000",
             "Established",
+            "<NONE>",
         ]
         assert run(it, capsys, "get", "bgproutes", "-T", "ServiceClusterIP", "-o", "yaml")[1] == (
             "- k8sObjRef: retail/shop\n  route: 10.98.14.20/32\n  type: ServiceClusterIP\n"

@@ -22,7 +22,7 @@ def test_every_documented_metric_exists_and_every_metric_is_documented() -> None
     for line in PAGE.read_text().splitlines():
         if line.startswith("| `waggle_"):
             documented |= set(re.findall(r"`(waggle_\w+)`", line.split("|")[1]))
-    hive = Hive(CELLS, load(CELLS, flags={"disable_cell": ["logging"]}))
+    hive = Hive(CELLS, load(CELLS, flags={"disable_cell": ["logging"], "--bfd": "true"}))
     text = hive.get(Metrics).render().decode()
     types = dict(re.findall(r"^# TYPE (waggle_\w+) (\w+)$", text, re.MULTILINE))
     created = {name for name in types if name.endswith("_created")}

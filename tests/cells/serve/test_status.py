@@ -12,6 +12,7 @@ from cells.serve.status import status_item
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.unused_objects import UnusedObjects
+from speaker.server import PREFIX_TABLE_FORM
 
 SINCE = 1_767_268_800.0
 """2026-01-01T12:00:00Z."""
@@ -27,10 +28,11 @@ def item(health: HealthTree, readiness: Readiness, **values: Any) -> dict[str, A
     """Return the item as JSON has it, with nothing but these values."""
     names = ("peers", "rows", "conditions", "problems", "unused", "unrestricted")
     given = {name: values.get(name, ()) for name in names}
-    found: dict[str, Any] = json.loads(
+    shown: dict[str, Any] = json.loads(
         msgspec.json.encode(status_item("worker-1", readiness, health, **given))
     )
-    return found
+    assert shown.pop("prefixTables") == PREFIX_TABLE_FORM
+    return shown
 
 
 def test_an_agent_that_is_well_and_reports_nothing() -> None:
