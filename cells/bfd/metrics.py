@@ -42,9 +42,7 @@ class BfdMetrics:
         yield from _states(rows)
         yield from _counts(rows)
         yield from _of_frrk8s(rows, {row.name: row for row in intent.instances.all(snapshot)})
-        process = next(intent.bfd_process.all(snapshot), None)
-        if process is not None:
-            yield from _of_process(process)
+        yield from _of_process(next(intent.bfd_process.all(snapshot), None))
 
 
 def _labels(row: BfdSession) -> list[str]:
@@ -99,29 +97,24 @@ def _losses(row: BfdSession) -> int:
     return row.ups - row.up
 
 
-def _of_process(process: BfdProcess) -> Iterator[Metric]:
-    for name, text, value in (
-        (
-            "waggle_bfd_connected",
-            "1 while the agent is connected to waggle-bfd.",
-            process.connected,
-        ),
-        ("waggle_bfd_realtime", "1 if waggle-bfd has real-time scheduling.", process.realtime),
-        (
-            "waggle_bfd_lateness_seconds",
-            "The latest that waggle-bfd met a deadline.",
-            process.lateness / MICROSECONDS,
-        ),
-    ):
-        gauge = GaugeMetricFamily(name, text)
-        gauge.add_metric([], value)
-        yield gauge
+def _of_process(process: BfdProcess | None) -> Iterator[Metric]:
+    connected = GaugeMetricFamily(
+        "waggle_bfd_connected", "1 while the agent is connected to waggle-bfd."
+    )
+    realtime = GaugeMetricFamily("waggle_bfd_realtime", "1 if waggle-bfd has real-time scheduling.")
+    lateness = GaugeMetricFamily(
+        "waggle_bfd_lateness_seconds", "The latest that waggle-bfd met a deadline."
+    )
     discarded = CounterMetricFamily(
         "waggle_bfd_packets_discarded", "Received packets without effect.", labels=["reason"]
     )
-    for reason, packets in process.discarded:
-        discarded.add_metric([reason], packets)
-    yield discarded
+    if process is not None:
+        connected.add_metric([], process.connected)
+        realtime.add_metric([], process.realtime)
+        lateness.add_metric([], process.lateness / MICROSECONDS)
+        for reason, packets in process.discarded:
+            discarded.add_metric([reason], packets)
+    yield from (connected, realtime, lateness, discarded)
 
 
 def _of_frrk8s(rows: Rows, instances: dict[str, Instance]) -> Iterator[Metric]:

@@ -24,6 +24,8 @@ def with_kernel_routes(
     routers: Sequence[MergedRouter], routes: Sequence[KernelRoute]
 ) -> Sequence[MergedRouter]:
     """Return routers with the prefixes and routes that they redistribute, of those of the kernel."""
+    if not routes:
+        return routers
     tables = kernel_tables(routers)
     if not any(table.has(route) for table in tables for route in routes):
         return routers

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -140,6 +141,8 @@ class IntentCompiler:
             clock,
         )
         self._pending: tuple[PendingDialect, ...] = ()
+        self._peers_changed = False
+        """Whether peers were written since rows of former sessions were deleted."""
         self._has_bfd = False
         """Whether a peer had BFD, as of the last run."""
         self._host_demand = host_demand or HostDemand(
@@ -263,9 +266,7 @@ class IntentCompiler:
         for name in compiled:
             self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
         if compiled:
-            needed = (
-                dialect_intent.kernel_tables for dialect_intent in self._intents.compiled.values()
-            )
+            needed = map(attrgetter("kernel_tables"), self._intents.compiled.values())
             self._host_demand.redistribute(snapshot, frozenset().union(*needed))
         kernel_routes = self._resources.kernel_routes
         if self._host_demand.kernel_tables and not kernel_routes.initialized(snapshot):
@@ -295,7 +296,7 @@ class IntentCompiler:
         problems |= self._addresses.take_problems()
         pending = [sets for sets in self._route_sets.values() if sets.pending]
         if not (configuration or problems or pending):
-            self._forget_former_sessions(snapshot, changed)
+            self._forget_former_sessions(changed)
             return Summary(ready=True)
         objects = written = 0
         with self._db.write(*intent.compiled) as txn:
@@ -317,16 +318,17 @@ class IntentCompiler:
             of_parts.append(self._peer_limits.take_problems())
             if problems or any(of_parts):
                 self._write_problems(txn)
-        self._forget_former_sessions(snapshot, changed)
+        self._forget_former_sessions(changed)
         return Summary(ready=True, dialects=compiled, objects=objects, routes=written)
 
-    def _forget_former_sessions(self, snapshot: Snapshot, changed: AbstractSet[Table[Any]]) -> None:
+    def _forget_former_sessions(self, changed: AbstractSet[Table[Any]]) -> None:
         """Delete the rows of sessions whose peers have gone; a restart may restore some late."""
-        intent = self._intent
-        written = self._db.changed(snapshot.revisions, self._db.snapshot())
-        of_sessions = (intent.session_addresses, intent.next_hops)
-        if not self._pending and (intent.peers in written or not changed.isdisjoint(of_sessions)):
-            forget_session_addresses(self._db, intent)
+        if self._pending:
+            return
+        of_sessions = (self._intent.session_addresses, self._intent.next_hops)
+        if self._peers_changed or not changed.isdisjoint(of_sessions):
+            forget_session_addresses(self._db, self._intent)
+        self._peers_changed = False
 
     # Configuration
 
@@ -363,7 +365,7 @@ class IntentCompiler:
             peers,
             self.owners,
             lambda ref: created(self._resources, intent, snapshot, ref),
-            [row.dialect for row in self._pending],
+            [row.dialect for row in self._pending] if self._pending else (),
         )
         self.owners = arbitrated.owners
         drain_reason = drain.reason(self._node, self._options)
@@ -379,6 +381,7 @@ class IntentCompiler:
         rows[IntentTables.pending_dialects] = list(self._pending)
         for kind in intent.outdated(txn, rows):
             intent.replace(txn, kind, rows[kind])
+            self._peers_changed |= kind is IntentTables.peers
         before, self._problems = self._problems, [*problems, *arbitrated.problems]
         had_bfd, self._has_bfd = self._has_bfd, bool([p for p in sessions if p.bfd is not None])
         # The problems of unsent routes and of BFD have the objects of peers.

@@ -71,7 +71,7 @@ class HostDemand:
 
     def redistribute(self, snapshot: Snapshot, tables: frozenset[KernelTable]) -> None:
         """Take the tables whose routes a compilation redistributes."""
-        if self._described(snapshot):
+        if tables and self._described(snapshot):
             tables = frozenset()
         if tables != self.kernel_tables:
             self.kernel_tables = tables

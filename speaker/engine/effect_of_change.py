@@ -20,6 +20,7 @@ Routes that are kept without a session (RFC 4724) are always those that the new 
 from __future__ import annotations
 
 import enum
+from operator import attrgetter
 from typing import Final
 
 from speaker.api import InstanceConfig, PeerConfig
@@ -54,14 +55,14 @@ SOFT: Final = frozenset(
 OF_SAME_ROUTER: Final = frozenset({"selection_deferral_time", "originate", "imports"})
 """Fields of an instance that leave all sessions as they are."""
 
+_OF_OTHER_ROUTER: Final = attrgetter(
+    *(field for field in InstanceConfig.__struct_fields__ if field not in OF_SAME_ROUTER)
+)
+
 
 def is_same_router(before: InstanceConfig, after: InstanceConfig) -> bool:
     """Return whether a changed instance leaves all sessions as they are; otherwise all are reset."""
-    return all(
-        getattr(before, field) == getattr(after, field)
-        for field in InstanceConfig.__struct_fields__
-        if field not in OF_SAME_ROUTER
-    )
+    return bool(_OF_OTHER_ROUTER(before) == _OF_OTHER_ROUTER(after))
 
 
 def effect_of(before: PeerConfig, after: PeerConfig) -> Effect:

@@ -40,7 +40,7 @@ FEW: Final = 8
 COMPILATIONS: Final = 8
 """Compilations of one object that are remembered, as far as they are small."""
 SMALL: Final = 1_000
-"""Prefixes and routes of an object; the unused compilations of a larger one are forgotten."""
+"""Prefixes of an object; the unused compilations of a larger one are forgotten."""
 SPARE_OBJECTS: Final = 64
 """Objects that are remembered beside those of the last merge."""
 NODES: Final = 64
@@ -163,15 +163,8 @@ class _Known(NamedTuple):
     needed: VrfPrefixes
     """The prefixes of the VRFs of other units."""
     compiled: Compiled
-
-    @property
-    def size(self) -> int:
-        """The number of its prefixes and routes."""
-        routers = self.compiled.routers
-        return sum(
-            len(router.prefixes) + sum(len(part.routes) for part in router.neighbors)
-            for router in routers
-        )
+    size: int
+    """The number of its prefixes."""
 
 
 class Merger:
@@ -304,8 +297,8 @@ class Merger:
             for ref in self._compiled.keys() - used.keys():
                 del self._compiled[ref]
         for ref, compilations in used.items():
-            known = self._compiled.get(ref, ())
-            if len(known) > len(compilations) > 0 and sum(c.size for c in known) > SMALL:
+            known = self._compiled.get(ref, [])
+            if len(known) > len(compilations) > 0 and known[-1].size > SMALL:
                 self._compiled[ref] = compilations
 
     def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
@@ -321,7 +314,7 @@ class Merger:
             finish(self._compile_anew(unit, needed, Pieces()))
             remembered = self._compiled[unit.ref][-1]
         used = self._used.setdefault(unit.ref, [])
-        if not any(compilation is remembered for compilation in used):
+        if not used or used[-1] is not remembered:
             used.append(remembered)
         return remembered.compiled
 
@@ -336,7 +329,10 @@ class Merger:
                 yield
         result = result._replace(claims=tuple(claims))
         known = self._compiled.setdefault(unit.ref, [])
-        known.append(_Known(unit, needed, result))
+        size = 0
+        for router in result.routers:
+            size += len(router.prefixes)
+        known.append(_Known(unit, needed, result, size))
         del known[:-COMPILATIONS]
 
     def _shared(self, compiled: Compiled) -> Compiled:
