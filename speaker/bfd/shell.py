@@ -15,7 +15,7 @@ from typing import Final
 
 from speaker.bfd.engine import Engine, StateChange
 from speaker.bfd.state_file import StateFile
-from speaker.bfd.transport import Receiver, is_link_local, sending_socket
+from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
 from speaker.bfd.values import SessionKey, Settings
 
 MAX_PACKETS_PER_TURN: Final = 256
@@ -59,6 +59,8 @@ class Shell:
         self._receivers: dict[tuple[int, str, bool], Receiver] = {}
         self._by_descriptor: dict[int, Receiver] = {}
         self._sending: dict[SessionKey, socket.socket] = {}
+        self._devices: dict[SessionKey | tuple[int, str, bool], int] = {}
+        """The number of the device that a socket is bound to, 0 for none; keys as of `errors`."""
         self._wanted: dict[SessionKey, Settings] = {}
         self._removed: set[SessionKey] = set()
         """Removed sessions, which are AdminDown until the neighbor has noticed."""
@@ -94,10 +96,14 @@ class Shell:
         for place in self._receivers.keys() - sources.keys():
             self._close_receiver(place)
         self.errors = {k: e for k, e in self.errors.items() if k in self._wanted or k in sources}
+        self._devices = {
+            k: n for k, n in self._devices.items() if k in self._sending or k in self._receivers
+        }
         for place, addresses in sources.items():
             self._open_receiver(place, addresses)
         for key in self._wanted.keys() - self._sending.keys():
             try:
+                self._devices[key] = device_number(key.device) if key.device else 0
                 self._sending[key] = sending_socket(key, self._random)
                 self.errors.pop(key, None)
             except OSError as error:
@@ -109,6 +115,7 @@ class Shell:
         receiver = self._receivers.get(place)
         if receiver is None:
             family, device, multihop = place
+            self._devices[place] = device_number(device) if device else 0
             try:
                 receiver = Receiver(family, device, multihop=multihop)
             except OSError as error:
@@ -143,9 +150,19 @@ class Shell:
         return self.errors.get(key) or self.errors.get(_place(key))
 
     def links_changed(self) -> None:
-        """Open sockets again: an interface or VRF was made, deleted or renamed."""
-        for receiver in self._receivers.values():
+        """Open sockets again: an interface or VRF was made, deleted or renamed.
+
+        A socket that is bound to a deleted device neither sends nor receives, and does not fail.
+        """
+        bound = {key.device for key in self._sending} | {place[1] for place in self._receivers}
+        numbers = {device: device_number(device) for device in bound if device}
+        for place, receiver in list(self._receivers.items()):
             receiver.forget_names()
+            if self._devices[place] != numbers.get(place[1], 0):
+                self._close_receiver(place)
+        for key in list(self._sending):
+            if self._devices[key] != numbers.get(key.device, 0):
+                self._sending.pop(key).close()
         self._open(self._clock())
 
     def turn(self, most: float | None = None) -> tuple[int, ...]:

@@ -76,10 +76,12 @@ class StateFile:
             yield slot, msgspec.structs.replace(state, transmit_sequence=sequence)
 
     def write(self, state: Saved) -> None:
-        """Write the state of a session."""
+        """Write the state of a session; one that fits no slot begins anew in the next process."""
         octets = self._encode(state)
         if len(octets) > SLOT_OCTETS - _HEADER.size:
-            raise ValueError(f"{state.key}: a state of {len(octets)} octets does not fit a slot")
+            # Of a device name that no kernel has: the session never comes Up.
+            self.remove(state.key)
+            return
         slot = self._slots.get(state.key)
         if slot is None:
             slot = self._slots[state.key] = self._free_slot()

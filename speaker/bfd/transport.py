@@ -8,7 +8,9 @@ source port of 49152 or higher, a TTL of 255 and DSCP CS6.
 from __future__ import annotations
 
 import contextlib
+import errno
 import ipaddress
+import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -24,6 +26,8 @@ SOURCE_PORTS: Final = range(49152, 65536)
 MAX_OCTETS: Final = 128
 """Of a datagram; a control packet with SHA1 has 52."""
 RECEIVE_BUFFER: Final = 1 << 20
+_MAX_DEVICE: Final = 15
+"""Octets of the name of a device (IFNAMSIZ)."""
 _TTL: Final = 255
 _CS6: Final = 0xC0
 _IP_PKTINFO: Final = 8
@@ -45,7 +49,7 @@ class Receiver:
         self.sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
             if device:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+                _bind_to_device(sock, device)
             with contextlib.suppress(PermissionError):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
             if family == socket.AF_INET:
@@ -134,7 +138,7 @@ def sending_socket(key: SessionKey, random: Callable[[], float]) -> socket.socke
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
     try:
         if key.device:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, key.device.encode())
+            _bind_to_device(sock, key.device)
         if family == socket.AF_INET:
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, _TTL)
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, _CS6)
@@ -152,6 +156,23 @@ def sending_socket(key: SessionKey, random: Callable[[], float]) -> socket.socke
     return sock
 
 
+def _bind_to_device(sock: socket.socket, device: str) -> None:
+    """Bind to an interface or VRF device. Raises OSError: it does not exist."""
+    name = device.encode(errors="replace")
+    if len(name) > _MAX_DEVICE or b"\0" in name:
+        # The kernel would take the first octets for the name of another device.
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, name)
+
+
+def device_number(device: str) -> int:
+    """Return the number of a device, which a device made anew under its name has not; 0 for none."""
+    try:
+        return socket.if_nametoindex(device)
+    except (OSError, ValueError):
+        return 0
+
+
 def _bind(sock: socket.socket, key: SessionKey, random: Callable[[], float]) -> None:
     """Bind to a free source port, beginning at a random one."""
     first = int(random() * len(SOURCE_PORTS))
@@ -160,14 +181,11 @@ def _bind(sock: socket.socket, key: SessionKey, random: Callable[[], float]) -> 
         try:
             sock.bind(_address(sock.family, key.local, port, key.device))
         except OSError as error:
-            if error.errno != _EADDRINUSE:
+            if error.errno != errno.EADDRINUSE:
                 raise
         else:
             return
-    raise OSError(_EADDRINUSE, "no source port is free")
-
-
-_EADDRINUSE: Final = 98
+    raise OSError(errno.EADDRINUSE, "no source port is free")
 
 
 def _address(family: int, address: str, port: int, device: str) -> tuple[str | int, ...]:

@@ -82,3 +82,12 @@ def test_a_file_of_something_else_is_begun_anew(tmp_path: Path, content: bytes) 
 def test_only_the_owner_reads_it(tmp_path: Path) -> None:
     StateFile(tmp_path / "state")
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_state_that_fits_no_slot_is_not_kept_and_harms_no_other(tmp_path: Path) -> None:
+    """The VRF of an object may have any name: no kernel has a device of that one."""
+    file = StateFile(tmp_path / "state")
+    file.read()
+    file.write(SAVED)
+    file.write(replace(SAVED, key=SessionKey("192.0.2.1", "", "v" * SLOT_OCTETS)))
+    assert StateFile(tmp_path / "state").read() == (SAVED,)
