@@ -131,10 +131,14 @@ def _of_frrk8s(rows: Rows, instances: dict[str, Instance]) -> Iterator[Metric]:
             ("session_down_events", "Number of BFD session down events."),
         )
     }
+    seen: set[tuple[str, str]] = set()
     for row, counted in rows:
         instance = instances.get(row.instance)
         vrf = (None if instance is None else instance.vrf) or DEFAULT_VRF
-        labels = [row.address or row.peer, vrf]
+        labels = (row.address or row.peer, vrf)
+        if labels in seen:
+            continue  # peers of several instances share the session
+        seen.add(labels)
         up.add_metric(labels, row.up)
         values = {"session_up_events": row.ups, "session_down_events": _losses(row)}
         if counted is not None:

@@ -4,10 +4,13 @@ A BGP session ends when its BFD session goes from Up to Down. It does not end
 
 * while BFD has never been Up: the neighbor may have none;
 * by AdminDown, of either end: the path works, and BFD has been switched off (section 4.2);
-* by the loss of the BFD process, whose successor begins anew with another discriminator;
+* by the loss of the BFD process: its successor begins anew with another discriminator, or continues
+  the session, and a neighbor that has missed its packets meanwhile signals Down;
 * by a Down that follows the end of the BGP session before: a neighbor that ends BFD together with BGP
-  would end the next session, too, and so on for ever. Such a Down is judged again after
-  `RECHECK_SECONDS`, when a neighbor that restarts has come back.
+  would end the next session, too, and so on for ever.
+
+A Down of the last two kinds is judged again after `RECHECK_SECONDS`, when a neighbor that restarts has
+come back.
 
 Flaps are damped by the pauses of the BGP session, which double with each end.
 """
@@ -18,10 +21,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from reconcilers.bfd.process.values import Change, SessionStatus
-from speaker.bfd.values import SessionKey, State, diagnostic_name
+from speaker.bfd.values import Diagnostic, SessionKey, State, diagnostic_name
 
 AFTER_BGP_SECONDS: Final = 1.0
-"""With the detection time: how long after the end of a BGP session a Down is taken for its effect."""
+"""With the detection time: how long a Down is taken for the effect of the end of a BGP session, or of a
+process."""
+REMEMBERED_SECONDS: Final = 3600.0
+"""How long the end of a BGP session is: longer than a detection time."""
 RECHECK_SECONDS: Final = 5.0
 """And three detection times: slow start takes up to two seconds."""
 
@@ -39,7 +45,7 @@ class PathDown(NamedTuple):
 
 
 class _Recheck(NamedTuple):
-    """A Down that followed the end of a BGP session."""
+    """A Down that is perhaps no failure of the path."""
 
     at: float
     key: SessionKey
@@ -54,9 +60,13 @@ class Coupling:
         self._peers_of = peers_of
         self._known: dict[SessionKey, tuple[int, State]] = {}
         """Discriminator and state, as last reported."""
+        self._ups: dict[SessionKey, int] = {}
+        """How often a session came Up; a process that continues it counts again."""
+        self._continued: dict[SessionKey, float] = {}
+        """When another process was found to continue a session."""
         self._established: set[PeerKey] = set()
         self._ended: dict[PeerKey, float] = {}
-        """When the BGP session of a peer ended last."""
+        """When the BGP session of a peer ended last; the oldest first."""
         self._rechecks: dict[PeerKey, _Recheck] = {}
         self._released: set[SessionKey] = set()
         """Sessions that let strict peers be Established."""
@@ -71,7 +81,11 @@ class Coupling:
             self._established.add(peer)
         elif peer in self._established:
             self._established.discard(peer)
+            self._ended.pop(peer, None)
             self._ended[peer] = now
+            # Dynamic peers come and go without end.
+            while now - self._ended[oldest := next(iter(self._ended))] > REMEMBERED_SECONDS:
+                del self._ended[oldest]
             self._rechecks.pop(peer, None)
 
     def changed(self, changes: Iterable[Change], now: float) -> list[PathDown]:
@@ -79,6 +93,8 @@ class Coupling:
         paths: list[PathDown] = []
         for change in changes:
             self._note(change.key, change.local_discriminator, change.after, change.remote_state)
+            if change.after is State.UP:
+                self._ups[change.key] = self._ups.get(change.key, 0) + 1
             if change.before is State.UP and change.after is State.DOWN:
                 paths += self._down(
                     change.key,
@@ -95,8 +111,13 @@ class Coupling:
         paths: list[PathDown] = []
         for status in statuses:
             before = self._known.get(status.key)
+            if status.ups < self._ups.get(status.key, 0):
+                self._continued[status.key] = now
+            self._ups[status.key] = status.ups
             self._note(status.key, status.local_discriminator, status.state, status.remote_state)
-            if status.state is State.DOWN and before == (status.local_discriminator, State.UP):
+            # No Diagnostic: a session that was removed and set again at once was AdminDown between.
+            is_failure = status.state is State.DOWN and status.diagnostic != Diagnostic.NONE
+            if is_failure and before == (status.local_discriminator, State.UP):
                 paths += self._down(
                     status.key,
                     status.remote_state,
@@ -111,6 +132,8 @@ class Coupling:
         """Forget the sessions that are none of these any more."""
         for key in self._known.keys() - keys.keys():
             del self._known[key]
+            self._ups.pop(key, None)
+            self._continued.pop(key, None)
             self._released.discard(key)
 
     def due(self, now: float) -> list[PathDown]:
@@ -149,13 +172,13 @@ class Coupling:
         if remote_state is State.ADMIN_DOWN:
             return []
         paths = []
+        signaled = diagnostic == Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
+        continued = self._continued.get(key) if signaled else None
         for peer in self._peers_of(key):
             path = PathDown(*peer, diagnostic_name(diagnostic), independent)
-            ended = self._ended.get(peer)
-            if (
-                peer in self._established
-                and ended is not None
-                and now - ended < detection_seconds + AFTER_BGP_SECONDS
+            causes = [at for at in (self._ended.get(peer), continued) if at is not None]
+            if peer in self._established and any(
+                now - at < detection_seconds + AFTER_BGP_SECONDS for at in causes
             ):
                 at = now + max(RECHECK_SECONDS, 3 * detection_seconds)
                 self._rechecks[peer] = _Recheck(at, key, path)

@@ -5,13 +5,14 @@ state is what the process has reported, and what was sent to it since. Operation
 return.
 
 Sessions that the process has from an agent before, and that no peer wants, are kept for
-`KEPT_SECONDS`: the neighbor of an interface is not known at once.
+`KEPT_SECONDS`: the neighbor of an interface is not known at once. The time begins when all dialects
+have been read: which peers one has that waits for its kinds, and which sessions, is not known.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Final, final
 
 from reactivex import Observable
@@ -76,6 +77,8 @@ class BfdSessions(SingleValue):
         """Sessions that this agent has set."""
         self._listed_at: float | None = None
         """When the process had listed its sessions; None without a connection."""
+        self._read_at = clock()
+        """When a dialect was last found unread."""
         self._wanted: dict[SessionKey, Settings] = {}
         self._keys: dict[tuple[str, str], SessionKey] = {}
         self._peers: dict[SessionKey, list[tuple[str, str]]] = {}
@@ -117,13 +120,20 @@ class BfdSessions(SingleValue):
         self.statuses.clear()
         self._settings.clear()
 
+    def disconnected(self) -> None:
+        """The connection is lost: the next one lists the sessions again."""
+        self._listed_at = None
+
     def reported(self, message: Statuses) -> None:
         """Take what the process knows of sessions."""
         for status in message.sessions:
+            if self.listed and status.key not in self._settings:
+                continue  # removed since it was sent
             self.statuses[status.key] = status
             self._settings.setdefault(status.key, status.settings)
         if message.last:
             self._listed_at = self._clock()
+            self._read = None
             self._outdated = True
             self._changes.on_next(None)
 
@@ -145,10 +155,12 @@ class BfdSessions(SingleValue):
         keys: dict[tuple[str, str], SessionKey] = {}
         wanted: dict[SessionKey, Settings] = {}
         peers: dict[SessionKey, list[tuple[str, str]]] = {}
+        # Those of an agent before, too: a single hop stays one.
+        present = {*self.statuses, *self._keys.values()}
         # Peers that share a session have the settings of the first one.
         rows = sorted(self._intent.peers.all(snapshot), key=lambda row: (row.instance, row.name))
         for peer in rows:
-            session = self._session(snapshot, peer, host)
+            session = self._session(snapshot, peer, host, present)
             if session is not None:
                 key, settings = session
                 name = (peer.instance, peer.name)
@@ -159,22 +171,13 @@ class BfdSessions(SingleValue):
         self._outdated = True
 
     def _session(
-        self, snapshot: Snapshot, peer: Peer, host: Host
+        self, snapshot: Snapshot, peer: Peer, host: Host, present: Container[SessionKey]
     ) -> tuple[SessionKey, Settings] | None:
         instance = self._intent.instances.get(snapshot, (peer.instance,))
         if instance is None or peer.bfd is None:
             return None
         name = (peer.instance, peer.name)
-        return wanted_session(
-            peer, instance, self._addresses.get(name), host, self._before(peer, name)
-        )
-
-    def _before(self, peer: Peer, name: tuple[str, str]) -> SessionKey | None:
-        """Return the session that a peer has, of an agent before, too: it stays a single hop."""
-        known = self._keys.get(name)
-        if known is not None or peer.address is None:
-            return known
-        return next((key for key in self.statuses if key.peer == peer.address), None)
+        return wanted_session(peer, instance, self._addresses.get(name), host, present)
 
     # The reconciler
 
@@ -219,10 +222,15 @@ class BfdSessions(SingleValue):
         self._own.add(session)
 
     def delete(self, key: ObjectKey) -> None:
-        """See `Reconciler`. Raises `NotNow` for a session of an agent before."""
+        """See `Reconciler`. Raises `NotNow` for a session of an agent before, and unconnected."""
         session = _session_key(key)
-        if session not in self._own and self._listed_at is not None:
-            left = self._listed_at + KEPT_SECONDS - self._clock()
+        if self._listed_at is None:
+            raise NotNow(KEPT_SECONDS)
+        if session not in self._own:
+            now = self._clock()
+            if self._intent.pending_dialects.count(self._database.snapshot()):
+                self._read_at = now
+            left = max(self._listed_at, self._read_at) + KEPT_SECONDS - now
             if left > 0:
                 raise NotNow(left)
         self._send(RemoveSessions((session,)))

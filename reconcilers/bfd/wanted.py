@@ -8,7 +8,7 @@ the kernel's choice, which is that of the BGP connection, too.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 from reconcilers.model import BfdProfile, Instance, Peer
@@ -25,12 +25,12 @@ def wanted_session(
     instance: Instance,
     address: str | None,
     host: Host,
-    before: SessionKey | None = None,
+    before: Container[SessionKey] = (),
 ) -> tuple[SessionKey, Settings] | None:
     """Return the session of a peer of an instance; None without a profile, or an address.
 
-    ``address`` is that of a peer which is discovered on its interface, once it is known. ``before`` is
-    the session that it has: a single hop stays one while its interface is gone.
+    ``address`` is that of a peer which is discovered on its interface, once it is known. ``before``
+    are the present sessions: a single hop stays one while its interface is gone.
     """
     end = peer.address or address
     if peer.bfd is None or end is None:
@@ -43,7 +43,7 @@ def wanted_session(
         "" if peer.local_address is None else str(ipaddress.ip_address(peer.local_address)),
         device or "",
     )
-    multihop = not link_local and _is_multihop(peer, instance, parsed, host, known=before == key)
+    multihop = not link_local and _is_multihop(peer, instance, parsed, host, known=key in before)
     if multihop:
         key = SessionKey(key.peer, key.local, key.device, multihop=True)
     return key, bfd_settings(peer.bfd, multihop=multihop)

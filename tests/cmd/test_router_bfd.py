@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -35,6 +36,7 @@ class Lab:
     def __init__(self, tmp_path: Path, *neighbors: str) -> None:
         self.path_downs: list[tuple[str, str]] = []
         self.configs: dict[str, PeerConfig] = {}
+        self.statuses: list[Any] = []
         self.now = 100.0
         self._path = tmp_path / "router.yaml"
         self._decoder = CODEC.decoder()
@@ -79,7 +81,7 @@ class Lab:
     # The speaker
 
     def peers(self) -> Sequence[Any]:
-        return ()
+        return self.statuses
 
     def set_peer(self, _: str, peer: PeerConfig) -> None:
         self.configs[peer.name] = peer
@@ -115,6 +117,18 @@ def test_a_reload_sends_what_differs(
     lab.sent()
     lab.load(*neighbors)
     assert lab.sent() == messages
+
+
+def test_a_neighbor_that_its_interface_hears_no_longer_keeps_its_session(tmp_path: Path) -> None:
+    """BFD is there to find out why: without its session it would be AdminDown, and no failure."""
+    lab = Lab(tmp_path, "{name: tor, interface: eth0, asn: 65001, bfd: quick}")
+    lab.sent()
+    lab.statuses = [SimpleNamespace(name="tor", interface="eth0", address="fe80::9")]
+    lab.bfd._check()
+    assert lab.sent() == [SetSessions((Wanted(SessionKey("fe80::9", "", "eth0"), QUICK),))]
+    lab.statuses = [SimpleNamespace(name="tor", interface="eth0", address=None)]
+    lab.bfd._check()
+    assert lab.sent() == []
 
 
 def test_a_lost_path_ends_the_bgp_session_with_the_diagnostic(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
 from cells.bfd.metrics import BfdMetrics
@@ -23,7 +24,7 @@ PROCESS = BfdProcess(
 
 
 def scraped(*sessions: BfdSession, process: BfdProcess | None = None) -> set[str]:
-    """Return the samples of a scrape."""
+    """Return the samples of a scrape, none of which is repeated."""
     database = Database()
     intent = IntentTables(database)
     with database.write(
@@ -38,7 +39,9 @@ def scraped(*sessions: BfdSession, process: BfdProcess | None = None) -> set[str
     registry = CollectorRegistry()
     registry.register(BfdMetrics(database, intent))
     lines = generate_latest(registry).decode().splitlines()
-    return {line for line in lines if not line.startswith("#")}
+    samples = [line for line in lines if not line.startswith("#")]
+    assert len(set(samples)) == len(samples)
+    return set(samples)
 
 
 def test_the_state_and_the_counters_of_a_session() -> None:
@@ -67,6 +70,14 @@ def test_the_names_and_labels_of_frr_k8s() -> None:
         f"frrk8s_bfd_control_packet_input{red} 9.0",
         f"frrk8s_bfd_control_packet_output{red} 7.0",
     }
+
+
+def test_a_session_of_several_peers_is_one_for_frr_k8s() -> None:
+    """Its labels are the neighbor and the VRF: a second sample of them makes a scrape invalid."""
+    other = replace(UP, instance="blue", peer="other")
+    with_one = {line for line in scraped(replace(UP, instance="i")) if line.startswith("frrk8s_")}
+    lines = [*scraped(replace(UP, instance="i"), other)]
+    assert {line for line in lines if line.startswith("frrk8s_")} == with_one
 
 
 def test_the_process() -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from reconcilers.bfd.coupling import AFTER_BGP_SECONDS, RECHECK_SECONDS, Coupling, PathDown
+from reconcilers.bfd.coupling import (
+    AFTER_BGP_SECONDS,
+    RECHECK_SECONDS,
+    REMEMBERED_SECONDS,
+    Coupling,
+    PathDown,
+)
 from reconcilers.bfd.process.values import Change
 from speaker.bfd.values import Diagnostic, SessionKey, State
 from tests.reconcilers.bfd.build import status_of
@@ -78,6 +84,50 @@ def test_a_process_that_begins_anew_is_no_failure() -> None:
     assert bfd.reported([status_of(KEY, State.DOWN, discriminator=8)], 9) == []
 
 
+SIGNALED = Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
+
+
+def continued() -> Coupling:
+    """Return a coupling whose BFD process was replaced at 100 s: the session is Up, its count anew."""
+    bfd = coupling()
+    bfd.bgp_changed(PEER, 1, established=True)
+    bfd.reported([status_of(KEY)], 1)
+    bfd.reported([status_of(KEY)._replace(ups=0)], 100)
+    return bfd
+
+
+def test_a_neighbor_that_missed_the_process_for_a_moment_ends_nothing() -> None:
+    bfd = continued()
+    assert bfd.changed([change(State.UP, State.DOWN, diagnostic=SIGNALED)], 100.5) == []
+    bfd.changed([UP], 102)
+    assert bfd.due(200) == []
+
+
+def test_a_neighbor_that_stays_down_after_that_is_lost() -> None:
+    bfd = continued()
+    bfd.changed([change(State.UP, State.DOWN, diagnostic=SIGNALED)], 100.5)
+    (path,) = bfd.due(100.5 + RECHECK_SECONDS)
+    assert path.reason == "Neighbor Signaled Session Down"
+
+
+def test_a_neighbor_that_went_down_before_the_agent_was_connected_again() -> None:
+    bfd = coupling()
+    bfd.bgp_changed(PEER, 1, established=True)
+    bfd.reported([status_of(KEY)], 1)
+    down = status_of(KEY, State.DOWN)._replace(ups=0, diagnostic=SIGNALED)
+    assert bfd.reported([down], 100) == []
+
+
+def test_a_path_that_is_lost_beside_the_process_is_lost() -> None:
+    """The process that continues the session has waited for a detection time."""
+    assert continued().changed([LOST], 100.9) == [PathDown(*PEER, EXPIRED, independent=True)]
+
+
+def test_a_neighbor_that_signals_down_later_is_lost() -> None:
+    signaled = change(State.UP, State.DOWN, diagnostic=SIGNALED)
+    assert continued().changed([signaled], 100 + DETECTION + AFTER_BGP_SECONDS + 0.1)
+
+
 def after_bgp_end(seconds: float) -> tuple[Coupling, list[PathDown]]:
     """Return what a loss brings about, this long after a BGP session; the next one has begun."""
     bfd = coupling()
@@ -137,9 +187,27 @@ def test_a_strict_peer_does_not_wait_for_a_neighbor_without_bfd() -> None:
     assert not bfd.holds(KEY)
 
 
+def test_a_session_that_is_removed_and_set_again_at_once_is_no_failure() -> None:
+    """The process continues it with its discriminator, from AdminDown: its neighbor has to return."""
+    bfd = coupling()
+    bfd.bgp_changed(PEER, 0, established=True)
+    bfd.reported([status_of(KEY, State.UP)], 1)
+    again = status_of(KEY, State.DOWN)._replace(diagnostic=Diagnostic.NONE)
+    assert bfd.reported([again], 2) == []
+
+
 def test_removed_sessions_are_forgotten() -> None:
     bfd = coupling()
     bfd.changed([UP], 1)
     bfd.forget({})
     assert bfd.holds(KEY)
     assert bfd.reported([status_of(KEY, State.DOWN)], 2) == []
+
+
+def test_dynamic_peers_that_come_and_go_leave_nothing() -> None:
+    bfd = coupling()
+    for number in range(100):
+        peer = ("i", f"dynamic-{number}")
+        bfd.bgp_changed(peer, number * REMEMBERED_SECONDS, established=True)
+        bfd.bgp_changed(peer, number * REMEMBERED_SECONDS + 1, established=False)
+    assert len(bfd._ended) <= 2

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from reconcilers.bfd.process.values import Message, RemoveSessions, SetSessions, Statuses
 from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdSessions
-from reconcilers.model import BfdProfile, Instance, ObjectRef, Peer
+from reconcilers.model import BfdProfile, Instance, ObjectRef, Peer, PendingDialect
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.tables import Tables
@@ -74,6 +74,17 @@ def test_an_agent_that_returns_finds_its_sessions() -> None:
     assert agent.connect(KEY) == []
 
 
+def test_an_agent_that_returns_finds_single_hops_whose_interfaces_are_gone() -> None:
+    """Sessions to one address in several VRFs, of internal peers; no network of the node has it."""
+    agent = Agent()
+    vrfs = ("blue", "red")
+    with agent.db.write(agent.intent.instances) as txn:
+        for vrf in vrfs:
+            agent.intent.instances.upsert(txn, replace(INSTANCE, name=vrf, vrf=vrf))
+    agent.peers(*(replace(PEER, instance=vrf, peer_asn=65001) for vrf in vrfs))
+    assert agent.connect(*(replace(KEY, device=vrf) for vrf in vrfs)) == []
+
+
 def test_a_changed_profile_changes_the_settings_and_nothing_else_does() -> None:
     agent = Agent()
     agent.peers(PEER)
@@ -91,6 +102,17 @@ def test_a_session_ends_with_its_last_peer() -> None:
     assert list(agent.bfd.peers_of(KEY)) == [("i", "p"), ("i", "second")]
     assert agent.peers(second) == []
     assert agent.peers(replace(second, bfd=None)) == [RemoveSessions((KEY,))]
+
+
+def test_a_peer_that_is_made_again_has_its_session_again() -> None:
+    """A report that was on its way when the session was removed is outdated."""
+    agent = Agent()
+    agent.connect()
+    agent.peers(PEER)
+    assert agent.peers() == [RemoveSessions((KEY,))]
+    agent.bfd.reported(Statuses((status_of(KEY),)))
+    assert agent.round() == []
+    assert agent.peers(PEER) == [set_to(KEY)]
 
 
 def test_sessions_of_an_agent_before_are_kept_for_a_while() -> None:
@@ -117,3 +139,40 @@ def test_a_process_that_lost_everything_is_given_it_again() -> None:
     agent.peers(PEER)
     agent.connect(KEY)
     assert agent.connect() == [set_to(KEY)]
+
+
+def test_sessions_are_kept_while_a_dialect_waits_for_its_kinds() -> None:
+    """Which peers it has is not known: a session that is none of the others' may be one of theirs."""
+    agent = Agent()
+    table = agent.intent.pending_dialects
+    with agent.db.write(table) as txn:
+        table.upsert(txn, PendingDialect("cilium", ("peer-configs",)))
+    agent.peers(PEER)
+    assert agent.connect(KEY, OTHER) == []
+    for _ in range(5):
+        agent.now += KEPT_SECONDS
+        assert agent.round() == []
+    with agent.db.write(table) as txn:
+        table.delete_all(txn)
+    agent.now += KEPT_SECONDS
+    assert agent.round() == [RemoveSessions((OTHER,))]
+
+
+def test_nothing_is_known_of_sessions_without_a_connection() -> None:
+    agent = Agent()
+    agent.peers(PEER)
+    agent.connect(KEY)
+    agent.bfd.disconnected()
+    assert not agent.bfd.listed
+    assert agent.peers(replace(PEER, bfd=QUICK)) == []
+    quick = Settings(desired_min_tx=100_000, required_min_rx=100_000)
+    assert agent.connect(KEY) == [set_to(KEY, quick)]
+
+
+def test_a_peer_that_goes_without_a_connection_has_no_session_after_it() -> None:
+    agent = Agent()
+    agent.connect()
+    agent.peers(PEER)
+    agent.bfd.disconnected()
+    assert agent.peers() == []
+    assert agent.connect(KEY) == [RemoveSessions((KEY,))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def key_of(
     *,
     found: str | None = None,
     host: Host = HOST,
-    before: SessionKey | None = None,
+    before: Container[SessionKey] = (),
     **fields: Any,  # noqa: ANN401
 ) -> SessionKey:
     wanted = wanted_session(replace(PEER, **fields), instance, found, host, before)
@@ -98,10 +99,10 @@ def test_a_network_of_another_vrf_is_behind_a_router() -> None:
 
 def test_a_single_hop_stays_one_while_its_interface_is_gone() -> None:
     before = key_of(peer_asn=65001)
-    assert key_of(peer_asn=65001, host=Host(), before=before) == before
+    assert key_of(peer_asn=65001, host=Host(), before={before}) == before
     assert key_of(peer_asn=65001, host=Host()).multihop
-    other = replace(before, peer="192.0.2.8")
-    assert key_of(peer_asn=65001, host=Host(), before=other).multihop
+    other = replace(before, device="red")
+    assert key_of(peer_asn=65001, host=Host(), before={other}).multihop
 
 
 def test_the_session_of_a_link_local_address_has_its_interface() -> None:

@@ -68,6 +68,8 @@ class RouterBfd:
         self._peers: dict[str, tuple[PeerConfig, Peer]] = {}
         """The neighbours with BFD, by name."""
         self._instance = Instance(INSTANCE, None, 0, "")
+        self._addresses: dict[str, str | None] = {}
+        """Of neighbours on interfaces."""
         self._wanted: dict[SessionKey, Settings] = {}
         self._keys: dict[str, SessionKey] = {}
         self._statuses: dict[SessionKey, SessionStatus] = {}
@@ -95,8 +97,9 @@ class RouterBfd:
 
     def _update(self) -> None:
         """Set the sessions that differ, and remove the others."""
-        addresses = {
-            status.name: status.address
+        # A neighbour that is not heard on its interface any more keeps its session until BFD ends it.
+        addresses = self._addresses = {
+            status.name: status.address or self._addresses.get(status.name)
             for status in self._speaker.peers()
             if status.interface is not None
         }
