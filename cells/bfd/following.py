@@ -17,7 +17,14 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.bfd.coupling import Coupling, PathDown
-from reconcilers.bfd.process.values import Change, Changes, Message, ProcessStatus, Statuses
+from reconcilers.bfd.process.values import (
+    REPORT_SECONDS,
+    Change,
+    Changes,
+    Message,
+    ProcessStatus,
+    Statuses,
+)
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import BfdCounters, BfdSession
@@ -30,6 +37,8 @@ from statedb import Database, Snapshot, Table
 PROGRAM: Final = "waggle-bfd"
 ROW_INTERVAL_SECONDS: Final = 0.1
 """Between two writes of rows, at least."""
+SILENT_SECONDS: Final = 4 * REPORT_SECONDS
+"""Without a message, after which a process stands still, and its sessions are unknown."""
 START_SECONDS: Final = 10.0
 """Without a connection, until that is a problem of each peer with BFD."""
 
@@ -65,8 +74,10 @@ class BfdFollower:
         self._coupling = Coupling(sessions.peers_of)
         self._status: ProcessStatus | None = None
         self._lost_at = clock()
+        self._heard_at = clock()
+        """When the last message came."""
         self._was_connected = False
-        client.follow(self._connected, self._received)
+        client.follow(self._connected, self._received, self._disconnected)
         events.observable.subscribe(self._event)
         tables = (intent_tables.peers, intent_tables.instances)
         self._signal = Signal(
@@ -77,11 +88,16 @@ class BfdFollower:
     # From the process
 
     def _connected(self) -> None:
+        self._heard_at = self._clock()
         self._sessions.connected()
         self._signal.raise_flag()
 
+    def _disconnected(self) -> None:
+        self._sessions.disconnected()
+        self._signal.raise_flag()
+
     def _received(self, message: Message) -> None:
-        now = self._clock()
+        now = self._heard_at = self._clock()
         match message:
             case Changes(changes):
                 with _tracer.start_as_current_span("bfd.change") as span:
@@ -151,14 +167,15 @@ class BfdFollower:
         self._sessions.read(snapshot)
         self._coupling.forget(self._sessions.wanted_sessions)
         self._end(self._coupling.due(now))
-        connected = self._client.is_connected
+        silent_at = self._heard_at + SILENT_SECONDS
+        connected = self._client.is_connected and now < silent_at
         if self._was_connected and not connected:
             self._lost_at = now
         self._was_connected = connected
         lost_for = now - self._lost_at
         problem = NO_PROCESS if not connected and lost_for >= START_SECONDS else ""
         self._write(snapshot, connected=connected, problem=self._client.problem or problem)
-        dues = [self._coupling.next_due]
+        dues = [self._coupling.next_due, silent_at if connected else None]
         if not connected and lost_for < START_SECONDS:
             dues.append(self._lost_at + START_SECONDS)
         return min((max(0.0, due - now) for due in dues if due is not None), default=None)

@@ -72,7 +72,7 @@ async def stay_connected(
             transport, _ = await loop.create_unix_connection(lambda w=watched: w, sock=connection)  # type: ignore[misc]
         except OSError as error:
             connection.close()
-            if until_refused:
+            if until_refused and isinstance(error, ConnectionRefusedError | FileNotFoundError):
                 return
             health.degraded(f"no connection to {name}: {error.strerror or error}")
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import resource
 import socket
 import sys
 from collections.abc import Sequence
@@ -50,6 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _keep(listener: socket.socket, args: argparse.Namespace) -> int:
     """Have the sessions in a child: another one continues them within a detection time."""
+    # Each session has a socket of its own.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.freeze()
     return keep(
         lambda: _serve(listener, args),

@@ -26,6 +26,7 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         self._gone.set()
         self._connected: list[Callable[[], None]] = []
         self._received: list[Callable[[Any], None]] = []
+        self._lost: list[Callable[[], None]] = []
         self.version: int | None = None
         """Of the messages, once both sides have greeted."""
         self.program = ""
@@ -38,10 +39,16 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         """Whether both sides have greeted, and the connection is not lost."""
         return self._greeted
 
-    def follow(self, connected: Callable[[], None], received: Callable[[Any], None]) -> None:
-        """Call ``connected`` for each new connection, and ``received`` for each message of it."""
+    def follow(
+        self,
+        connected: Callable[[], None],
+        received: Callable[[Any], None],
+        lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Call ``connected`` for a new connection, ``received`` for a message, ``lost`` at the end."""
         self._connected.append(connected)
         self._received.append(received)
+        self._lost.append(lost)
 
     def send(self, message: M) -> None:
         """Send a message; without a connection it is dropped."""
@@ -78,6 +85,8 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
         self._greeted = False
         self._gone.set()
         self.version = None
+        for lost in self._lost:
+            lost()
 
     async def disconnected(self) -> None:
         """Return once there is no connection."""

@@ -21,6 +21,7 @@ from reconcilers.bfd.process.realtime import RealTime
 from reconcilers.bfd.process.settings_file import SESSIONS, SettingsFile
 from reconcilers.bfd.process.values import (
     CODEC,
+    REPORT_SECONDS,
     Change,
     Changes,
     Discarded,
@@ -40,8 +41,6 @@ from speaker.bfd.shell import Shell
 from speaker.bfd.state_file import StateFile
 from speaker.bfd.values import SessionKey, Settings
 
-REPORT_SECONDS: Final = 5.0
-"""From one report of all sessions to the next one; changes of state are reported at once."""
 PIECE: Final = 32
 """Sessions of one message: half a millisecond."""
 _UNREAD_SECONDS: Final = 0.05
@@ -61,7 +60,8 @@ class Policy(NamedTuple):
     """``keep``: another process continues the sessions before neighbors notice. ``admin-down``: it
     comes later, and neighbors shall not take the end for a failure (RFC 5882 section 4.2)."""
     alone_seconds: float | None = None
-    """Without an agent, until the process ends by itself; None: never."""
+    """Without an agent that speaks a version of its messages, until the process ends by itself; None:
+    never."""
 
 
 class Service:
@@ -95,10 +95,16 @@ class Service:
         self._wanted: dict[SessionKey, Settings] = {}
         """As the agent set them."""
         self._agent: Connection[Message] | None = None
+        self._greeted = False
+        """Whether the agent speaks a version of the messages that this process does."""
         self._alone_since = clock()
         self._pieces: Iterator[Statuses] | None = None
         """What is left of a report, or of a listing."""
         self._next_report = clock()
+        self._links_at = clock()
+        """When interfaces are compared next."""
+        self._accepts_at: float | None = None
+        """When connections are accepted again, after one failed; None: they are."""
         self._changes: list[Change] = []
         self._ending = False
         self._forgets = False
@@ -139,10 +145,20 @@ class Service:
         if self._changes:
             changes, self._changes = tuple(self._changes), []
             self._send(Changes(changes))
+        self._look_around(self._clock())
         self._report()
         if self._agent is None and self._is_abandoned():
             log("info", "no agent has connected: all sessions are ended")
             self._ending = self._forgets = True
+
+    def _look_around(self, now: float) -> None:
+        """Follow interfaces that were renamed or made anew, and accept connections again."""
+        if now >= self._links_at:
+            self._links_at = now + REPORT_SECONDS
+            self._shell.links_changed()
+        if self._accepts_at is not None and now >= self._accepts_at:
+            self._accepts_at = None
+            self._shell.register(self._listener.fileno())
 
     def _longest_wait(self) -> float:
         if self._agent is None:
@@ -171,15 +187,19 @@ class Service:
     def _accept(self) -> None:
         try:
             agent, _ = self._listener.accept()
-        except OSError:
-            return  # it is gone already
+        except OSError as error:
+            # Of too many descriptors: the connection waits, and would wake this loop for ever.
+            log("error", f"a connection cannot be accepted: {error.strerror}")
+            self._shell.unregister(self._listener.fileno())
+            self._accepts_at = self._clock() + REPORT_SECONDS
+            return
         if not is_trusted(agent):
             log("error", "a process of another user connected; its connection is closed")
             agent.close()
             return
         # The newest agent is the one that runs: the former one's end may not be noticed yet.
         self._disconnect("another agent connected")
-        self._agent = Connection(agent, CODEC)
+        self._agent, self._greeted = Connection(agent, CODEC), False
         self._shell.register(self._agent.fileno())
         self._send(Hello(self._program))
         self._begin_report(listing=True)
@@ -190,7 +210,8 @@ class Service:
         self._shell.unregister(self._agent.fileno())
         self._agent.close()
         self._agent, self._pieces = None, None
-        self._alone_since = self._clock()
+        if self._greeted:
+            self._alone_since = self._clock()
         log("info", f"the connection to the agent is closed: {reason}; sessions go on")
 
     def _send(self, message: Message) -> None:
@@ -213,6 +234,7 @@ class Service:
                 return
             for message in received:
                 _take(message, wanted)
+                self._greeted = True
         except (OSError, ProtocolError, VersionError) as error:
             self._disconnect(str(error))
         self._set(wanted)
@@ -282,8 +304,6 @@ class Service:
         if self._pieces is None:
             if self._clock() < self._next_report:
                 return
-            # Interfaces may have been renamed or made anew.
-            self._shell.links_changed()
             self._begin_report(listing=False)
         piece = None if self._pieces is None else next(self._pieces, None)
         if piece is None:

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple, TypeAlias
 from reconcilers.process.codec import Codec
 from speaker.bfd.values import SessionKey, Settings, State
 
+REPORT_SECONDS: Final = 5.0
+"""From one report of all sessions to the next one; changes of state are reported at once."""
 VERSIONS: Final = (1, 1)
 """The first and the last version of the messages that this code speaks."""
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -245,6 +246,26 @@ def test_a_child_that_survives_serves_the_next_program(tmp_path: Path) -> None:
     finally:
         if pids[0] is not None:
             os.kill(pids[0], signal.SIGKILL)
+
+
+def test_a_process_that_cannot_be_connected_to_is_not_taken_for_dead(tmp_path: Path) -> None:
+    """Its queue of connections is full, for example: a second process would have the same files."""
+    path = tmp_path / "other.sock"
+    health = Health()
+
+    async def scenario() -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.bind(str(path))
+            job = asyncio.create_task(
+                stay_connected(str(path), Client, health, "other", until_refused=True)
+            )
+            await until(lambda: health.level() is Level.DEGRADED)
+            assert not job.done()
+            job.cancel()
+        path.unlink()
+        await stay_connected(str(path), Client, health, "other", until_refused=True)
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def test_the_other_side_of_a_connection_may_start_later(tmp_path: Path) -> None:

@@ -1,0 +1,126 @@
+"""The tables of BFD follow the process: what they have is never older than the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from reactivex.subject import Subject
+
+from cells.bfd.following import SILENT_SECONDS, START_SECONDS, BfdClient, BfdFollower
+from cells.hive import Health
+from reconcilers.bfd.process.values import CODEC, Hello, Message, Statuses
+from reconcilers.bfd.reconciler import BfdSessions
+from reconcilers.bfd.rows import NO_PROCESS
+from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
+from reconcilers.model import BfdProfile, Instance, ObjectRef, Peer
+from reconcilers.tables import IntentTables
+from resources.tables import Tables
+from speaker.bfd.values import SessionKey
+from statedb import Database
+from tests.reconcilers.bfd.build import status_of
+
+INSTANCE = Instance("i", None, 65001, "192.0.2.1", None, ObjectRef("Router", "", "r"))
+PEER = Peer("i", "p", "192.0.2.9", None, 65010, bfd=BfdProfile())
+KEY = SessionKey("192.0.2.9", "")
+
+
+class Node:
+    """A follower between a process and a speaker that are the test's."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.observable: Subject[Any] = Subject()
+        self.job: Callable[[], Awaitable[None]] | None = None
+        database = self.database = Database()
+        self.intent = IntentTables(database)
+        self.client: BfdClient = BfdClient(CODEC, Hello("test"))
+        sessions = BfdSessions(
+            database, self.intent, Tables(database), self.client.send, lambda: self.now
+        )
+        this = cast("Any", self)
+        self.follower = BfdFollower(
+            database,
+            self.intent,
+            this,
+            this,
+            self.client,
+            sessions,
+            Health(),
+            this,
+            lambda: self.now,
+        )
+        with database.write(self.intent.instances, self.intent.peers) as txn:
+            self.intent.instances.upsert(txn, INSTANCE)
+            self.intent.peers.upsert(txn, PEER)
+
+    def connect(self) -> None:
+        """Have a process with the session of the peer."""
+        self.client.connection_made(cast("Any", self))
+        self.receive(Hello("waggle-bfd"))
+        self.receive(Statuses((status_of(KEY),)))
+        self.receive(Statuses((), last=True))
+        self.follower.refresh()
+
+    def receive(self, message: Message) -> None:
+        self.client.data_received(CODEC.encode(message))
+
+    @property
+    def row(self) -> BfdSession:
+        (row,) = self.intent.bfd_sessions.all(self.database.snapshot())
+        return row
+
+    @property
+    def connected(self) -> bool:
+        (row,) = self.intent.bfd_process.all(self.database.snapshot())
+        return row.connected
+
+    # The speaker, the jobs and the connection
+
+    def peers(self) -> list[Any]:
+        return []
+
+    def add(self, _: str, job: Callable[[], Awaitable[None]]) -> None:
+        self.job = job
+
+    def write(self, _: bytes) -> None:
+        """Take what is sent."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+def test_a_lost_connection_is_a_change_of_the_rows() -> None:
+    node = Node()
+
+    async def lose() -> None:
+        assert node.job is not None
+        job = asyncio.ensure_future(node.job())
+        await asyncio.sleep(0)
+        node.connect()
+        assert (node.row.state, node.connected) == (UP, True)
+        node.client.connection_lost(None)
+        while node.connected:  # noqa: ASYNC110  the job makes it so
+            await asyncio.sleep(0.01)
+        job.cancel()
+
+    asyncio.run(asyncio.wait_for(lose(), 5))
+    assert node.row.state == UNKNOWN
+
+
+def test_a_process_that_stands_still_is_unknown() -> None:
+    node = Node()
+    node.connect()
+    node.now += SILENT_SECONDS - 1
+    assert node.follower.refresh() == 1
+    assert node.row.state == UP
+    node.now += 1
+    assert node.follower.refresh() == START_SECONDS
+    assert (node.row.state, node.row.problem, node.connected) == (UNKNOWN, "", False)
+    node.now += START_SECONDS
+    node.follower.refresh()
+    assert node.row.problem == NO_PROCESS
+    node.receive(Statuses((status_of(KEY),)))
+    node.follower.refresh()
+    assert (node.row.state, node.row.problem, node.connected) == (UP, "", True)

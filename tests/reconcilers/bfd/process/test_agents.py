@@ -1,0 +1,108 @@
+"""The agents of a BFD process: which of them keep it, in virtual time and without sessions."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from reconcilers.bfd.process.realtime import RealTime
+from reconcilers.bfd.process.service import Policy, Service
+from reconcilers.bfd.process.values import CODEC, REPORT_SECONDS, Hello
+
+ALONE = 600.0
+
+
+class Process:
+    """A process on a socket of the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 0.0
+        self.path = str(folder / "bfd.sock")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind(self.path)
+        self.listener.listen(8)
+        policy = Policy(alone_seconds=ALONE)
+        self.service = Service(
+            self.listener, "waggle-bfd", RealTime(True, True), policy, clock=lambda: self.now
+        )
+
+    def turns(self, number: int = 4) -> None:
+        for _ in range(number):
+            # A turn would wait for a packet.
+            self.service._wake[1].send(b"\0")
+            self.service.turn()
+
+    def agent(self, *versions: int) -> None:
+        """Have an agent with these versions connect, and end."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+            agent.connect(self.path)
+            self.turns()
+            agent.sendall(CODEC.encode(Hello("test", cast("tuple[int, int]", versions))))
+            self.turns()
+        self.turns()
+
+    def close(self) -> None:
+        self.service._disconnect("the test ends")
+        self.service._shell.close()
+        for end in (self.listener, *self.service._wake):
+            end.close()
+
+    @property
+    def ends(self) -> bool:
+        return self.service._ending
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    found = Process(tmp_path)
+    yield found
+    found.close()
+
+
+def test_agents_that_come_back_keep_the_process(process: Process) -> None:
+    for _ in range(3):
+        process.now += ALONE - 1
+        process.agent(1, 1)
+        assert not process.ends
+    process.now += ALONE
+    process.turns()
+    assert process.ends
+
+
+def test_agents_of_another_version_do_not_keep_it(process: Process) -> None:
+    """They could not have BFD for ever: the process that they cannot use would never go."""
+    process.now = ALONE - 1
+    process.agent(8, 9)
+    assert not process.ends
+    process.now = ALONE
+    process.agent(8, 9)
+    assert process.ends
+
+
+def test_a_connection_that_cannot_be_accepted_is_tried_again_later(process: Process) -> None:
+    """Without descriptors it stays in the queue, and woke the process without a pause."""
+    accepted: list[bool] = []
+
+    class Listener:
+        def fileno(self) -> int:
+            return process.listener.fileno()
+
+        def accept(self) -> Any:  # noqa: ANN401
+            accepted.append(len(accepted) > 0)
+            if accepted[-1]:
+                return process.listener.accept()
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    process.service._listener = cast("socket.socket", Listener())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+        agent.connect(process.path)
+        process.turns(20)
+        assert accepted == [False]
+        process.now += REPORT_SECONDS
+        process.turns()
+        assert accepted == [False, True]
