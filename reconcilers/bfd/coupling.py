@@ -61,7 +61,7 @@ class Coupling:
         self._known: dict[SessionKey, tuple[int, State]] = {}
         """Discriminator and state, as last reported."""
         self._ups: dict[SessionKey, int] = {}
-        """How often a session came Up; a process that continues it counts again."""
+        """How often a session came Up; less than before in a process that continues it."""
         self._continued: dict[SessionKey, float] = {}
         """When another process was found to continue a session."""
         self._established: set[PeerKey] = set()
