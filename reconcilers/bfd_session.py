@@ -47,11 +47,11 @@ class BfdSession(msgspec.Struct, frozen=True, order=True, kw_only=True):
     remote_discriminator: int = 0
 
     desired_min_tx: int = 0
-    """What we ask for: as configured, or raised where the process may not use real time."""
+    """Local intervals: as configured, or raised where the process may not use real time."""
     required_min_rx: int = 0
     detect_multiplier: int = 0
     remote_min_tx: int = 0
-    """What the neighbor asks for; 0 before its first packet."""
+    """Intervals of the neighbor's packets; 0 before the first one."""
     remote_min_rx: int = 0
     remote_detect_multiplier: int = 0
     transmit_interval: int = 0

@@ -82,7 +82,7 @@ class LabelSelector(Struct, frozen=True):
         return all(requirement.matches(labels) for requirement in self.match_expressions)
 
     def mismatch(self, labels: Mapping[str, str]) -> Mismatch | None:
-        """Return what labels do not fulfil; None if they are selected."""
+        """Return the requirements that labels do not meet; None if they are selected."""
         wanted = [
             LabelSelector(match_labels={key: value})
             for key, value in self.match_labels.items()

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from cells.serve.items import INTERNAL
+from reconcilers.kernel.reasons import Reason
+from reconcilers.kernel.writer.values import Reason as WriterReason
 from speaker.api import CollectorStatus, PeerStatus
 from waggle.commands.router.api import RouterApi
 
@@ -75,6 +77,16 @@ def test_every_field_of_a_status_is_described_as_a_member_of_its_items(
     (row,) = re.findall(rf"^\| `{kind}` \| (.+) \|$", page("cli"), re.MULTILINE)
     fields = {f.encode_name for f in msgspec.structs.fields(status) if f.name not in hidden}
     assert fields <= set(re.findall(r"`(\w+)`", row))
+
+
+OF_VERIFICATION = {WriterReason.MISSING, WriterReason.DIFFERENT, WriterReason.UNEXPECTED}
+"""Reasons of differences that a reading of the kernel has, and no route."""
+
+
+def test_every_reason_of_a_route_that_is_not_in_the_kernel_is_listed() -> None:
+    _, _, section = page("kernel").partition("\n## Why a route is not installed\n")
+    listed = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert listed == {*Reason, *WriterReason} - OF_VERIFICATION
 
 
 NOT_OURS = {

@@ -93,7 +93,7 @@ class VerificationLoop:
                     request.set_result(result)
 
     async def _read_again(self, stack: contextlib.AsyncExitStack) -> list[Drift]:
-        """Have all targets read for what follows; returns those that cannot be read."""
+        """Read all targets for this verification; returns the targets that cannot be read."""
         unread = []
         for queue in self._runner.queues:
             try:

@@ -1,1 +1,1 @@
-"""BFD sessions of peers: their process, its reconciler, and what they do to BGP."""
+"""BFD sessions of peers: their process, its reconciler, and their effect on BGP."""

@@ -39,7 +39,7 @@ def make_sessions(
 
 
 class BfdProcessJob:
-    """The job that starts the process, or stays connected to one that is a container of its own."""
+    """The job that starts the process, or stays connected to that of another container."""
 
     def __init__(self, client: BfdClient, options: BfdOptions, health: Health, jobs: Jobs) -> None:
         self._client = client

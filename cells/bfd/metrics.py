@@ -1,4 +1,4 @@
-"""Metrics of BFD sessions, read at each scrape; those that FRR-k8s has with its names, too."""
+"""Metrics of BFD sessions, read at each scrape; FRR-k8s's metrics have its names, too."""
 
 from __future__ import annotations
 

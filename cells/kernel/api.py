@@ -1,4 +1,4 @@
-"""The path of the kernel's routes in the local API: what shall be there, what is, and why not."""
+"""The kernel's routes in the local API: wanted and installed routes, and why they differ."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def approve_action(node: ThisNode, kernel: KernelRoutes, check: ReachabilityChec
 
 
 def _prefixes(text: str | None) -> list[tuple[str, bytes]] | None:
-    """Return the prefix, or those that contain an address, the longest first, with their family."""
+    """Return the prefix, or the prefixes that contain an address, longest first, with the family."""
     if text is None:
         return None
     single = f"{text}/{128 if ':' in text else 32}"
@@ -97,7 +97,7 @@ class _Selected:
             if self._prefixes is not None:
                 nlris = [nlri for of_family, nlri in self._prefixes if of_family == family]
                 items = (item for nlri in nlris if (item := self.item(table, nlri)) is not None)
-                # Of those that contain an address the longest one.
+                # The longest prefix that contains the address.
                 yield list(islice(items, 1))
                 continue
             own = dict.fromkeys(wanted.prefixes(table))
@@ -108,7 +108,7 @@ class _Selected:
                     yield [item for item in routes if item is not None]
 
     def item(self, table: RouteTable, nlri: bytes) -> KernelRouteItem | None:
-        """Return one route; None for none that is wanted or there."""
+        """Return one route; None if it is neither wanted nor installed."""
         wanted = self._kernel.wanted_tables.route(table, nlri)
         held = self._kernel.installed.held(table, (nlri,)).get(nlri)
         family = FAMILIES[table.family]

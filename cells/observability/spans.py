@@ -69,7 +69,7 @@ class RecentSpans:
     def last_change(self, target: str) -> list[SpanItem]:
         """Return the spans of the last change of a prefix or an object, in the order of their begin.
 
-        ``target`` is a prefix in canonical form, or ``[NAMESPACE/]NAME`` of an object.
+        ``target`` is a prefix in canonical form, or ``[KIND/][NAMESPACE/]NAME`` of an object.
         """
         with self._lock:
             spans = list(self._spans)
@@ -80,9 +80,10 @@ class RecentSpans:
 def _is_of(span: ReadableSpan, target: str) -> bool:
     attributes = span.attributes or {}
     prefixes = attributes.get("waggle.prefixes", ())
-    return target == attributes.get("waggle.object") or (
-        isinstance(prefixes, tuple) and target in prefixes
-    )
+    name = attributes.get("waggle.object")
+    if name is not None and target in (name, f"{attributes.get('waggle.kind')}/{name}"):
+        return True
+    return isinstance(prefixes, tuple) and target in prefixes
 
 
 def _change(named: ReadableSpan, spans: Iterable[ReadableSpan]) -> list[ReadableSpan]:

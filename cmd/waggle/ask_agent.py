@@ -18,6 +18,7 @@ __all__ = [
     "answer",
     "client",
     "listens_on_socket",
+    "of_cell",
     "read",
     "read_list",
 ]
@@ -69,6 +70,18 @@ def client(args: argparse.Namespace) -> Client:
 
 
 T = TypeVar("T")
+
+
+def of_cell(args: argparse.Namespace, request: Callable[[Client], T], off: str) -> T:
+    """Return the answer of a path of one cell. Raises `AgentError`, with ``off`` if the cell is off."""
+    agent = client(args)
+    try:
+        return request(agent)
+    except AgentError as error:
+        if error.code != "BadAnswer":  # that of an unknown path
+            raise
+    agent.get("/v1/status", {})  # raises if the program is no agent
+    raise AgentError("NotEnabled", off)
 
 
 def answer(args: argparse.Namespace, kind: str, request: Callable[[], T]) -> T | None:

@@ -13,6 +13,10 @@ from waggle.tables import Column
 
 TABLE = "kernel"
 """The word that selects them."""
+OFF = (
+    "the agent installs no routes in the kernel: it has no dialect whose API is for that, or no "
+    "capability NET_ADMIN (--fib, --fib-socket)"
+)
 
 
 def _hops(item: Mapping[str, Any]) -> str:
@@ -45,7 +49,13 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
             output.complain(args.prog, f"{flag} does not select routes of the kernel")
             return output.EXIT_USAGE
     query = {"family": family, "prefix": prefix, "limit": args.limit and str(args.limit)}
-    answer = ask_agent.read_list(args, "KernelRouteList", "/v1/kernel-routes", query)
+    answer = ask_agent.answer(
+        args,
+        "KernelRouteList",
+        lambda: ask_agent.of_cell(
+            args, lambda agent: agent.get_list("/v1/kernel-routes", query), OFF
+        ),
+    )
     if answer is None:
         return output.EXIT_ERROR
     try:
@@ -69,7 +79,11 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
 
 def approve(args: argparse.Namespace) -> int:
     """Have routes installed that wait for it, and print them; returns the exit status."""
-    answer = ask_agent.act(args, "KernelRouteList", "/v1/kernel-routes/approve")
+    answer = ask_agent.answer(
+        args,
+        "KernelRouteList",
+        lambda: ask_agent.of_cell(args, lambda agent: agent.post("/v1/kernel-routes/approve"), OFF),
+    )
     if answer is None:
         return output.EXIT_ERROR
     if args.output not in ("table", "wide"):

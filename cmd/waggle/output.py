@@ -132,19 +132,25 @@ def _groups(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:
 
 
 def add_output_flags(
-    parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, default: str = "table"
+    parser: argparse.ArgumentParser,
+    formats: Sequence[str] = FORMATS,
+    default: str = "table",
+    *,
+    headers: bool = True,
 ) -> None:
-    """Add ``-o``, ``--no-headers`` and ``--color``."""
+    """Add ``-o``, ``--color``, and where tables have ``headers`` also ``--no-headers``."""
+    wide = "; wide: a table with all columns" if "wide" in formats else ""
     parser.add_argument(
         "-o",
         "--output",
         choices=formats,
         default=default,
-        help="the format; wide: a table with all columns (default: %(default)s)",
+        help=f"the format{wide} (default: %(default)s)",
     )
-    parser.add_argument(
-        "--no-headers", action="store_true", help="tables without the line of titles"
-    )
+    if headers:
+        parser.add_argument(
+            "--no-headers", action="store_true", help="tables without the line of titles"
+        )
     parser.add_argument(
         "--color",
         choices=COLORS,

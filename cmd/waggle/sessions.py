@@ -1,4 +1,4 @@
-"""Sessions as tables and sentences have them: their columns, and what is to be known beside a table."""
+"""Sessions in tables and sentences: the columns, and the notes below the table."""
 
 from __future__ import annotations
 

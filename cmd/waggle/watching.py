@@ -37,17 +37,23 @@ def watched(
     show: Callable[[argparse.Namespace], int],
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Show once and return the exit status; with ``--watch`` show until KeyboardInterrupt."""
+    """Show once and return the exit status; with ``--watch`` show until KeyboardInterrupt.
+
+    Wrong usage ends it at once.
+    """
     if not args.watch:
         return show(args)
     if args.output not in FORMATS:
-        output.complain(args.prog, f"--watch: -o {', '.join(FORMATS)}")
+        output.complain(args.prog, f"--watch: with -o {', '.join(FORMATS)} only")
         return output.EXIT_USAGE
     redraw = output.terminal_width(sys.stdout) is not None
     between = CLEAR if redraw else "\n" if args.output != "jsonl" else ""
     sys.stdout.write(CLEAR if redraw else "")
     while True:
-        show(args)
+        # Before what the command writes to standard error, which would be erased otherwise.
+        sys.stdout.flush()
+        if show(args) == output.EXIT_USAGE:
+            return output.EXIT_USAGE  # each answer would be this one
         sys.stdout.flush()
         sleep(INTERVAL_SECONDS)
         sys.stdout.write(between)

@@ -36,7 +36,7 @@ class Operation(Extension, frozen=True):
 
 
 class ConditionMetric(Extension, frozen=True):
-    """A metric that another program has of a condition which the operator writes in its place."""
+    """Another program's metric of a condition, which the operator writes instead of that program."""
 
     name: str
     """Of the metric."""

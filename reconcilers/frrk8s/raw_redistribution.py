@@ -13,7 +13,7 @@ What users of FRR-k8s write (frr-k8s#469, openshift/enhancements#1982)::
       redistribute table-direct 198 route-map vips
 
 A route map has to consist of entries that permit by a prefix list, and a prefix list of entries that
-permit, both perhaps with a last one that denies the rest; without a list FRR redistributes all routes.
+permit, perhaps with a last entry that denies the rest; without a list FRR redistributes all routes.
 ``NEIGHBOR-out`` is FRR-k8s's name for the outgoing route map of a neighbour, ``NEIGHBOR-VRF-out`` in a
 VRF; here it permits redistributed routes alone. Source: FRR's zebra and bgpd.
 """

@@ -51,7 +51,7 @@ NOTHING: Final = ParsedAnnotation()
 
 @functools.lru_cache(maxsize=1024)
 def parse(text: str) -> ParsedAnnotation:
-    """Parse a value of the annotation; with an error it says nothing."""
+    """Parse a value of the annotation; with an error it has no effect."""
     if len(text) > MAX_CHARACTERS:
         reason = f"at most {MAX_CHARACTERS} characters, got {len(text)}"
         return ParsedAnnotation(errors=(FieldError(FIELD, reason),))

@@ -12,7 +12,7 @@ from reconcilers.model import NextHops
 from speaker.api import UNREACHABLE
 
 Metrics: TypeAlias = dict[str, dict[str, int]]
-"""Instance -> next hop as text -> metric; 0 is left out."""
+"""Instance -> next hop as text -> metric; metrics of 0 are omitted."""
 
 
 def next_hop_metrics(

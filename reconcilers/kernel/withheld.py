@@ -14,7 +14,7 @@ Batch: TypeAlias = Mapping[RouteTable, AbstractSet[bytes]]
 
 @final
 class WithheldRoutes:
-    """The routes that were installed since the last check, and those that a check removed."""
+    """The routes that were installed since the last check, and the routes that a check removed."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         """``wake`` is called when `take_changed` has something."""

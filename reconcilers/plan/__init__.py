@@ -1,6 +1,6 @@
 """What a change of the configuration does on each node, before it is made.
 
-`NodeState` is what a node is to do: instances, sessions, routes, problems. `node_plan` compares two
+`NodeState` is the intent of a node: instances, sessions, routes, problems. `node_plan` compares two
 states of a node, by the speaker's table of what resets a session (`speaker.engine.effect_of_change`).
 `Plan` joins the plans of all nodes. Pure; `reconcilers.plan_manifests` compiles the states.
 """

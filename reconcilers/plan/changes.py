@@ -63,7 +63,7 @@ class RouteChange(_Item, frozen=True, kw_only=True):
     change: RouteEffect
     fields: tuple[FieldChange, ...] = ()
     origins: tuple[str, ...] = ()
-    """The objects that cause it; of a withdrawn route those that caused it."""
+    """The objects that the route originates from; of a withdrawn route, originated from."""
 
 
 class KernelChange(_Item, frozen=True, kw_only=True):

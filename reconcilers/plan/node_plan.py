@@ -55,7 +55,7 @@ def node_plan(before: NodeState, after: NodeState) -> NodePlan:
 
 
 def _pairs(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
-    """Yield what both have of each key, in the order of the keys."""
+    """Yield both values of each key, in the order of the keys."""
     keys: Any = before.keys() | after.keys()
     for key in sorted(keys):
         yield key, before.get(key), after.get(key)

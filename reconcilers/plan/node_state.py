@@ -1,4 +1,4 @@
-"""What one node is to do, read of the tables of the intent."""
+"""The intent of one node, read from its tables."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from statedb import Snapshot
 ROUTES: Final = 100
 """Of one item."""
 WITHHELD: Final = Secret("withheld")
-"""Stands for any password."""
+"""In place of any password."""
 
 
 class _PeerItem(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class _PeerItem(msgspec.Struct, frozen=True):
 
 
 def masked(state: NodeState) -> NodeState:
-    """Return a state in which each password is the same one, as in those of agents."""
+    """Return a state with one value in place of all passwords, as states of agents have it."""
     return replace(
         state,
         peers={

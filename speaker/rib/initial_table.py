@@ -3,7 +3,7 @@
 Its prefixes are grouped by their best path, and encoded path by path, as they are when they are read.
 What changes until the end is noted, and sent as it is then, before the End-of-RIB markers: until then
 the new members get no other changes, and all others get theirs at once. Changes of a family with
-ADD-PATH are sent to the new members at once, too: its Adj-RIB-Out has what they have been sent.
+ADD-PATH are sent to the new members at once, too: its Adj-RIB-Out has the routes that they were sent.
 """
 
 from __future__ import annotations

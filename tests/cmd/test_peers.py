@@ -270,3 +270,11 @@ def test_malformed_updates_of_a_peer_are_named(
         assert capsys.readouterr().err.endswith(f"waggle routes: {sentence}")
         assert main(["routes", "advertised", "--socket", str(path)]) == 0
         assert "malformed" not in capsys.readouterr().err
+
+
+def test_a_name_in_place_of_an_action_leads_to_the_flag(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["peers", "tor-1"])
+    assert "--peer tor-1 selects a peer" in capsys.readouterr().err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -131,7 +133,6 @@ def test_an_object_that_is_refused_is_a_problem_and_its_last_valid_version_stays
         ("1", 2, "2 of 4 routes would be withdrawn, --max-withdraw is 1"),
         ("50%", 1, ""),
         ("49%", 2, "2 of 4 routes would be withdrawn, --max-withdraw is 49%"),
-        ("many", 2, "--max-withdraw: not a number, nor a percentage: 'many'"),
     ],
 )
 def test_a_pipeline_fails_for_too_many_withdrawals(
@@ -144,6 +145,52 @@ def test_a_pipeline_fails_for_too_many_withdrawals(
     before = [*objects(), service("shop", "198.51.100.11")]
     assert plan(before, objects(), "--max-withdraw", limit) == status
     assert message in capsys.readouterr().err
+
+
+def test_a_limit_is_a_number_or_a_percentage(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        plan(objects(), objects(), "--max-withdraw", "many")
+    assert "--max-withdraw: not a number, nor a percentage: 'many'" in capsys.readouterr().err
+
+
+def test_an_error_names_the_flag_that_causes_it(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan(objects(), objects(), "--node", "node-1", "--received", "none") == 2
+    assert capsys.readouterr().err == "waggle plan: none: No such file or directory\n"
+    assert plan(objects(), objects(), "--fib-table", "255") == 2
+    assert capsys.readouterr().err.startswith("waggle plan: --fib-table: 255 is ")
+
+
+def test_the_manifests_before_may_be_those_of_standard_input(
+    plan: Callable[..., int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """``kubectl get ... -o yaml | waggle plan --from - --add -f change.yaml``."""
+    change = tmp_path / "change.yaml"
+    change.write_text(yaml.safe_dump(service("new", "198.51.100.11")))
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects()}
+    stream = io.TextIOWrapper(io.BytesIO(yaml.safe_dump(listed).encode()))
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert main(["plan", "--from", "-", "--add", "-f", str(change)]) == 1
+    assert "Plan: 2 routes to advertise, on 1 of 1 node.\n" in capsys.readouterr().out
+    assert main(["plan", "--from", "-", "-f", "-"]) == 2
+    assert "standard input is one of --from and -f" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_without_an_agent_the_way_without_one_is_named(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", "-f", str(tmp_path), "--socket", str(tmp_path / "none"), "-o", form]
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    text = err if form == "table" else json.loads(out)["errors"][0]["message"]
+    assert text.rstrip().endswith("; --from PATH compares with manifests, without an agent")
 
 
 def test_a_pipeline_fails_for_a_session_that_would_end(

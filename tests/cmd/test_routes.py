@@ -399,3 +399,13 @@ def test_a_limit_is_a_positive_number(
         main(["routes", f"--limit={value}", "--socket", str(path)])
     assert raised.value.code == output.EXIT_USAGE
     assert "--limit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [[], ["--approve"]])
+def test_an_agent_that_leaves_the_kernel_alone_says_so(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp()):
+        assert main(["routes", "kernel", *flags, "--socket", str(path)]) == 1
+    assert "the agent installs no routes in the kernel" in capsys.readouterr().err

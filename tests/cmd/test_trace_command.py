@@ -70,6 +70,9 @@ def test_the_spans_are_a_tree_in_the_order_of_their_begin(
         assert items[1]["parentSpanID"] == items[0]["spanID"]
         assert main(["trace", "10.9.0.0/24", *arguments]) == 4
         assert "no change of 10.9.0.0/24 is among the last spans" in capsys.readouterr().err
+        assert main(["trace", "10.9.0.0/24", "-o", "json", *arguments]) == 4
+        (error,) = json.loads(capsys.readouterr().out)["errors"]
+        assert error["code"] == "NotFound"
 
 
 def test_an_agent_that_keeps_no_spans_says_which_option_it_needs(

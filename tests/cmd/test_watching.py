@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
 
@@ -54,6 +55,51 @@ def test_an_answer_replaces_the_one_before_on_a_terminal(
     assert capsys.readouterr().out == f"{CLEAR}1\n{CLEAR}2\n"
 
 
+def test_a_terminal_is_cleared_before_an_error_is_printed_not_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Screen(io.StringIO):
+        """A terminal, whose output is kept until it is flushed; standard error is not."""
+
+        shown = ""
+
+        def flush(self) -> None:
+            self.shown = self.getvalue()
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(output, "terminal_width", lambda _: 80)
+    cleared: list[str] = []
+
+    def sleep(_: float) -> None:
+        if len(cleared) == 2:
+            raise EndedError
+
+    def show(_: argparse.Namespace) -> int:
+        cleared.append(screen.shown)
+        return 1
+
+    with pytest.raises(EndedError):
+        watched(argparse.Namespace(watch=True, output="table", prog="waggle x"), show, sleep)
+    assert cleared == [CLEAR, 2 * CLEAR]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("routes nothing", "nothing is neither a table"),
+        ("routes kernel --count", "--count are for routes of BGP"),
+        ("routes kernel --approve", "--approve installs routes once"),
+    ],
+)
+def test_wrong_usage_is_reported_once(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words.split(), "-w", "--socket", "none"]) == output.EXIT_USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
 @pytest.mark.parametrize("command", ["peers", "routes", "status"])
 def test_a_command_goes_on_until_it_is_interrupted(
     tmp_path: Path,
@@ -73,4 +119,4 @@ def test_a_command_goes_on_until_it_is_interrupted(
 
 def test_a_document_cannot_follow_another_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["peers", "-w", "-o", "json"]) == 2
-    assert capsys.readouterr().err == "waggle peers: --watch: -o table, wide, jsonl\n"
+    assert capsys.readouterr().err == "waggle peers: --watch: with -o table, wide, jsonl only\n"

@@ -29,6 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "action",
         nargs="?",
+        type=_action,
         choices=("clear",),
         help="clear: reset the session of a peer, or with --soft have its routes sent again",
     )
@@ -46,6 +47,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     output.add_output_flags(parser)
 
 
+def _action(text: str) -> str:
+    """Return the action. Raises ArgumentTypeError, as for a peer's name."""
+    if text != "clear":
+        raise argparse.ArgumentTypeError(f"{text!r} is not clear; --peer {text} selects a peer")
+    return text
+
+
 def run(args: argparse.Namespace) -> int:
     """Print the sessions; returns the exit status."""
     if getattr(args, "action", None) == "clear":
@@ -59,7 +67,10 @@ def run(args: argparse.Namespace) -> int:
 def _clear(args: argparse.Namespace) -> int:
     """Reset the session of a peer, or have routes sent again; returns the exit status."""
     if args.target is None or args.peer is not None or args.watch:
-        output.complain(args.prog, "clear takes the PEER behind it, and neither --peer nor --watch")
+        output.complain(
+            args.prog,
+            "clear PEER: the peer is required, and neither --peer nor --watch goes with it",
+        )
         return output.EXIT_USAGE
     body = {"peer": args.target, "instance": args.instance, "soft": args.soft}
     answer = ask_agent.act(args, "ClearedList", "/v1/clear", body)

@@ -43,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Declare the arguments of ``waggle routes``."""
     parser = subparsers.add_parser(
         "routes",
-        help="list routes: advertised, received or available",
+        help="list routes: advertised, received, available, or in the kernel",
         description="List the routes of a running agent: all of a table, or of one prefix, or the "
         "longest match of an address.",
         epilog=output.exit_statuses(
@@ -56,8 +56,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             TABLE_NOTES,
         ),
     )
-    add_arguments(parser, "advertised")
-    parser.set_defaults(tables=(*TABLES, kernel_routes.TABLE))
+    add_arguments(parser, "advertised", (*TABLES, kernel_routes.TABLE))
     parser.add_argument("--instance", metavar="I", help="only this instance")
     parser.add_argument(
         "--approve",
@@ -69,14 +68,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     output.add_output_flags(parser)
 
 
-def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
-    """Declare what selects routes; without a TABLE it is this one."""
-    others = [name for name in ("advertised", "received", "available") if name != table]
+def add_arguments(
+    parser: argparse.ArgumentParser, table: str, tables: Sequence[str] = TABLES
+) -> None:
+    """Declare what selects routes of these tables; without a TABLE it is ``table``."""
+    *others, last = (name for name in tables if name != table)
     parser.add_argument(
         "table",
         nargs="?",
         metavar="TABLE",
-        help=f"{table} (the default), {' or '.join(others)}",
+        help=f"{table} (the default), {', '.join(others)} or {last}",
     )
     parser.add_argument("family", nargs="?", metavar="FAMILY", help="ipv4 or ipv6; default: both")
     parser.add_argument(
@@ -94,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser, table: str) -> None:
     )
     add_filter_flags(parser)
     add_watch_flag(parser)
-    parser.set_defaults(default_table=table, tables=TABLES, instance=None, approve=False)
+    parser.set_defaults(default_table=table, tables=tables, instance=None, approve=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -114,6 +115,9 @@ def _show(args: argparse.Namespace) -> int:
         if conditions or args.count:
             text = "--within, --community, --as-path, --origin and --count are for routes of BGP"
             output.complain(args.prog, text)
+            return output.EXIT_USAGE
+        if args.approve and args.watch:
+            output.complain(args.prog, "--approve installs routes once: not with --watch")
             return output.EXIT_USAGE
         if args.approve:
             return kernel_routes.approve(args)
@@ -192,7 +196,7 @@ def _notes(
     *,
     empty: bool,
 ) -> Iterator[str]:
-    """Yield what is to be known beside the table, which is ``empty`` or not."""
+    """Yield the notes below the table, which is ``empty`` or not."""
     if missing:
         yield missing[0]["message"]
     elif empty:

@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         ),
     )
     parser.add_argument(
-        "target", metavar="PREFIX|OBJECT", help="a prefix, or an object as NAMESPACE/NAME or NAME"
+        "target", metavar="PREFIX|OBJECT", help="a prefix, or an object as [KIND/][NAMESPACE/]NAME"
     )
     ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser, ("table", "json", "jsonl", "yaml"))
@@ -51,22 +51,20 @@ def run(args: argparse.Namespace) -> int:
     answer = ask_agent.answer(args, "SpanList", lambda: _ask(args, target))
     if answer is None:
         return EXIT_ERROR
+    missing = NOT_FOUND.format(target)
     if args.output != "table":
+        if not answer["items"]:
+            answer["errors"] = [{"code": "NotFound", "message": missing}]
         output.dump(answer, args.output)
     elif answer["items"]:
         output.table(COLUMNS, rows(answer["items"]), args)
     else:
-        output.complain("waggle trace", NOT_FOUND.format(target))
+        output.complain("waggle trace", missing)
     return EXIT_OK if answer["items"] else EXIT_NOT_FOUND
 
 
 def _ask(args: argparse.Namespace, target: str) -> Json:
-    try:
-        return ask_agent.client(args).get("/v1/spans", {"target": target})
-    except ask_agent.AgentError as error:
-        if error.code != "BadAnswer":  # of an unknown path
-            raise
-        raise ask_agent.AgentError("NoSpans", OFF) from None
+    return ask_agent.of_cell(args, lambda agent: agent.get("/v1/spans", {"target": target}), OFF)
 
 
 def rows(spans: list[Json]) -> Iterator[Json]:

@@ -174,7 +174,7 @@ class Service:
         return longest is not None and self._clock() - self._alone_since >= longest
 
     def _leave(self) -> None:
-        """Tell neighbors that the sessions end: AdminDown, by which BGP does not end."""
+        """Send AdminDown to the neighbors: the sessions end, and BGP goes on."""
         self._shell.configure({})
         until = self._clock() + _LAST_SECONDS
         while self._engine.sessions and self._clock() < until:
@@ -197,7 +197,7 @@ class Service:
             log("error", "a process of another user connected; its connection is closed")
             agent.close()
             return
-        # The newest agent is the one that runs: the former one's end may not be noticed yet.
+        # The newest connection is the running agent's: the end of the former may not be noticed yet.
         self._disconnect("another agent connected")
         self._agent, self._greeted = Connection(agent, CODEC), False
         self._shell.register(self._agent.fileno())
@@ -370,7 +370,7 @@ class Service:
 
 
 def _take(message: Message, wanted: dict[SessionKey, Settings]) -> None:
-    """Do what a message asks for. Raises `ProtocolError`, `VersionError`."""
+    """Handle a message. Raises `ProtocolError`, `VersionError`."""
     match message:
         case Hello():
             CODEC.common_version(message)

@@ -90,7 +90,7 @@ class _Compiler:
         )
 
     def _annotated(self) -> None:
-        """Read the annotation; that of an object of another dialect says nothing."""
+        """Read the annotation; an object of another dialect has none."""
         text = self._unit.row.metadata.annotations.get(ANNOTATION)
         if text is None or self._unit.fields is not None:
             return

@@ -160,7 +160,7 @@ class Service:
             log("error", "a process of another user connected; its connection is closed")
             agent.close()
             return
-        # The newest agent is the one that runs: the former one's end may not be noticed yet.
+        # The newest connection is the running agent's: the end of the former may not be noticed yet.
         self._disconnect("another agent connected")
         self._agent = Connection(agent, CODEC)
         self._selector.register(self._agent, selectors.EVENT_READ, self._readable)
@@ -211,7 +211,7 @@ class Service:
         self._wait_for_agent()
 
     def _take(self, message: Message) -> None:
-        """Do what a message asks for. Raises `OSError`."""
+        """Handle a message. Raises `OSError`."""
         match message:
             case Hello():
                 self._greet(message)

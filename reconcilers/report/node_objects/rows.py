@@ -84,7 +84,7 @@ class NodeObjectRows:
         self.present: Rows = {}
         """All objects that there shall be."""
         self.computed: set[str] = set()
-        """The dialects whose objects are known: what others have stored is not to be deleted."""
+        """The dialects whose objects are known: stored objects of others are not deleted."""
         self.failures: dict[str, Exception] = {}
         """Errors of the last run, by dialect."""
 

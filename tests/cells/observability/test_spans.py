@@ -27,6 +27,7 @@ class Recorder:
     def event(self, name: str) -> trace.SpanContext:
         """Record the event of an object."""
         with self.tracer.start_as_current_span("resource.event") as span:
+            span.set_attribute("waggle.kind", "Service")
             span.set_attribute("waggle.object", name)
             with self.tracer.start_as_current_span("statedb.commit"):
                 pass
@@ -53,11 +54,13 @@ def test_a_change_with_one_cause_is_one_trace() -> None:
     recorder.round(recorder.event("shop/other"), prefixes=("192.0.2.0/24",))
     assert recorder.names(PREFIX) == ONE_CHANGE
     assert recorder.names("shop/web") == ONE_CHANGE
+    assert recorder.names("Service/shop/web") == ONE_CHANGE
+    assert recorder.names("Node/shop/web") == []
     event, commit, intent, apply = recorder.recent.last_change(PREFIX)
     assert len({span.trace_id for span in (event, commit, intent, apply)}) == 1
     assert commit.parent_span_id == intent.parent_span_id == event.span_id
     assert apply.parent_span_id == intent.span_id
-    assert event.attributes == {"waggle.object": "shop/web"}
+    assert event.attributes == {"waggle.kind": "Service", "waggle.object": "shop/web"}
     assert intent.attributes == {"waggle.prefixes": [PREFIX]}
 
 
@@ -78,7 +81,8 @@ def test_the_last_change_is_shown_and_the_oldest_spans_make_room() -> None:
     recorder = Recorder(size=4)
     for name in ("shop/web", "shop/other"):
         recorder.round(recorder.event(name), prefixes=(PREFIX,))
-    assert recorder.recent.last_change(PREFIX)[0].attributes == {"waggle.object": "shop/other"}
+    event, *_ = recorder.recent.last_change(PREFIX)
+    assert event.attributes["waggle.object"] == "shop/other"
     assert recorder.names("shop/web") == []
     assert recorder.names("203.0.113.0/24") == []
 

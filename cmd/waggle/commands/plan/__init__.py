@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, add_option_flags
 from waggle.manifest_flag import PATHS, add_manifest_flag
 from waggle.output import EXIT_NOT_FOUND, EXIT_OK, exit_statuses
+
+if TYPE_CHECKING:
+    from reconcilers.plan import MaxWithdraw
 
 FORMATS = ("table", "json", "yaml", "markdown")
 EXIT_CHANGES = 1
@@ -44,7 +48,7 @@ def add_parser(
         action="append",
         metavar="PATH",
         nargs="+",
-        help="the manifests before the change (default: what the agent does now)",
+        help="the manifests before the change, as of -f (default: what the agent does now)",
     )
     parser.add_argument(
         "--add",
@@ -66,6 +70,7 @@ def add_parser(
     )
     parser.add_argument(
         "--max-withdraw",
+        type=_max_withdraw,
         metavar="N|N%",
         help="exit 2 if more routes would be withdrawn, in all or as a part of all".replace(
             "%", "%%"
@@ -78,10 +83,19 @@ def add_parser(
         "removed",
     )
     ask_agent.add_socket_flag(parser)
-    output.add_output_flags(parser, FORMATS)
+    output.add_output_flags(parser, FORMATS, headers=False)
     add_intent_flags(parser, dialects)
     add_option_flags(parser, "kernel", FibOptions)
     parser.set_defaults(dialects=dialects)
+
+
+def _max_withdraw(text: str) -> MaxWithdraw:
+    from reconcilers.plan.fleet import MaxWithdraw
+
+    try:
+        return MaxWithdraw.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:

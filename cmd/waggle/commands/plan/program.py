@@ -15,7 +15,7 @@ import msgspec
 from reconcilers.compile_manifests import kinds_of
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
-from reconcilers.plan import MaxWithdraw, Plan, state_of
+from reconcilers.plan import Plan, state_of
 from reconcilers.plan_manifests import (
     UnreadableFileError,
     added,
@@ -25,6 +25,7 @@ from reconcilers.plan_manifests import (
 )
 from resources.enumeration import enumerate_some
 from resources.manifests import UnreadablePathError, load
+from resources.manifests.load import STANDARD_INPUT
 from resources.option_declarations import InvalidOption
 from waggle import ask_agent, output
 from waggle.commands.plan import EXIT_CHANGES, EXIT_PROBLEMS
@@ -51,10 +52,9 @@ UNUSABLE = (
     UnreadableFileError,
     InvalidOption,
     InvalidReceivedFile,
-    ask_agent.AgentError,
     msgspec.ValidationError,
 )
-"""Input, or an agent, without which there is no plan."""
+"""Input of which no plan can be made."""
 
 
 def run_plan(args: argparse.Namespace) -> int:
@@ -62,18 +62,22 @@ def run_plan(args: argparse.Namespace) -> int:
     # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
     try:
-        max_withdraw = None if args.max_withdraw is None else MaxWithdraw.parse(args.max_withdraw)
         plan = _plan(args)
     except UnknownNodeError as error:
         output.complain("waggle plan", str(error))
         return output.EXIT_NOT_FOUND
-    except ValueError as error:
-        output.complain("waggle plan", f"--max-withdraw: {error}")
+    except ask_agent.AgentError as error:
+        text = f"{error}; --from PATH compares with manifests, without an agent"
+        if args.output in ("json", "yaml"):
+            failure = {"code": error.code, "message": text}
+            output.dump(output.document("PlanList", [], [failure]), args.output)
+        else:
+            output.complain("waggle plan", text)
         return output.EXIT_USAGE
     except UNUSABLE as error:
         output.complain("waggle plan", str(error))
         return output.EXIT_USAGE
-    errors = list(plan.violations(max_withdraw, no_reset=args.no_reset))
+    errors = list(plan.violations(args.max_withdraw, no_reset=args.no_reset))
     answer = output.document("PlanList", plan.items(), errors)
     answer |= {"problems": plan.problems(), "summary": plan.summary()}
     _print(answer, args)
@@ -96,8 +100,10 @@ def _plan(args: argparse.Namespace) -> Plan:
     settings = msgspec.structs.replace(offline_settings(args, args.dialects), fib=fib)
     dialects = args.dialects.load()
     kinds = kinds_of(dialects)
-    before = load([path for group in args.present for path in group], kinds)
-    after = load(manifest_paths(args), kinds, sys.stdin.buffer)
+    present, changed = [path for group in args.present for path in group], manifest_paths(args)
+    if STANDARD_INPUT in present and STANDARD_INPUT in changed:
+        raise UsageError("-: standard input is one of --from and -f, not both")
+    before, after = (load(paths, kinds, sys.stdin.buffer) for paths in (present, changed))
     if args.add:
         after = added(before, after)
     if known := node_names(before, after):

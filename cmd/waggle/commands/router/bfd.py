@@ -124,7 +124,7 @@ class RouterBfd:
     # The process
 
     async def run(self, socket: str | None) -> None:
-        """Stay connected to the process; one that is started here is started again when it ends."""
+        """Stay connected to the process; a process of this router is restarted when it ends."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._stay_connected(socket))
             while True:
@@ -177,7 +177,7 @@ class RouterBfd:
         self._hold()
 
     def _note(self, change: Change) -> None:
-        """Keep what a change says until the next status of the session."""
+        """Keep a change until the next status of the session."""
         status = self._statuses.get(change.key)
         if status is not None:
             self._statuses[change.key] = status._replace(

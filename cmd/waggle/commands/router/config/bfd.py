@@ -16,7 +16,7 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=10, le=60000)]
 
 
 class BfdSettings(Value, frozen=True):
-    """The settings of BFD sessions; those that are absent have their defaults."""
+    """The settings of BFD sessions; absent settings have their defaults."""
 
     receive_interval: Milliseconds | None = None
     transmit_interval: Milliseconds | None = None
@@ -43,7 +43,7 @@ class BfdSettings(Value, frozen=True):
 
 
 class NeighborBfd(BfdSettings, frozen=True):
-    """The settings of a neighbour, in place of those of a profile."""
+    """The settings of a neighbour, which override its profile."""
 
     profile: str | None = None
 
