@@ -23,14 +23,15 @@ CopySteps: TypeAlias = Generator[Sequence[bytes], None, Iterator[Sequence[bytes]
 def copied_in_steps(table: Collection[bytes], revision: Callable[[], int]) -> CopySteps:
     """Copy the keys of a table; yields an empty sequence after each step, and returns lists of them.
 
-    ``revision`` returns another number whenever the table may have changed. The steps begin again
-    then. The lists are released as they are read.
+    The steps begin again when ``revision`` returns another number, or the length differs: the
+    keys of an ended session leave their table without a revision. The lists are released as they are
+    read.
     """
     for _ in range(ATTEMPTS):
-        before = revision()
+        before = revision(), len(table)
         keys = iter(table)
         copied: deque[Sequence[bytes]] = deque()
-        while revision() == before:
+        while (revision(), len(table)) == before:
             some = _collected(tuple(islice(keys, STEP_KEYS)))
             copied.append(some)
             if len(some) < STEP_KEYS:

@@ -40,6 +40,17 @@ def test_a_copy_begins_again_when_the_table_has_changed() -> None:
     assert found == list(table)
 
 
+def test_keys_of_an_ended_session_leave_the_table_while_it_is_copied() -> None:
+    table = {number.to_bytes(4): None for number in range(2 * STEP_KEYS)}
+    steps = in_turns(copied_in_steps(table, int))
+    found = list(next(steps))
+    for _ in range(5):
+        table.popitem()
+        found += next(steps)
+    found += itertools.chain.from_iterable(steps)
+    assert found == list(table)
+
+
 def test_a_table_that_changes_all_the_time_is_copied_at_once() -> None:
     found, table = read_beside_changes(ATTEMPTS + 5)
     assert len(found) == len(set(found)) == 2 * STEP_KEYS
