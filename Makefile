@@ -123,7 +123,7 @@ sbom: $(VENV)/.installed-dev  ## the packages of the image with their hashes, as
 	@echo dist/waggle.cdx.json
 
 clean:               ## remove the virtual environment and all caches
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist speaker/rib/prefix_table/native.*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "waggle needs Python 3.11 or later; name one with: make PYTHON=python3.11 ..."; exit 1; }

@@ -159,7 +159,7 @@ class StatusItem(Item, frozen=True, kw_only=True):
     unrestricted: list[str] = []
     """Which addresses of Services no rule restricts, as sentences."""
     prefix_tables: str = ""
-    """The language of the speaker's prefix tables: Python or C."""
+    """The language of the speaker's prefix tables: Python or C; why not C, where it is unusable."""
 
 
 class OriginItem(Item, frozen=True, kw_only=True):

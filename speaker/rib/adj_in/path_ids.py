@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, final
 
 from speaker.nlri import Family, PathNlri
-from speaker.rib.path import Path, Source
+from speaker.rib.path import Source
 
 MAX_PATHS: Final = 64
 """The number of paths of one prefix that a peer may announce: route selection compares them all."""
@@ -32,7 +32,7 @@ class ReceivedPathIds:
         """The number of held paths of each prefix."""
 
     def admit(
-        self, family: Family, items: Sequence[PathNlri], table: Mapping[bytes, Path]
+        self, family: Family, items: Sequence[PathNlri], table: Container[bytes]
     ) -> list[PathNlri]:
         """Return the paths that may be announced: at most `MAX_PATHS` of a prefix, beside ``table``."""
         held = self._paths[family]
@@ -46,7 +46,7 @@ class ReceivedPathIds:
             admitted.append((path_id, nlri))
         return admitted
 
-    def withdraw(self, family: Family, keys: Sequence[bytes], table: Mapping[bytes, Path]) -> None:
+    def withdraw(self, family: Family, keys: Sequence[bytes], table: Container[bytes]) -> None:
         """Count paths that are about to leave ``table``; unknown ones are ignored."""
         held = self._paths[family]
         for key in dict.fromkeys(keys):
@@ -88,7 +88,7 @@ class ReceivedPathIds:
             known = self.sources[key] = self._source.with_path_id(path_id, next(self._numbers))
         return known
 
-    def forget_unused_sources(self, tables: Mapping[Family, Mapping[bytes, Path]]) -> None:
+    def forget_unused_sources(self, tables: Mapping[Family, Iterable[bytes]]) -> None:
         """Forget the sources without a route: a peer may send four thousand million identifiers.
 
         The caller must forget the paths that it keeps of these sources.

@@ -8,12 +8,11 @@ recorded run replays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, final
 
 from speaker.nlri import Family
-from speaker.rib.path import Path
 from speaker.rib.policy import PrefixList
 
 SLICE_KEYS: Final = 2000
@@ -51,7 +50,7 @@ class PendingKeys:
         self._walks.clear()
 
     def add(
-        self, family: Family, table: Mapping[bytes, Path], only: PrefixList | None, *, skip: int
+        self, family: Family, table: Collection[bytes], only: PrefixList | None, *, skip: int
     ) -> None:
         """Add the keys of a table: of these prefixes only, or (None) all of them."""
         if not table:

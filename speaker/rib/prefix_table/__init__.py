@@ -5,24 +5,38 @@
 * `build`: compiles it, where a compiler and Python's headers are; used by the installation
 
 `PrefixTable` is the one in C where it was built; with ``WAGGLE_PURE=1`` in the environment the other.
+To type checkers it is always the one in C, whose interface is the smaller one; so it is to mypyc, which
+would compile the methods of a dictionary for any class of that base.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from speaker.rib.prefix_table.dictionary import PrefixTable
+from speaker.rib.prefix_table import dictionary
 
 __all__ = ["FORM", "PrefixTable"]
 
-FORM = "Python"
-"""The language of `PrefixTable`: Python or C."""
+FORM: str
+"""The language of `PrefixTable`: Python or C; why Python, where the one in C is built but unusable."""
 
-if not TYPE_CHECKING and os.environ.get("WAGGLE_PURE", "") in ("", "0"):
-    try:
-        from speaker.rib.prefix_table.in_c import NativePrefixTable as PrefixTable
-    except ImportError:
-        pass
-    else:
-        FORM = "C"
+
+def _choose() -> tuple[Any, str]:
+    """Return the class and the language of the table."""
+    if os.environ.get("WAGGLE_PURE", "") in ("", "0"):
+        try:
+            from speaker.rib.prefix_table.in_c import NativePrefixTable
+        except ModuleNotFoundError:
+            pass
+        except ImportError as error:
+            return dictionary.PrefixTable, f"Python: {error}"
+        else:
+            return NativePrefixTable, "C"
+    return dictionary.PrefixTable, "Python"
+
+
+if TYPE_CHECKING:
+    from speaker.rib.prefix_table.in_c import NativePrefixTable as PrefixTable
+else:
+    PrefixTable, FORM = _choose()

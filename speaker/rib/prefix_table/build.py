@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import zlib
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("native.c")
@@ -35,16 +36,23 @@ def build(folder: Path, *flags: str) -> Path:
     if not (headers / "Python.h").exists():
         raise NotBuiltError("the headers of Python are missing (on Debian: python3-dev)")
     output = folder / f"native{sysconfig.get_config_var('EXT_SUFFIX')}"
-    compiler = shlex.split(os.environ.get("CC", "cc"))
-    command = [*compiler, *FLAGS, *flags, f"-I{headers}", str(SOURCE), "-o", f"{output}.new"]
+    source = f"-DSOURCE={zlib.crc32(SOURCE.read_bytes())}L"
+    arguments = [*FLAGS, *flags, source, f"-I{headers}", str(SOURCE), "-o", f"{output}.new"]
+    compiler = os.environ.get("CC") or "cc"
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        ended = subprocess.run(  # noqa: S603
+            [*shlex.split(compiler), *arguments], capture_output=True, text=True, check=False
+        )
+        if not ended.returncode:
+            Path(f"{output}.new").replace(output)
+            return output
     except OSError as error:
-        raise NotBuiltError(f"the C compiler {compiler[0]}: {error.strerror}") from error
-    if ended.returncode:
-        raise NotBuiltError(f"the C compiler failed: {ended.stderr.strip()[-500:]}")
-    Path(f"{output}.new").replace(output)
-    return output
+        raise NotBuiltError(f"the C compiler {error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise NotBuiltError(f"the C compiler {compiler}: {error}") from error
+    lines = ended.stderr.splitlines() or [f"exit code {ended.returncode}"]
+    reason = next((line for line in lines if "error" in line), lines[0])
+    raise NotBuiltError(f"the C compiler failed: {reason[:300]}")
 
 
 if __name__ == "__main__":

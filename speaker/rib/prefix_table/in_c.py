@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
+import speaker.rib.prefix_table.native as native
 from speaker.nlri import LazyNlriField
-from speaker.rib.prefix_table import native
 from speaker.rib.prefix_table.dictionary import V
+
+_SOURCE = Path(__file__).with_name("native.c")
+# An editable installation has the new files at once, and the new module after `build`.
+if _SOURCE.exists() and getattr(native, "SOURCE", None) != zlib.crc32(_SOURCE.read_bytes()):
+    raise ImportError("the table in C is of another version; install again")
 
 
 class NativePrefixTable(native.PrefixTable[V]):

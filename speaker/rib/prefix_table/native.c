@@ -30,6 +30,10 @@
 #define END (UINT32_MAX - 1)    /* `next` of the last value of a list */
 #define ABSENT ((Py_ssize_t)-1)
 
+#ifndef SOURCE
+#define SOURCE 0 /* the checksum of this file, by which an older module is known (build.py) */
+#endif
+
 static uint64_t seed[2];
 
 typedef struct {
@@ -49,7 +53,7 @@ typedef struct {
     uint64_t *index;
     size_t slots;        /* of `index`, a power of two, or 0 */
     Value *values;
-    uint32_t values_used, values_capacity, free_value, released;
+    uint32_t values_used, values_free, values_capacity, free_value, released;
     uint32_t *value_index; /* numbers of values, REMOVED where free */
     size_t value_slots;    /* of `value_index`, a power of two, or 0 */
     uint64_t changes;      /* of the set of keys */
@@ -181,22 +185,29 @@ static int resize_index(Table *table, size_t slots) {
     return 0;
 }
 
-/* Close the gaps of removed entries. */
+/* Close the gaps of removed entries; without the memory for it they stay. The index is read in its own
+ * order: in that of the entries each of its slots is a line of memory to wait for. */
 static void compact(Table *table) {
-    Py_ssize_t to = 0;
-    table->changes++; /* iterators know entries by number */
+    uint32_t *moved = PyMem_Malloc((size_t)table->used * sizeof(uint32_t)), to = 0;
+    if (!moved)
+        return;
     for (Py_ssize_t from = 0; from < table->used; from++) {
         if (table->numbers[from] == REMOVED)
             continue;
         if (to != from) {
-            size_t slot = slot_of(table, from);
-            table->index[slot] = (table->index[slot] & ~(uint64_t)UINT32_MAX) | (uint32_t)(to + 1);
             memcpy(octets_of(table, to), octets_of(table, from), (size_t)table->stride);
             table->numbers[to] = table->numbers[from];
         }
-        to++;
+        moved[from] = to++;
     }
+    for (size_t at = 0; to != table->used && at < table->slots; at++) {
+        uint64_t slot = table->index[at];
+        if (slot)
+            table->index[at] = (slot >> 32 << 32) | (moved[(uint32_t)slot - 1] + 1);
+    }
+    PyMem_Free(moved);
     table->used = to;
+    table->changes++; /* iterators know entries by number */
 }
 
 /* Make room for some more entries, whose keys have at most `size` octets. */
@@ -233,7 +244,7 @@ static void shrink(Table *table) {
     if (table->used - table->live <= table->live + 64 && table->capacity <= 4 * table->live + 1024)
         return;
     compact(table);
-    Py_ssize_t capacity = table->live + table->live / 8 + 8;
+    Py_ssize_t capacity = table->used + table->live / 8 + 8;
     if (capacity < table->capacity)
         (void)resize(table, capacity);
     size_t slots = 8;
@@ -262,11 +273,22 @@ static uint32_t number_of(Table *table, PyObject *object) {
     return table->value_slots ? table->value_index[value_slot(table, object)] : REMOVED;
 }
 
+static void set_value_index(Table *table, uint32_t *index, size_t slots) {
+    memset(index, 0xFF, slots * sizeof(uint32_t));
+    PyMem_Free(table->value_index);
+    table->value_index = index;
+    table->value_slots = slots;
+    for (uint32_t number = 0; number < table->values_used; number++)
+        if (table->values[number].object)
+            index[value_slot(table, table->values[number].object)] = number;
+}
+
 /* Make room for some more values. */
 static int reserve_values(Table *table, Py_ssize_t more) {
-    if (more > (Py_ssize_t)(END - 1) - table->values_used)
+    uint32_t in_use = table->values_used - table->values_free;
+    if (more > (Py_ssize_t)(END - 1) - in_use)
         goto full;
-    uint32_t needed = table->values_used + (uint32_t)more;
+    uint32_t needed = in_use + (uint32_t)more;
     if (needed > table->values_capacity) {
         uint32_t capacity = table->values_capacity + table->values_capacity / 2 + 4;
         capacity = needed > capacity ? needed : capacity;
@@ -283,18 +305,45 @@ static int reserve_values(Table *table, Py_ssize_t more) {
         uint32_t *index = PyMem_Malloc(slots * sizeof(uint32_t));
         if (!index)
             goto full;
-        memset(index, 0xFF, slots * sizeof(uint32_t));
-        PyMem_Free(table->value_index);
-        table->value_index = index;
-        table->value_slots = slots;
-        for (uint32_t number = 0; number < table->values_used; number++)
-            if (table->values[number].object)
-                index[value_slot(table, table->values[number].object)] = number;
+        set_value_index(table, index, slots);
     }
     return 0;
 full:
     PyErr_NoMemory();
     return -1;
+}
+
+/* Give memory back after most values went: the others get new numbers. A failure changes nothing. */
+static void shrink_values(Table *table) {
+    uint32_t in_use = table->values_used - table->values_free, to = 0;
+    size_t slots = 8;
+    while ((size_t)in_use * 3 > slots)
+        slots *= 2;
+    uint32_t *index = PyMem_Malloc(slots * sizeof(uint32_t));
+    uint32_t *numbers = PyMem_Malloc(table->values_used * sizeof(uint32_t));
+    if (index && numbers) {
+        for (uint32_t from = 0; from < table->values_used; from++)
+            if (table->values[from].object) {
+                table->values[to] = table->values[from];
+                numbers[from] = to++;
+            }
+        for (Py_ssize_t entry = 0; entry < table->used; entry++)
+            if (table->numbers[entry] != REMOVED)
+                table->numbers[entry] = numbers[table->numbers[entry]];
+        table->values_used = to;
+        table->values_free = 0;
+        table->free_value = END;
+        set_value_index(table, index, slots);
+        index = NULL;
+        uint32_t capacity = in_use + in_use / 2 + 4;
+        Value *values = PyMem_Realloc(table->values, capacity * sizeof(Value));
+        if (values) {
+            table->values = values;
+            table->values_capacity = capacity;
+        }
+    }
+    PyMem_Free(index);
+    PyMem_Free(numbers);
 }
 
 /* Return the number of a value, which the caller holds from now on; there is room for it. */
@@ -305,8 +354,10 @@ static uint32_t hold(Table *table, PyObject *object) {
         number = table->free_value;
         if (number == END)
             number = table->values_used++;
-        else
+        else {
             table->free_value = table->values[number].next;
+            table->values_free--;
+        }
         table->values[number] = (Value){Py_NewRef(object), 0, NOT_QUEUED};
         table->value_index[slot] = number;
     }
@@ -347,8 +398,11 @@ static void bury(Table *table) {
         value->object = NULL;
         value->next = table->free_value;
         table->free_value = number;
+        table->values_free++;
         Py_DECREF(object);
     }
+    if (table->values_free > 4096 && table->values_free / 3 > table->values_used / 4)
+        shrink_values(table);
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -529,16 +583,21 @@ static PyObject *pop(Table *table, PyObject *const *arguments, Py_ssize_t count)
 }
 
 static PyObject *popitem(Table *table, PyObject *Py_UNUSED(none)) {
-    if (!table->live) {
-        PyErr_SetString(PyExc_KeyError, "popitem(): the table is empty");
-        return NULL;
-    }
-    Py_ssize_t entry = table->used - 1; /* the last entry is never a removed one */
-    PyObject *key = key_object(table, entry);
-    PyObject *item = key ? PyTuple_Pack(2, key, value_object(table, entry)) : NULL;
-    Py_XDECREF(key);
+    PyObject *item = PyTuple_New(2); /* first: the collector may run here, and with it any code */
     if (!item)
         return NULL;
+    Py_ssize_t entry = table->used - 1; /* the last entry is never a removed one */
+    PyObject *key = NULL;
+    if (!table->live)
+        PyErr_SetString(PyExc_KeyError, "popitem(): the table is empty");
+    else
+        key = key_object(table, entry);
+    if (!key) {
+        Py_DECREF(item);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(item, 0, key);
+    PyTuple_SET_ITEM(item, 1, Py_NewRef(value_object(table, entry)));
     release(table, table->numbers[entry]);
     drop(table, entry);
     shrink(table);
@@ -561,7 +620,7 @@ static int clear_references(Table *table) {
     table->used = table->live = table->capacity = 0;
     table->stride = 6;
     table->slots = table->value_slots = 0;
-    table->values_used = table->values_capacity = 0;
+    table->values_used = table->values_free = table->values_capacity = 0;
     table->free_value = table->released = END;
     table->changes++;
     for (uint32_t number = 0; number < count; number++)
@@ -604,7 +663,11 @@ static PyObject *insert(Table *table, PyObject *const *arguments, Py_ssize_t giv
     Py_ssize_t longest, count = PySequence_Fast_GET_SIZE(sequence), before = table->live;
     Key *keys = as_keys(sequence, &longest);
     PyObject *result = NULL;
-    if (keys && !reserve_values(table, 1) && !reserve(table, count, longest)) {
+    Py_ssize_t more = keys ? count : 0;
+    if (table->used + more > table->capacity) /* not for those that are known */
+        for (Py_ssize_t at = 0; at < count; at++)
+            more -= find(table, keys[at]) != ABSENT;
+    if (keys && !reserve_values(table, 1) && !reserve(table, more, longest)) {
         uint32_t number = hold(table, arguments[1]);
         for (Py_ssize_t at = 0; at < count; at++) {
             prefetch_key(table, keys, at, count);
@@ -635,14 +698,18 @@ static int max_bits_of(PyObject *afi) {
     return -1;
 }
 
-/* Return the number of an NLRI field's prefixes; -1 if it is malformed. */
-static Py_ssize_t count_prefixes(PyObject *object, int max_bits) {
+/* Return the number of an NLRI field's prefixes; -1 if it is malformed. `most` becomes at least the
+ * bits of the longest one. */
+static Py_ssize_t count_prefixes(PyObject *object, int max_bits, int *most) {
     const uint8_t *field = (const uint8_t *)PyBytes_AS_STRING(object);
     Py_ssize_t size = PyBytes_GET_SIZE(object), count = 0, at = 0;
     while (at < size) {
-        if (field[at] > max_bits)
+        int bits = field[at];
+        if (bits > max_bits)
             return -1;
-        at += 1 + ((field[at] + 7) >> 3);
+        if (bits > *most)
+            *most = bits;
+        at += 1 + ((bits + 7) >> 3);
         count++;
     }
     return at == size ? count : -1;
@@ -690,7 +757,7 @@ static int install(Table *table, PyObject *object, uint32_t number) {
 static PyObject *insert_fields(Table *table, PyObject *const *arguments, Py_ssize_t given) {
     if (!is_call("insert_fields", given, 3, 3))
         return NULL;
-    int max_bits = max_bits_of(arguments[2]);
+    int most = 0, max_bits = max_bits_of(arguments[2]);
     if (max_bits < 0)
         return NULL;
     PyObject *fields = PySequence_Fast(arguments[0], "the fields are a sequence");
@@ -709,14 +776,14 @@ static PyObject *insert_fields(Table *table, PyObject *const *arguments, Py_ssiz
             PyErr_SetString(PyExc_TypeError, "a field is bytes");
             goto end;
         }
-        Py_ssize_t prefixes = count_prefixes(field, max_bits);
+        Py_ssize_t prefixes = count_prefixes(field, max_bits, &most);
         if (prefixes < 0) {
             result = PyLong_FromLong(0);
             goto end;
         }
         total += prefixes;
     }
-    if (reserve_values(table, count) || reserve(table, total, 1 + max_bits / 8))
+    if (reserve_values(table, count) || reserve(table, total, 1 + ((most + 7) >> 3)))
         goto end;
     first = table->used;
     for (Py_ssize_t at = 0; at < count; at++) {
@@ -825,7 +892,7 @@ static PyObject *discard(Table *table, PyObject *argument) {
 static PyObject *discard_fields(Table *table, PyObject *const *arguments, Py_ssize_t given) {
     if (!is_call("discard_fields", given, 2, 2))
         return NULL;
-    int max_bits = max_bits_of(arguments[1]);
+    int most = 0, max_bits = max_bits_of(arguments[1]);
     if (max_bits < 0)
         return NULL;
     PyObject *fields = PySequence_Fast(arguments[0], "the fields are a sequence");
@@ -835,7 +902,7 @@ static PyObject *discard_fields(Table *table, PyObject *const *arguments, Py_ssi
     PyObject *result = NULL;
     for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(fields); at++) {
         PyObject *object = PySequence_Fast_GET_ITEM(fields, at);
-        if (!PyBytes_Check(object) || count_prefixes(object, max_bits) < 0) {
+        if (!PyBytes_Check(object) || count_prefixes(object, max_bits, &most) < 0) {
             PyErr_SetString(PyExc_ValueError, "no NLRI field");
             goto end;
         }
@@ -911,16 +978,20 @@ static PyObject *next_of(Iterator *iterator) {
     PyObject *key = key_object(table, entry);
     if (!key)
         return NULL;
-    iterator->entry++;
-    if (!iterator->items)
+    if (!iterator->items) {
+        iterator->entry++;
         return key;
-    PyObject *item = PyTuple_New(2);
+    }
+    PyObject *value = Py_NewRef(value_object(table, entry));
+    PyObject *item = PyTuple_New(2); /* last: the collector may run here, and with it any code */
     if (!item) {
         Py_DECREF(key);
+        Py_DECREF(value);
         return NULL;
     }
+    iterator->entry = entry + 1;
     PyTuple_SET_ITEM(item, 0, key);
-    PyTuple_SET_ITEM(item, 1, Py_NewRef(value_object(table, entry)));
+    PyTuple_SET_ITEM(item, 1, value);
     return item;
 }
 
@@ -1017,11 +1088,15 @@ static PyTypeObject TableType = {
 };
 
 static int execute(PyObject *module) {
-    if (getentropy(seed, sizeof seed)) {
+    /* Once: a module that is imported again has the types of before, and their tables. */
+    if (!(seed[0] | seed[1]) && getentropy(seed, sizeof seed)) {
         PyErr_SetFromErrno(PyExc_OSError);
         return -1;
     }
-    return PyType_Ready(&IteratorType) || PyModule_AddType(module, &TableType) ? -1 : 0;
+    return PyType_Ready(&IteratorType) || PyModule_AddType(module, &TableType) ||
+                   PyModule_AddIntConstant(module, "SOURCE", SOURCE)
+               ? -1
+               : 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};

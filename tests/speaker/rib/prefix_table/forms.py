@@ -18,29 +18,34 @@ import pytest
 from speaker.rib.prefix_table.build import NotBuiltError, build
 from speaker.rib.prefix_table.dictionary import PrefixTable
 
+_FOLDER = tempfile.TemporaryDirectory()
+
 
 @cache
-def native() -> ModuleType | str:
-    """Return the module in C, or why there is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            file = build(Path(folder), *os.environ.get("NATIVE_FLAGS", "").split())
-        except NotBuiltError as error:
-            return str(error)
-        spec = importlib.util.spec_from_file_location("native", file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+def _built() -> Path:
+    return build(Path(_FOLDER.name), *os.environ.get("NATIVE_FLAGS", "").split())
+
+
+def load() -> ModuleType:
+    """Import the module in C once more; skips the test where it cannot be compiled."""
+    try:
+        file = _built()
+    except NotBuiltError as error:
+        pytest.skip(str(error))
+    spec = importlib.util.spec_from_file_location("native", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+native = cache(load)
 
 
 def native_table() -> Any:  # noqa: ANN401  the module has no Python source
     """Return a table in C; skips the test where it cannot be compiled."""
-    module = native()
-    if isinstance(module, str):
-        pytest.skip(module)
-    return module.PrefixTable()
+    return native().PrefixTable()
 
 
 FORMS = [pytest.param(PrefixTable, id="dictionary"), pytest.param(native_table, id="native")]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 import sysconfig
+import zlib
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
 
-from speaker.rib.prefix_table import build, hatch_hook
+from speaker.rib import prefix_table
+from speaker.rib.prefix_table import build, dictionary, hatch_hook
+from tests.speaker.rib.prefix_table.forms import native
 
 
 class App:
@@ -31,12 +38,63 @@ def test_a_compiler_or_headers_that_are_missing_are_named(
     with pytest.raises(build.NotBuiltError, match="no-such-compiler: No such file"):
         build.build(tmp_path)
     monkeypatch.setenv("CC", "false")
-    with pytest.raises(build.NotBuiltError, match="failed"):
+    with pytest.raises(build.NotBuiltError, match="failed: exit code 1"):
+        build.build(tmp_path)
+    monkeypatch.setenv("CC", "cc 'unbalanced")
+    with pytest.raises(build.NotBuiltError, match="No closing quotation"):
         build.build(tmp_path)
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     with pytest.raises(build.NotBuiltError, match="headers"):
         build.build(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_of_the_words_of_a_compiler_one_line_is_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "compiler"
+    compiler.write_text(
+        "#!/bin/sh\nprintf 'In a file\\nx.c:1: error: no\\n  1 | no\\n' >&2; exit 1\n"
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(build.NotBuiltError) as failed:
+        build.build(tmp_path)
+    assert str(failed.value) == "the C compiler failed: x.c:1: error: no"
+
+
+def test_an_empty_cc_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.NotBuiltError, match="the C compiler cc: No such file"):
+        build.build(tmp_path)
+
+
+def test_a_module_of_another_source_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    older = ModuleType("native")
+    monkeypatch.delenv("WAGGLE_PURE", raising=False)
+    monkeypatch.setitem(sys.modules, "speaker.rib.prefix_table.native", older)
+    monkeypatch.setattr(prefix_table, "native", older, raising=False)
+    for source in (None, 1):
+        monkeypatch.delitem(sys.modules, "speaker.rib.prefix_table.in_c", raising=False)
+        monkeypatch.setattr(older, "SOURCE", source, raising=False)
+        table, form = prefix_table._choose()
+        assert table is dictionary.PrefixTable
+        assert form == "Python: the table in C is of another version; install again"
+
+
+def test_a_module_names_its_source() -> None:
+    assert zlib.crc32(build.SOURCE.read_bytes()) == native().SOURCE
+
+
+def test_both_forms_have_what_type_checkers_see() -> None:
+    stub = ast.parse(build.SOURCE.with_name("native.pyi").read_text())
+    (table,) = (node for node in stub.body if isinstance(node, ast.ClassDef))
+    names = {node.name for node in table.body if isinstance(node, ast.FunctionDef)}
+    assert names <= set(dir(dictionary.PrefixTable)) & set(dir(native().PrefixTable))
+    if TYPE_CHECKING:
+        # No dictionary: mypyc would call the methods of dict. An ignore without need is an error.
+        prefix_table.PrefixTable[int]().setdefault(b"", 1)  # type: ignore[attr-defined]
 
 
 def test_the_package_is_built_without_it_and_one_line_says_why(

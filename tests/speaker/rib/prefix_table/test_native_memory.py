@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.speaker.rib.prefix_table.forms import native_table
+from tests.speaker.rib.prefix_table.forms import load, native_table
 
 _testcapi = pytest.importorskip("_testcapi")
 
@@ -91,6 +91,23 @@ def test_references_and_memory_stay_level() -> None:
     gc.collect()
     assert [sys.getrefcount(OLD), sys.getrefcount(NEW)] == references
     assert abs(sys.getallocatedblocks() - blocks) < 200
+
+
+def test_a_module_that_is_imported_again_leaves_the_tables_whole() -> None:
+    table = native_table()
+    table.insert(KEYS, OLD)
+    again = load().PrefixTable()
+    again.insert(KEYS, NEW)
+    assert [table.get(key) for key in KEYS] == [OLD] * len(KEYS)
+    assert table.discard(KEYS) == len(KEYS)
+
+
+def test_the_prefixes_of_fields_take_as_much_as_keys() -> None:
+    table, same = native_table(), native_table()
+    prefixes = [b"\x30" + number.to_bytes(6, "big") for number in range(1000)]
+    table.insert_fields([b"".join(prefixes)], [OLD], 2)
+    same.insert(prefixes, OLD)
+    assert table.memory() == same.memory()
 
 
 def test_what_is_no_key_is_an_error() -> None:

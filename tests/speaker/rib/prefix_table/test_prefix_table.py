@@ -180,6 +180,48 @@ def test_what_runs_when_a_value_goes_may_use_the_table(make: Make) -> None:
     assert len(table) == 50
 
 
+@pytest.mark.parametrize("method", ["items", "popitem"])
+def test_what_the_collector_runs_while_an_item_is_made_may_use_the_table(
+    make: Make, method: str
+) -> None:
+    # Up to Python 3.11 it runs within an allocation.
+    table = make()
+    some = [bytes((24, 10, number, 0)) for number in range(50)]
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            table.clear()
+
+    def act() -> Any:  # noqa: ANN401  an item
+        return next(items) if method == "items" else table.popitem()
+
+    thresholds = gc.get_threshold()
+    gc.disable()
+    try:
+        table.insert(some, Value())
+        items = iter(table.items())
+        Cycle()
+        no_more_kept_tuples = [(number, number) for number in range(5000)]
+        gc.set_threshold(1)
+        gc.enable()
+        try:
+            key, value = act()
+        except (KeyError, RuntimeError):
+            key = value = None
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
+    del no_more_kept_tuples
+    assert key is None or (key in some and type(value) is Value)
+    gc.collect()
+    assert len(table) == 0
+    with pytest.raises((KeyError, RuntimeError)):
+        act()
+
+
 def test_memory_follows_the_keys(make: Make) -> None:
     table = make()
     empty = table.memory()
@@ -191,6 +233,23 @@ def test_memory_follows_the_keys(make: Make) -> None:
         table.discard(some[start : start + 100])
     table.clear()
     assert table.memory() <= empty + 2_000
+
+
+def test_memory_follows_the_values(make: Make) -> None:
+    table = make()
+    some = [b"\x18" + number.to_bytes(3, "big") for number in range(40_000)]
+    values = {key: Value() for key in some}
+    table.insert(some, A)
+    shared = table.memory()
+    for key, value in values.items():
+        table[key] = value
+    for start in range(100, len(some), 100):
+        table.insert(some[start : start + 100], A)
+    assert table.memory() < 1.2 * shared
+    assert [table[key] for key in some[:100]] == [values[key] for key in some[:100]]
+    assert all(table[key] is A for key in some[100:])
+    table.insert(some[:200], B)
+    assert [table[key] for key in some[100:300]] == [B] * 100 + [A] * 100
 
 
 def test_the_environment_chooses_the_form(make: Make) -> None:
