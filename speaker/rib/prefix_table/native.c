@@ -185,9 +185,10 @@ static int resize_index(Table *table, size_t slots) {
     return 0;
 }
 
-/* Close the gaps of removed entries; without the memory for it they stay. The index is read in its own
- * order: in that of the entries each of its slots is a line of memory to wait for. */
-static void compact(Table *table) {
+/* Close the gaps of removed entries, with an index of at most `slots`; without the memory for it they
+ * stay. The index is read in its own order: in that of the entries each of its slots is a line of memory
+ * to wait for. */
+static void compact(Table *table, size_t slots) {
     uint32_t *moved = PyMem_Malloc((size_t)table->used * sizeof(uint32_t)), to = 0;
     if (!moved)
         return;
@@ -200,10 +201,21 @@ static void compact(Table *table) {
         }
         moved[from] = to++;
     }
-    for (size_t at = 0; to != table->used && at < table->slots; at++) {
+    uint64_t *index = slots < table->slots ? PyMem_Calloc(slots, sizeof(uint64_t)) : NULL;
+    for (size_t at = 0; (index || to != table->used) && at < table->slots; at++) {
         uint64_t slot = table->index[at];
-        if (slot)
-            table->index[at] = (slot >> 32 << 32) | (moved[(uint32_t)slot - 1] + 1);
+        if (!slot)
+            continue;
+        slot = (slot >> 32 << 32) | (moved[(uint32_t)slot - 1] + 1);
+        if (index)
+            put(index, slots, slot);
+        else
+            table->index[at] = slot;
+    }
+    if (index) {
+        PyMem_Free(table->index);
+        table->index = index;
+        table->slots = slots;
     }
     PyMem_Free(moved);
     table->used = to;
@@ -218,7 +230,7 @@ static int reserve(Table *table, Py_ssize_t more, Py_ssize_t size) {
     while (stride <= size)
         stride = stride < 6 ? 6 : stride < 10 ? 10 : stride < 18 ? 18 : stride < 22 ? 22 : MAX_KEY + 1;
     if (needed > table->capacity && table->used - table->live > table->used / 4) {
-        compact(table);
+        compact(table, table->slots);
         needed = table->used + more;
     }
     if (stride != table->stride && widen(table, stride))
@@ -243,15 +255,13 @@ full:
 static void shrink(Table *table) {
     if (table->used - table->live <= table->live + 64 && table->capacity <= 4 * table->live + 1024)
         return;
-    compact(table);
-    Py_ssize_t capacity = table->used + table->live / 8 + 8;
-    if (capacity < table->capacity)
-        (void)resize(table, capacity);
     size_t slots = 8;
     while ((size_t)table->live * 2 > slots)
         slots *= 2;
-    if (slots < table->slots)
-        (void)resize_index(table, slots);
+    compact(table, slots);
+    Py_ssize_t capacity = table->used + table->live / 8 + 8;
+    if (capacity < table->capacity)
+        (void)resize(table, capacity);
 }
 
 /* ------------------------------------------------------------------ values */
