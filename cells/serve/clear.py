@@ -14,6 +14,7 @@ from cells.serve.peer_names import PeerNames
 from speaker.api import PeerStatus, SpeakerPort
 
 RESET = "the session is reset: its routes are withdrawn until it is Established again"
+TRIED = "the session was not Established: it is tried again at once"
 IN = "a ROUTE-REFRESH is sent: the peer sends its routes again, and what is kept does not change"
 OUT = "all routes are sent to the peer again: it keeps what it has"
 NO_REFRESH = "the peer does not support ROUTE-REFRESH (RFC 2918)"
@@ -60,7 +61,7 @@ class ClearPeers:
         key = (status.instance, status.name)
         if soft is None:
             self._speaker.reset_peer(*key)
-            return self._item(status, RESET, done=True)
+            return self._item(status, RESET if status.established else TRIED, done=True)
         if not status.established:
             return self._item(status, f"the session is {status.state}", done=False)
         if soft == "out":

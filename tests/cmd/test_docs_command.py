@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from resources import pages as references
+from waggle import __main__ as front_end
 from waggle import pages
 from waggle.__main__ import main
+from waggle.output import EXIT_PIPE
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,6 +33,21 @@ def test_without_a_name_the_pages_are_listed_with_their_titles(
     )
     assert listed.keys() == {path.stem for path in (ROOT / "docs").glob("*.md")}
     assert listed["install"] == "Installation"
+
+
+@pytest.mark.parametrize("words", [["docs"], ["docs", "router"]])
+def test_a_reader_that_closes_the_pipe_is_no_error_of_the_pages(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Closed())
+        patch.setattr(front_end, "_discard_output", lambda: None)
+        assert main(words) == EXIT_PIPE
+    assert capsys.readouterr().err == ""
 
 
 def test_an_unknown_page_is_an_error_with_a_similar_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,18 +46,20 @@ def run(args: argparse.Namespace) -> int:
     try:
         directory = pages.folder()
         names = pages.names(directory)
+        name = (args.page or "").removeprefix("docs/").removesuffix(".md")
         if args.page is None:
             width = max(map(len, names))
-            for name in names:
-                print(f"{name:{width}}  {_title(directory / f'{name}.md')}")
-            return EXIT_OK
-        name = args.page.removeprefix("docs/").removesuffix(".md")
-        if name in names:
-            print((directory / f"{name}.md").read_text(), end="")
-            return EXIT_OK
+            text = "".join(
+                f"{name:{width}}  {_title(directory / f'{name}.md')}\n" for name in names
+            )
+        else:
+            text = (directory / f"{name}.md").read_text() if name in names else ""
     except OSError as error:
         complain("waggle docs", reason_of(error))
         return EXIT_ERROR
+    if text:
+        print(text, end="")
+        return EXIT_OK
     from resources.schema import did_you_mean
 
     hint = did_you_mean(name, names) or "; waggle docs lists the pages"

@@ -19,8 +19,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         epilog=output.exit_statuses(
             {
                 output.EXIT_OK: "success, also without peers",
-                output.EXIT_ERROR: f"{output.NO_AGENT}; of clear: the session is down, or the peer "
-                "does not support ROUTE-REFRESH",
+                output.EXIT_ERROR: f"{output.NO_AGENT}; of clear --soft: the session is down, or the "
+                "peer does not support ROUTE-REFRESH",
                 output.EXIT_USAGE: output.USAGE,
                 output.EXIT_NOT_FOUND: "no such peer or instance",
             }

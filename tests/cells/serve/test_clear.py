@@ -12,7 +12,7 @@ from cells.api.model import ClearedItem
 from cells.api.resource import NotFoundError
 from cells.node import ThisNode
 from cells.options import NodeOptions
-from cells.serve.clear import IN, OUT, RESET, Clear, ClearPeers
+from cells.serve.clear import IN, OUT, RESET, TRIED, Clear, ClearPeers
 from cells.serve.peer_names import PeerNames
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 from tests.support.api import MadeUp, serving
@@ -59,11 +59,13 @@ def test_with_soft_the_session_stays_up() -> None:
     assert session.flaps == 0
 
 
-def test_routes_of_a_session_that_is_down_are_not_sent_again() -> None:
+def test_a_session_that_is_down_is_tried_again_and_its_routes_are_not_sent() -> None:
     session = Session(router=False)
     item = session.clear("out")
     assert not item.done
     assert item.message.startswith("the session is ")
+    item = session.clear(None)
+    assert (item.done, item.message) == (True, TRIED)
     with pytest.raises(NotFoundError, match="no peer is called nobody"):
         session.clear(None, "nobody")
 
