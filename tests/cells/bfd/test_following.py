@@ -100,6 +100,9 @@ def test_a_lost_connection_is_a_change_of_the_rows() -> None:
         await asyncio.sleep(0)
         node.connect()
         assert (node.row.state, node.connected) == (UP, True)
+        # What the connection has changed is written: nothing but its loss wakes the job.
+        while node.follower._signal.is_raised:  # noqa: ASYNC110  the job makes it so
+            await asyncio.sleep(0.01)
         node.client.connection_lost(None)
         while node.connected:  # noqa: ASYNC110  the job makes it so
             await asyncio.sleep(0.01)
