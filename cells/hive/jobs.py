@@ -12,6 +12,7 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import msgspec
 import structlog
@@ -31,7 +32,8 @@ class RestartPolicy(msgspec.Struct, frozen=True):
     in [0.5, 1). After a run of at least ``forget_after`` counting starts again.
     """
 
-    restarts: int = 5
+    restarts: int | None = 5
+    """None for a job without which the others go on: it never ends the process."""
     first: float = 0.1
     factor: float = 2.0
     longest: float = 10.0
@@ -41,6 +43,10 @@ class RestartPolicy(msgspec.Struct, frozen=True):
         """Return the seconds to wait before restart number ``attempt`` (from 1)."""
         full = min(self.longest, self.first * self.factor ** min(attempt - 1, 64))
         return full * (0.5 + rng.random() / 2)
+
+
+WITHOUT_END: Final = RestartPolicy(restarts=None)
+"""Restarts for good: for a job without which the others go on."""
 
 
 class JobFailedError(Exception):
@@ -98,14 +104,15 @@ class Supervisor:
                 attempt = 0
             attempt += 1
             reason = f"{type(failure).__name__}: {failure}"
-            if attempt > policy.restarts:
+            if policy.restarts is not None and attempt > policy.restarts:
                 health.degraded(f"given up: {reason}")
                 log.error("job given up", event_name="job.given_up", job=name, exc_info=failure)
                 self._give_up(JobFailedError(name, policy.restarts, failure))
                 return
             delay = policy.delay(attempt, self._rng)
             self.restarts[name] += 1
-            health.degraded(f"{reason} (restart {attempt} of {policy.restarts} in {delay:.1f} s)")
+            of = "" if policy.restarts is None else f" of {policy.restarts}"
+            health.degraded(f"{reason} (restart {attempt}{of} in {delay:.1f} s)")
             log.error(
                 "job failed",
                 event_name="job.failed",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from cells.hive import Group, Health, Wiring
-from cells.hive.jobs import Jobs
+from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
 from cells.sources.gateways import GatewayWatch
 from cells.sources.kernel_routes import KernelRouteWatch
@@ -44,7 +44,7 @@ class HostWatch:
         self._health = health
         # The first round of intent waits for it where an object refers to the host.
         self._first: Initializer | None = tables.host.register_initializer("netlink")
-        jobs.add("netlink", self._run)
+        jobs.add("netlink", self._run, policy=WITHOUT_END)
 
     async def _run(self) -> None:
         self._health.ok(UNUSED)
@@ -52,12 +52,12 @@ class HostWatch:
             while not self._needs and not self._demand.needed:
                 await signal.wait()
                 self._report_failures()
-        # Only now: the library takes as much memory as the rest of the agent.
-        from resources.host import netlink
-
         try:
+            # Only now: the library takes as much memory as the rest of the agent.
+            from resources.host import netlink
+
             await netlink.watch(self._found)
-        except OSError:
+        except Exception:
             # Objects that do not refer to the host must not wait for it.
             self._store(None)
             raise

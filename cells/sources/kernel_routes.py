@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
 from cells.hive import Group, Health
-from cells.hive.jobs import Jobs
+from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
 from reconcilers.intent.host_needs import HostDemand
 from resources.host import BGP_PROTOCOL, KernelRoute, KernelTable
@@ -46,7 +46,7 @@ class KernelRouteWatch:
         self._health = health.scope("redistributed")
         # A round of intent that needs them waits for the first reading.
         self._first: Initializer | None = self._table.register_initializer("kernel")
-        jobs.add("redistributed", self._run)
+        jobs.add("redistributed", self._run, policy=WITHOUT_END)
 
     async def _run(self) -> None:
         with Signal(self._demand.changes) as signal:
@@ -59,7 +59,7 @@ class KernelRouteWatch:
                     continue
                 try:
                     await self._follow(tables, signal)
-                except OSError:
+                except Exception:
                     # Objects that redistribute nothing must not wait.
                     self._store(None)
                     raise

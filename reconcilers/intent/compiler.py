@@ -14,12 +14,10 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 from opentelemetry import trace
-from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, Feeding, NodeContext, Rendering, extended
+from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent, Rendering, extended
 from reconcilers.intent import drain
 from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.arbitrate import Owners, arbitrate
@@ -29,6 +27,7 @@ from reconcilers.intent.dialect_intents import DialectIntents
 from reconcilers.intent.dialect_readings import DialectReadings, Reading
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
+from reconcilers.intent.kernel_readings import KernelReadings
 from reconcilers.intent.missing_bfd import missing_bfd
 from reconcilers.intent.object_problems import ObjectProblems
 from reconcilers.intent.options import IntentOptions
@@ -36,6 +35,7 @@ from reconcilers.intent.peer_limits import PeerLimits
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, AddressRulesTracker
 from reconcilers.intent.session_addresses import forget_session_addresses
+from reconcilers.intent.summary import Summary
 from reconcilers.intent.unconfigured import with_unconfigured
 from reconcilers.intent.unsent_routes import unsent_problems
 from reconcilers.intent.vrfs import vrf_problems
@@ -51,27 +51,9 @@ from speaker.nlri import Family, prefix_to_text
 from statedb import Database, Revisions, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
+NONE: Final[frozenset[str]] = frozenset()
 MAX_PREFIXES: Final = 32
 """Changed prefixes that the span of a round has."""
-
-
-class Summary(msgspec.Struct, frozen=True):
-    """The result of one run."""
-
-    ready: bool
-    """False until the kinds of a dialect have been read; nothing is compiled before that."""
-    waiting_for: tuple[str, ...] = ()
-    """The tables that have not been read; empty if every dialect is compiled."""
-    retry: float | None = None
-    """The seconds after which a run is due, if no table changes before."""
-    dialects: tuple[str, ...] = ()
-    """The dialects whose configuration was compiled."""
-    objects: int = 0
-    """The number of objects of route sources that contributed again."""
-    routes: int = 0
-    """The number of rows of routes that were written or deleted."""
-    span: SpanContext | None = None
-    """The span of this run, for the reconcilers that follow from it."""
 
 
 class IntentCompiler:
@@ -140,6 +122,13 @@ class IntentCompiler:
             self._feeding,
             clock,
         )
+        self._kernel = KernelReadings(self._feeding, node, clock)
+        self._held: AbstractSet[str] = frozenset()
+        """Compiled dialects without effect until the routes that they redistribute are read."""
+        self._in_effect: set[str] = set()
+        self._effective: Mapping[str, NodeIntent] = self._intents.compiled
+        """The intents of the dialects that are not held."""
+        self._kernel_problems: tuple[Problem, ...] = ()
         self._pending: tuple[PendingDialect, ...] = ()
         self._peers_changed = False
         """Whether peers were written since rows of former sessions were deleted."""
@@ -212,16 +201,24 @@ class IntentCompiler:
         snapshot = self._db.snapshot()
         reading = self._readings.look(snapshot)
         waiting_for = tuple([table.name for table in reading.unread]) if reading.unread else ()
-        host = self._resources.host
+        host, needing = self._resources.host, NONE
         if not host.initialized(snapshot) and self._host_demand.ask(snapshot, self._on_error):
-            return Summary(ready=False, waiting_for=(*waiting_for, host.name))
+            needing = self._host_demand.needing
         if waiting_for and not reading.ready:
-            return Summary(ready=False, waiting_for=waiting_for, retry=reading.retry)
+            of_host = (host.name,) if needing else ()
+            return Summary(ready=False, waiting_for=(*waiting_for, *of_host), retry=reading.retry)
+        waiting = NONE
+        if needing or self._kernel.waiting or self._kernel_problems:
+            waiting = self._kernel.look(snapshot, host, needing & reading.ready)
+        if waiting and not self._in_effect:
+            return self._kernel_unread(waiting_for)
         contexts, _ = self._trace_links.take()
         with round_span(_tracer, "intent.round", contexts) as span:
             self._changed_prefixes = {} if span.is_recording() else None
             changed = self._db.changed(self._last, snapshot)
-            summary = yield from self._run(snapshot, changed, reading)
+            summary = yield from self._run(
+                snapshot, changed, reading, reading.ready - waiting if waiting else reading.ready
+            )
             if not summary.ready:
                 return summary
             self._last = snapshot.revisions
@@ -232,14 +229,27 @@ class IntentCompiler:
                 span.set_attribute("waggle.routes", summary.routes)
                 prefixes = self._changed_prefixes or {}
                 span.set_attribute("waggle.prefixes", [prefix_to_text(*key) for key in prefixes])
+        if self._kernel.waiting:
+            waiting_for = (*waiting_for, *self._kernel.unread)
+            summary = replace(summary, retry=self._kernel.retry)
         return replace(summary, waiting_for=waiting_for, span=span.get_span_context())
 
-    def _pending_dialects(self, reading: Reading) -> tuple[PendingDialect, ...]:
-        return tuple(
-            PendingDialect(name, self._readings.unread_of(name))
-            for name in self._dialects
-            if name not in reading.ready
-        )
+    def _kernel_unread(self, waiting_for: tuple[str, ...]) -> Summary:
+        """At a start all dialects are compiled together: nothing is in effect meanwhile."""
+        names = (*waiting_for, *self._kernel.unread)
+        return Summary(ready=False, waiting_for=names, retry=self._kernel.retry)
+
+    def _hold(self, snapshot: Snapshot, compiled: tuple[str, ...]) -> tuple[str, ...]:
+        """Find the dialects that wait for routes; return those to write, released ones included."""
+        intents, before = self._intents.compiled, self._held
+        needing = [name for name in intents if intents[name].kernel_tables]
+        needing = needing if self._host_demand.kernel_tables else []
+        routes = self._resources.kernel_routes
+        self._held = self._kernel.look(snapshot, routes, needing, self._in_effect)
+        held = self._held
+        self._effective = {n: intents[n] for n in intents if n not in held} if held else intents
+        due = {*compiled, *before} - held
+        return tuple([name for name in self._dialects if name in due])
 
     def _present_context(self, snapshot: Snapshot, changed: AbstractSet[Table[Any]]) -> NodeContext:
         tables = self._resources
@@ -257,21 +267,26 @@ class IntentCompiler:
         return replace(host, routes=routes) if routes else host
 
     def _run(
-        self, snapshot: Snapshot, changed: frozenset[Table[Any]], reading: Reading
+        self,
+        snapshot: Snapshot,
+        changed: frozenset[Table[Any]],
+        reading: Reading,
+        ready: AbstractSet[str],
     ) -> Slices[Summary]:
         context = self._context = self._present_context(snapshot, changed)
         self._pieces.begin()
         full = self._pieces.slices
-        compiled = yield from self._intents.compile(snapshot, context, changed, reading.ready)
+        compiled = yield from self._intents.compile(snapshot, context, changed, ready)
         for name in compiled:
             self._route_sets[name].recompiled(self._intents.compiled[name].recompiled)
         if compiled:
             needed = map(attrgetter("kernel_tables"), self._intents.compiled.values())
             self._host_demand.redistribute(snapshot, frozenset().union(*needed))
-        kernel_routes = self._resources.kernel_routes
-        if self._host_demand.kernel_tables and not kernel_routes.initialized(snapshot):
-            # What is advertised now would lack routes that the kernel has.
-            return Summary(ready=False, waiting_for=(kernel_routes.name,))
+        if self._host_demand.kernel_tables or self._held or self._kernel_problems:
+            compiled = self._hold(snapshot, compiled)
+            if self._held and not self._in_effect:
+                return self._kernel_unread(())
+        self._in_effect.update(compiled)
         intent = self._intent
         judged_again = self._limits.collect(snapshot)
         for route_sets in self._route_sets.values():
@@ -280,13 +295,16 @@ class IntentCompiler:
         node = self._resources.nodes.get(snapshot, ("", context.node))
         before, self._pending = (
             self._pending,
-            self._pending_dialects(reading) if reading.unread else (),
+            self._readings.pending(self._dialects, reading, self._kernel.waiting)
+            if reading.unread or self._kernel.waiting
+            else (),
         )
         configuration = (
             bool(compiled)
             or node != self._node
             or intent.learned_limits in changed
             or before != self._pending
+            or self._kernel_problems != self._kernel.problems
         )
         self._node = node
         judged = yield from self._addresses.read(snapshot, changed, compiled)
@@ -338,8 +356,10 @@ class IntentCompiler:
         Returns True if there are other problems, or peers that have some.
         """
         intent = self._intent
-        compiled = self._intents.compiled.items()
-        problems = [
+        compiled = self._effective.items()
+        self._kernel_problems = self._kernel.problems
+        problems = [*self._kernel_problems]
+        problems += [
             problem
             for name, dialect_intent in compiled
             for problem in dialect_intent.problems_of(name)
@@ -390,9 +410,7 @@ class IntentCompiler:
 
     def _set_address_rules(self, snapshot: Snapshot, peers: Iterable[Peer]) -> None:
         addresses = [
-            text
-            for dialect_intent in self._intents.compiled.values()
-            for text in dialect_intent.addresses
+            text for dialect_intent in self._effective.values() for text in dialect_intent.addresses
         ]
         changes = self._addresses.update(snapshot, self._node, peers, addresses)
         for route_sets in self._route_sets.values():

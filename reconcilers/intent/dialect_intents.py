@@ -82,7 +82,7 @@ class DialectIntents:
         """Compile the dialects that are due; return their names. Feeding dialects come first.
 
         ``changed`` are the tables that have changed since the last call, at the first one all;
-        ``ready`` the dialects whose kinds have been read.
+        ``ready`` the dialects that do not wait for a reading.
         """
         due: set[str] = set()
         node = self._resources.nodes.get(snapshot, ("", context.node))
@@ -91,6 +91,8 @@ class DialectIntents:
             if not changed.isdisjoint(of_operators):
                 self._by_operator[name] = self._of_operator(snapshot, dialect, context)
             if name not in ready:
+                # Changes until then are not known at the next call.
+                self._inputs.pop(name, None)
                 continue
             of_operator = self._by_operator[name]
             inputs = (node, of_operator)

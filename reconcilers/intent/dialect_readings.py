@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, final
 
 from reconcilers.dialect import Feeding
+from reconcilers.model import PendingDialect
 from statedb import Snapshot, Table
 
 WAIT_SECONDS: Final = 10.0
@@ -64,6 +65,16 @@ class DialectReadings:
         waiting = (own for names, own in self._waiting.items() if dialect in names)
         own = next(waiting, frozenset[Table[Any]]())
         return tuple(table.name for table in self._unread if table in own)
+
+    def pending(
+        self, dialects: Iterable[str], reading: Reading, waiting: Mapping[str, Table[Any]]
+    ) -> tuple[PendingDialect, ...]:
+        """Return those of some dialects that are not read, or ``waiting`` for another table."""
+        return tuple(
+            PendingDialect(name, (waiting[name].name,) if name in waiting else self.unread_of(name))
+            for name in dialects
+            if name in waiting or name not in reading.ready
+        )
 
     def look(self, snapshot: Snapshot) -> Reading:
         """Return which dialects are ready."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from reactivex import Observable
@@ -37,8 +37,10 @@ class HostDemand:
         )
         self._last: Revisions | None = None
         self._changes: Subject[None] = Subject()
+        self.needing: frozenset[str] = frozenset()
+        """The last answer: the dialects that need it."""
         self.needed = False
-        """The last answer."""
+        """Whether any does."""
         self.kernel_tables: frozenset[KernelTable] = frozenset()
         """Whose routes are redistributed, as of the last compilation (`NodeIntent.kernel_tables`)."""
         self.failures: dict[str, Exception] = {}
@@ -61,7 +63,8 @@ class HostDemand:
         if not self._db.changed(self._last, snapshot).isdisjoint(self._followed):
             before = (self.needed, self.failures.keys())
             self.failures = {}
-            self.needed = self._compute(snapshot)
+            self.needing = frozenset(self._compute(snapshot))
+            self.needed = bool(self.needing)
             if before != (self.needed, self.failures.keys()):
                 self._changes.on_next(None)
             for name, error in self.failures.items():
@@ -81,13 +84,13 @@ class HostDemand:
         """Return whether a NodeNetwork describes the node."""
         return self._tables.node_networks.get(snapshot, ("", self._node)) is not None
 
-    def _compute(self, snapshot: Snapshot) -> bool:
+    def _compute(self, snapshot: Snapshot) -> Iterator[str]:
+        """Yield the dialects that need the kernel."""
         if self._described(snapshot):
-            return False
+            return
         for dialect, needs in self._dialects:
             try:
                 if needs.needed(dialect, snapshot, self._node):
-                    return True
+                    yield dialect.name
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self.failures[dialect.name] = error
-        return False

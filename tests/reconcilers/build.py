@@ -10,8 +10,9 @@ from typing import Any
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import Dialect, StoredState, extended
 from reconcilers.intent.arbitrate import Owners
-from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
+from reconcilers.intent.summary import Summary
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.tables import IntentTables
 from resources.kind import Kind

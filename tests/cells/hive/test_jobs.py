@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cells.hive import Health, Level
-from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy, Supervisor
+from cells.hive.jobs import WITHOUT_END, JobFailedError, Jobs, RestartPolicy, Supervisor
 from cells.hive.lifecycle import Lifecycle
 from tests.support import looptime
 
@@ -73,6 +73,15 @@ def test_f35_failed_job_is_restarted_and_the_others_are_untouched() -> None:
     waits = [later - earlier for earlier, later in itertools.pairwise(flaky)]
     for wait, full in zip(waits, (0.1, 0.2, 0.4), strict=True):
         assert full / 2 <= wait < full
+
+
+def test_a_job_without_which_others_go_on_never_stops_the_process() -> None:
+    bench = Bench()
+    times: list[float] = []
+    bench.jobs.add("broken", failing(times, 9999), policy=WITHOUT_END)
+    looptime.run(bench.run(600))
+    assert len(times) > 50
+    assert bench.given_up == []
 
 
 def test_f35_after_too_many_restarts_the_process_stops() -> None:

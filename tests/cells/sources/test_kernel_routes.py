@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from cells.hive import Group, Health
-from cells.hive.jobs import Job, Jobs
+from cells.hive.jobs import Job, Jobs, RestartPolicy
 from cells.sources import kernel_routes
 from cells.sources.kernel_routes import KernelRouteWatch, OwnProtocol
 from reconcilers.intent.host_needs import HostDemand
@@ -26,8 +26,9 @@ class _Jobs:
     def __init__(self) -> None:
         self.job: Job | None = None
 
-    def add(self, name: str, job: Job) -> None:
+    def add(self, name: str, job: Job, *, policy: RestartPolicy) -> None:
         assert name == "redistributed"
+        assert policy.restarts is None, "sessions go on where the kernel cannot be read"
         self.job = job
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.antrea.options import AntreaOptions
 from reconcilers.compile_manifests import kinds_of
-from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.render import document
+from reconcilers.intent.summary import Summary
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
-from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
+from reconcilers.intent.summary import Summary
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.tables import IntentTables
 from resources.kind import Kinds

@@ -12,8 +12,9 @@ from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.frrk8s.unit import Unit
-from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
+from reconcilers.intent.summary import Summary
 from reconcilers.metallb.dialect import MetalLBDialect
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import findings
