@@ -13,7 +13,7 @@ import structlog
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.capabilities import NET_ADMIN, give_up
 from cells.hive.child_process import ChildProcess, stay_connected
-from cells.hive.jobs import Jobs
+from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.following import (
@@ -105,7 +105,7 @@ class Writer:
             # A thread that another part starts would keep the capability.
             lifecycle.append("writer", reserve=self._child.start, stop=self._child.stop, first=True)
         kernel.changed.subscribe(lambda _: self._report())
-        jobs.add("writer", self._run)
+        jobs.add("writer", self._run, policy=WITHOUT_END)
         # Hooks run in the opposite order: before the end of the job, and of the connection with it.
         lifecycle.append("goodbye", stop=self._goodbye)
         self._dialects = dialects

@@ -222,7 +222,8 @@ class DeferralJob:
         while self._kernel.deferred:
             await asyncio.sleep(DEFERRAL_POLL_SECONDS)
             pending = self._intent.pending_dialects.count(self._database.snapshot())
-            if pending or not self._kernel.installed.listed:
+            # Before the intent is compiled no peer is known that could announce them again.
+            if pending or not (self._kernel.compared and self._kernel.installed.listed):
                 continue
             deferral = deferral or Deferral(clock())
             if self._is_over(deferral, clock()):

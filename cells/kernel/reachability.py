@@ -1,8 +1,9 @@
 """The job that removes routes with which the node no longer reaches its cluster.
 
 After routes were installed it connects to what the node reached before: the API server, other nodes,
-DNS servers. If one of these is lost the routes are removed. If it is reached again then, they were the
-cause, and wait for approval; otherwise they are installed again.
+DNS servers. If one of these is lost the routes are removed, and installed again. They were the cause,
+and wait for approval, if what was lost is reached without them, and lost with them once more: a server
+that restarts meanwhile is not.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final
 import structlog
 
 from cells.hive import Health
-from cells.hive.jobs import Jobs
+from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.signal import Signal
 from cells.node import ThisNode
 from cells.sources.kubernetes import Kubernetes
@@ -51,7 +52,8 @@ async def is_reached(target: Target) -> bool:
             _, writer = await asyncio.open_connection(target.address, target.port)
     except (ConnectionRefusedError, ConnectionResetError):
         return True
-    except (OSError, TimeoutError):
+    except (OSError, ValueError):
+        # A name that is none is a ValueError.
         return False
     writer.close()
     with contextlib.suppress(OSError):
@@ -90,7 +92,7 @@ class ReachabilityCheck:
         self.approved = False
         """True if the next routes are installed whatever is reached with them."""
         if options.check:
-            jobs.add("reachability", self._run)
+            jobs.add("reachability", self._run, policy=WITHOUT_END)
 
     def approve(self) -> Batch:
         """Install the routes that are withheld, whatever is reached with them; returns them."""
@@ -120,32 +122,44 @@ class ReachabilityCheck:
         batch = self._kernel.withheld.take_unchecked()
         approved, self.approved = self.approved, False
         if approved:
+            self.reached -= await self._lost(self.reached)
             self._look_due = 0.0
         if approved or not batch or not (lost := await self._lost(self.reached)):
             return
-        number = sum(map(len, batch.values()))
-        names = ", ".join(sorted(map(str, lost)))
-        self._kernel.withheld.withhold(batch)
-        await self._settled()
-        if await self._lost(lost) == lost:
+        if await self._without(batch, lost) == lost:
+            cause = frozenset[Target]()
+        else:
+            # What was restarted, and is back by itself, is not lost with them again.
+            self._kernel.withheld.release(batch)
+            await self._settled()
+            cause = await self._lost(lost)
+            batch = self._kernel.withheld.take_unchecked() if cause else batch
+            cause -= await self._without(batch, cause) if cause else cause
+        names = ", ".join(sorted(map(str, cause or lost)))
+        if not cause:
             log.warning(
                 "what the node reached before is lost, for another reason than routes",
                 event_name="kernel.unreached",
                 addresses=names,
             )
-            self._kernel.withheld.release()
-            await self._settled()
-            self._kernel.withheld.take_unchecked()
+            self._kernel.withheld.release(batch)
+            self.reached -= lost
             self._look_due = 0.0
             return
         log.error(
             "routes were removed: with them the node does not reach its cluster",
             event_name="kernel.withheld",
-            routes=number,
+            routes=sum(map(len, batch.values())),
             addresses=names,
         )
         self._unreached = names
         self._report()
+
+    async def _without(self, batch: Batch, some: Iterable[Target]) -> frozenset[Target]:
+        """Remove routes; return what is not reached without them."""
+        self._kernel.withheld.withhold(batch)
+        await self._settled()
+        return await self._lost(some)
 
     def _report(self) -> None:
         count = self._kernel.withheld.count
@@ -158,10 +172,16 @@ class ReachabilityCheck:
             self._health.ok(f"{len(self.reached)} addresses of the cluster are reached")
 
     async def look(self) -> None:
-        """Find what is reached now."""
+        """Find what is reached now.
+
+        What was reached stays so while routes are unchecked: they may be the reason.
+        """
         nodes, own, url, text = await self._facts()
-        known = targets(url, nodes, own, text)
-        self.reached = frozenset(known) - await self._lost(known, attempts=1)
+        known = frozenset(targets(url, nodes, own, text))
+        reached = known - await self._lost(known, attempts=1)
+        if self._kernel.withheld.is_due:
+            reached |= known & self.reached
+        self.reached = reached
         self._report()
 
     async def _facts(self) -> tuple[set[str], set[str], str, str]:

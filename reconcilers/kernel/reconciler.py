@@ -86,6 +86,8 @@ class KernelRoutes(Reconciler):
         self._tracked: Track = Track()
         self._configured: tuple[object, ...] = ()
         self._deferred = True
+        self.compared = False
+        """Whether a round compared the kernel with the intent: before it is compiled none does."""
         self._received: tuple[NextHops, ...] = ()
         self.metrics: Metrics = {}
         """Of received next hops, for route selection."""
@@ -191,6 +193,7 @@ class KernelRoutes(Reconciler):
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
         """See `Reconciler`."""
         self.configure(snapshot)
+        self.compared = True
         if not self.installed.listed:
             return at_once({})
         changed: dict[RouteTable, set[bytes] | None] = {}

@@ -50,9 +50,15 @@ class WithheldRoutes:
             self._withheld.setdefault(table, set()).update(prefixes)
         self._change(batch)
 
-    def release(self) -> Batch:
-        """Install all routes again; returns them."""
-        released, self._withheld = self._withheld, {}
+    def release(self, batch: Batch | None = None) -> Batch:
+        """Install these routes again, or all; returns them."""
+        released: Batch
+        if batch is None:
+            released, self._withheld = self._withheld, {}
+        else:
+            released = {table: batch[table] & self.routes(table) for table in batch}
+            for table, some in released.items():
+                self._withheld.get(table, set()).difference_update(some)
         self._change(released)
         return released
 

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import cast
 
-from cells.hive.jobs import Jobs
+from cells.hive.jobs import Jobs, RestartPolicy
 
 
 class TestJobs:
@@ -18,8 +18,15 @@ class TestJobs:
     def __init__(self) -> None:
         self.jobs: dict[str, Callable[[], Awaitable[None]]] = {}
 
-    def add(self, name: str, job: Callable[[], Awaitable[None]]) -> None:
+    def add(
+        self,
+        name: str,
+        job: Callable[[], Awaitable[None]],
+        *,
+        policy: RestartPolicy = RestartPolicy(),  # noqa: B008
+    ) -> None:
         """Take a job."""
+        del policy
         self.jobs[name] = job
 
     @property

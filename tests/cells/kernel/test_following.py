@@ -11,7 +11,12 @@ from reactivex.subject import Subject
 
 from cells.hive import Health
 from cells.hive.health import HealthTree
-from cells.kernel.following import BestPathFollower, NextHopFollower, SessionFollower
+from cells.kernel.following import (
+    BestPathFollower,
+    DeferralJob,
+    NextHopFollower,
+    SessionFollower,
+)
 from cells.speaker.events import SpeakerEvents
 from reconcilers.kernel.options import FibOptions
 from reconcilers.model import Instance, NextHops
@@ -32,6 +37,7 @@ from speaker.api import (
 from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
 from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX, Agent, hops, wire
+from tests.support import looptime
 from tests.support.wait import until
 
 
@@ -158,3 +164,21 @@ def test_a_peer_whose_session_ends_is_used_no_more_unless_its_routes_are_kept(st
     subject.on_next(changed("OpenSent", "Idle"))
     subject.on_next(changed("OpenConfirm", ESTABLISHED))
     assert agent.settle().routes == both
+
+
+def test_routes_of_an_earlier_process_are_kept_until_the_intent_is_compiled() -> None:
+    agent, speaker, jobs = Agent(deferred=True), Speaker(), TestJobs()
+    DeferralJob(agent.db, agent.intent, cast("SpeakerPort", speaker), agent.kernel, jobs.given)
+    agent.writer.connect()
+    agent.writer.run()
+    assert agent.kernel.installed.listed
+
+    async def scenario() -> None:
+        async with jobs.running():
+            await asyncio.sleep(3600)  # without the API server
+            assert agent.kernel.deferred
+            agent.settle()
+            await asyncio.sleep(10)
+            assert not agent.kernel.deferred
+
+    looptime.run(scenario())

@@ -118,6 +118,74 @@ def test_routes_that_are_not_the_cause_are_installed_again(monkeypatch: pytest.M
     asyncio.run(scenario())
 
 
+def test_a_server_that_restarts_during_a_check_removes_no_route(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(monkeypatch)
+    withheld, answers = node.agent.kernel.withheld, [False] * 3
+    removed: list[int] = []
+
+    async def restarting(target: Target) -> bool:
+        if target is DNS or not answers:
+            return True
+        if not withheld.count:
+            return answers.pop()
+        # It is back just while the routes are removed.
+        removed.append(withheld.count)
+        return True
+
+    async def scenario() -> None:
+        async with node.running():
+            node.check._is_reached = restarting
+            node.agent.table(ONE, PREFIX)
+            await until(lambda: removed or not answers)
+            await until(lambda: not withheld.is_due and PREFIX in node.agent.routes)
+            await asyncio.sleep(0.1)
+            assert not withheld.count
+            assert node.status[0] is Level.OK
+
+    asyncio.run(scenario())
+
+
+def test_routes_that_wait_for_approval_are_not_installed_with_others_that_were_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(monkeypatch)
+    withheld = node.agent.kernel.withheld
+
+    async def scenario() -> None:
+        async with node.running():
+            node.agent.table(ONE, BAD)
+            await until(lambda: withheld.count)
+            await until(lambda: node.status[0] is Level.DEGRADED)
+            node.is_down = True
+            node.agent.change(ONE, PREFIX)
+            await until(lambda: node.check.reached == {DNS})
+            await until(lambda: PREFIX in node.agent.routes)
+            assert withheld.routes(MAIN) == {wire(BAD)}
+
+    asyncio.run(scenario())
+
+
+def test_what_unchecked_routes_cut_off_is_noticed_by_the_next_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(monkeypatch)
+
+    async def scenario() -> None:
+        await node.check.look()
+        node.agent.table(ONE, BAD)
+        node.agent.settle()
+        assert (MAIN, wire(BAD)) in node.agent.writer.kernel
+        await node.check.look()
+        assert API in node.check.reached
+        node.agent.kernel.withheld.take_unchecked()
+        await node.check.look()
+        assert node.check.reached == {DNS}
+
+    asyncio.run(scenario())
+
+
 def test_a_host_that_refuses_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     async def unreachable(*_: object) -> None:
         raise OSError(errno.EHOSTUNREACH, "no route")
