@@ -53,7 +53,7 @@ def keep(
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, blocked)
-            _run(work)
+            _run(work, name)
         signal.signal(signal.SIGTERM, end)
         signal.signal(signal.SIGINT, end)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, blocked)
@@ -70,10 +70,12 @@ def keep(
         pause = min(max(2 * pause, FIRST_PAUSE), LAST_PAUSE)
 
 
-def _run(work: Callable[[], int]) -> NoReturn:
+def _run(work: Callable[[], int], name: str) -> NoReturn:
     status = 1
     try:
         status = work()
+    except Exception as error:  # noqa: BLE001  its end is reported by the status alone
+        log("error", f"{name}: {type(error).__name__}: {error}")
     finally:
         sys.stderr.flush()
         os._exit(status)
