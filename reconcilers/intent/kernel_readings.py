@@ -2,7 +2,7 @@
 
 What a dialect advertises after a start would lack what it needs of the kernel, and peers would drop
 routes that they keep over a restart. A dialect in need waits for `WAIT_SECONDS` at most, as the kernel
-may not be readable, and then does without, which is a problem. The others go on.
+may not be readable; what it lacks then is a problem. The others go on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KernelReadings:
         self.waiting: dict[str, Table[Any]] = {}
         """The dialects that wait, with the table."""
         self.problems: tuple[Problem, ...] = ()
-        """The tables that dialects do without."""
+        """The tables that dialects lack."""
 
     def look(
         self,
