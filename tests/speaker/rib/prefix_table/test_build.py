@@ -100,6 +100,7 @@ def test_both_forms_have_what_type_checkers_see() -> None:
 def test_the_package_is_built_without_it_and_one_line_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("WAGGLE_PURE", raising=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     app = App()
     data: dict[str, object] = {"force_include": {}}
