@@ -1,6 +1,6 @@
 """Requests to a running agent or router: an answer within a time-out, or a stream.
 
-A `Client` asks one program, over any transport (`cells.api.transport`).
+A `Client` sends requests to one program, over any transport (`cells.api.transport`).
 """
 
 from __future__ import annotations

@@ -242,7 +242,7 @@ class KernelRouteItem(Item, frozen=True, kw_only=True):
 
 
 class BfdIntervalsItem(Item, frozen=True, kw_only=True):
-    """The intervals that one end of a BFD session asks for, and its detection multiplier."""
+    """The required intervals of one end of a BFD session, and its detection multiplier."""
 
     transmit_seconds: float
     receive_seconds: float

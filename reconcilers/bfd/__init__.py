@@ -1,4 +1,4 @@
-"""BFD for BGP peers: the sessions that the intent asks for, and what a path that is down does to BGP.
+"""BFD for BGP peers: the sessions of the intent, and what a path that is down does to BGP.
 
 * `process`: the program ``waggle-bfd``, which has the sessions, and the messages that it understands
 * `wanted`: the session of a peer, from its settings and addresses

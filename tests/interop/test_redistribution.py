@@ -21,7 +21,7 @@ VIP = "192.0.2.10/32"
 PREFIXES = [{"prefix": "192.0.2.0/24", "ge": 32}]
 ROUTE = f"{VIP} dev {DEVICE} table 198 proto 248"
 WITHDRAWN_WITHIN_SECONDS = 0.05
-"""With the program that asks the router, whose start is a part of it."""
+"""With the start of the router's own client, which reads the table."""
 ATTEMPTS = 10
 """On a machine that is busy with something else."""
 

@@ -66,8 +66,8 @@ def test_a_session_that_is_down_is_tried_again_and_its_routes_are_not_sent() -> 
     assert item.message.startswith("the session is ")
     item = session.clear(None)
     assert (item.done, item.message) == (True, TRIED)
-    with pytest.raises(NotFoundError, match="no peer is called nobody"):
-        session.clear(None, "nobody")
+    with pytest.raises(NotFoundError, match="no peer is called tor-9"):
+        session.clear(None, "tor-9")
 
 
 def test_the_command_prints_which_of_them_it_did(
