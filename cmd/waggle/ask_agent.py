@@ -89,7 +89,7 @@ def answer(args: argparse.Namespace, kind: str, request: Callable[[], T]) -> T |
     try:
         return request()
     except AgentError as error:
-        if args.output in ("table", "wide"):
+        if args.output in output.TABLES:
             output.complain(args.prog, str(error))
         else:
             failure = {"code": error.code, "message": str(error)}

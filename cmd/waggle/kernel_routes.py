@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, family: str | None, prefix: str | None) -> int
         items = iter(answer)
         first = next(items, None)
         listed = chain(() if first is None else (first,), items)
-        if args.output not in ("table", "wide"):
+        if args.output not in output.TABLES:
             output.dump_list(answer.head, listed, lambda: answer.rest, args.output)
         elif first is not None:
             output.table(COLUMNS, listed, args)
@@ -86,7 +86,7 @@ def approve(args: argparse.Namespace) -> int:
     )
     if answer is None:
         return output.EXIT_ERROR
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         output.dump(answer, args.output)
     elif answer["items"]:
         output.table(COLUMNS, answer["items"], args)

@@ -36,9 +36,34 @@ NO_AGENT = "no agent runs, or it does not answer"
 
 API_VERSION = "cli.waggle/v1"
 FORMATS = ("table", "wide", "json", "jsonl", "yaml")
+JSONPATH = "jsonpath="
+"""Before the template of a format that `waggle.jsonpath` renders."""
+TABLES = ("table", "wide")
 COLORS = ("auto", "always", "never")
 GROUP_ROWS = 500
 """Rows of a table that are printed together, with one width for each column: some screenfuls."""
+
+
+class Formats(tuple[str, ...]):
+    """The values of ``--output``: these, and templates."""
+
+    __slots__ = ()
+
+    def __contains__(self, text: object) -> bool:
+        """Return whether it is one of them, or a template."""
+        return super().__contains__(text) or (isinstance(text, str) and text.startswith(JSONPATH))
+
+
+def read_format(text: str) -> str:
+    """Check a value of ``--output``, for argparse. Raises ArgumentTypeError for a template."""
+    if text.startswith(JSONPATH):
+        from waggle.jsonpath import InvalidTemplate, Template
+
+        try:
+            Template(text.removeprefix(JSONPATH))
+        except InvalidTemplate as error:
+            raise argparse.ArgumentTypeError(f"jsonpath: {error}") from None
+    return text
 
 
 def positive(text: str) -> int:
@@ -139,13 +164,15 @@ def add_output_flags(
     headers: bool = True,
 ) -> None:
     """Add ``-o``, ``--color``, and where tables have ``headers`` also ``--no-headers``."""
-    wide = "; wide: a table with all columns" if "wide" in formats else ""
+    names = (f"{name} (all columns)" if name == "wide" else name for name in formats)
     parser.add_argument(
         "-o",
         "--output",
-        choices=formats,
+        type=read_format,
+        choices=Formats((*formats, JSONPATH)),
         default=default,
-        help=f"the format{wide} (default: %(default)s)",
+        metavar="FORMAT",
+        help=f"{', '.join(names)}, or jsonpath=TEMPLATE as of kubectl (default: %(default)s)",
     )
     if headers:
         parser.add_argument(
@@ -180,7 +207,7 @@ def document(kind: str, items: list[Any], errors: Sequence[dict[str, str]] = ())
 
 
 def dump(answer: dict[str, Any], form: str, stream: TextIO | None = None) -> None:
-    """Print an answer as ``json``, as ``jsonl`` (one item a line) or as ``yaml``."""
+    """Print an answer as ``json``, as ``jsonl`` (one item a line), as ``yaml`` or by a template."""
     names = list(answer)
     at = names.index("items")
     head = {name: answer[name] for name in names[:at]}
@@ -197,6 +224,9 @@ def dump_list(
 ) -> None:
     """Print an answer as `dump`, each item as it comes; ``rest`` is called behind the last one."""
     stream = stream or sys.stdout
+    if form.startswith(JSONPATH):
+        dump_value({**head, "items": list(items), **rest()}, form, stream)
+        return
     remaining = iter(items)
     first = next(remaining, None)
     parts = chain(() if first is None else (first,), remaining)
@@ -209,6 +239,23 @@ def dump_list(
         _dump_yaml(head, parts, rest, stream)
     else:
         _dump_json(head, parts, rest, stream)
+
+
+def dump_value(value: object, form: str, stream: TextIO | None = None) -> None:
+    """Print a document that is no list of items as ``json``, as ``yaml`` or by a template."""
+    stream = stream or sys.stdout
+    if form.startswith(JSONPATH):
+        from waggle.jsonpath import Template
+
+        text = Template(form.removeprefix(JSONPATH)).render(value, escape)
+        # As kubectl prints it; only the prompt of a shell needs a line of its own.
+        stream.write(text + "\n" * (stream.isatty() and not text.endswith("\n")))
+    elif form == "yaml":
+        import yaml
+
+        yaml.safe_dump(value, stream, sort_keys=False, allow_unicode=False)
+    else:
+        stream.write(safe_json(value, indent=2) + "\n")
 
 
 def _dump_json(

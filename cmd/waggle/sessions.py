@@ -43,6 +43,7 @@ def columns(now: datetime) -> tuple[Column, ...]:
         Column("FLAPS", member("flaps"), wide=True, right=True),
         Column("AUTH", member("authentication", "none"), wide=True),
         Column("GR", _restart_time, wide=True),
+        Column("CAPABILITIES", _capabilities, wide=True, minor=10, beneath=True),
         Column("NEXT-RETRY", _next_retry, wide=True, right=True),
         Column("LAST-ERROR", member("lastError"), wide=True, minor=2, beneath=True),
         Column("REASON", reason, minor=2, beneath=True),
@@ -98,6 +99,10 @@ def _messages(item: Item) -> str:
 def _restart_time(item: Item) -> str:
     seconds = item.get("gracefulRestartSeconds")
     return "" if seconds is None else f"{seconds}s"
+
+
+def _capabilities(item: Item) -> str:
+    return ",".join(item.get("capabilities", ()))
 
 
 def _next_retry(item: Item) -> str:

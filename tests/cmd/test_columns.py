@@ -39,11 +39,11 @@ def tables() -> dict[str, Shown]:
         "sessions": Shown(
             PEERS,
             always="NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE BFD FAMILIES RECV SENT REASON",
-            wide="INSTANCE ROUTER-ID HOLD/KA MSG-IN/OUT FLAPS AUTH GR NEXT-RETRY LAST-ERROR "
-            "LIKELY-CAUSE",
+            wide="INSTANCE ROUTER-ID HOLD/KA MSG-IN/OUT FLAPS AUTH GR CAPABILITIES NEXT-RETRY "
+            "LAST-ERROR LIKELY-CAUSE",
             right="LOCAL-AS PEER-AS SINCE RECV SENT FLAPS NEXT-RETRY",
             room="LIKELY-CAUSE LAST-ERROR REASON NODE* BFD* FAMILIES* LOCAL-AS* ADDRESS PEER-AS RECV "
-            "SENT",
+            "SENT CAPABILITIES",
         ),
         "BFD sessions": Shown(
             bfd.columns(NOW),

@@ -34,7 +34,7 @@ def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["pe"], ["peers"]),
         (["router", "re"], ["reset", "refresh"]),
-        (["peers", "-o", "js"], ["json", "jsonl"]),
+        (["peers", "-o", "js"], ["json", "jsonl", "jsonpath="]),
         (["--help", "routes", "--as"], ["--as-path"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         # A file: the shell's own completion.

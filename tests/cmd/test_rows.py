@@ -48,6 +48,7 @@ PEER = {
     "gracefulRestartSeconds": 120,
     "lastError": "hold timer expired",
     "bfd": "Up",
+    "capabilities": ["multiprotocol ipv4-unicast", "route-refresh"],
 }
 
 
@@ -71,6 +72,7 @@ def test_a_session_with_all_members() -> None:
         "FLAPS": "2",
         "AUTH": "TCP MD5",
         "GR": "120s",
+        "CAPABILITIES": "multiprotocol ipv4-unicast,route-refresh",
         "NEXT-RETRY": "-",
         "LAST-ERROR": "hold timer expired",
         "REASON": "-",
@@ -100,7 +102,7 @@ def test_a_session_that_is_down() -> None:
     assert found["AUTH"] == "none"
     assert {title for title, cell in found.items() if cell == "-"} == {
         *("LOCAL-AS", "SINCE", "FAMILIES", "RECV", "SENT", "ROUTER-ID", "HOLD/KA", "MSG-IN/OUT"),
-        *("FLAPS", "GR", "LAST-ERROR", "BFD"),
+        *("FLAPS", "GR", "CAPABILITIES", "LAST-ERROR", "BFD"),
     }
     nameless = {**item, "interface": None, "peerType": "any"}
     assert cells(PEERS, nameless)["ADDRESS"] == "-"

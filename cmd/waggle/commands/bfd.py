@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     items, named = answer["items"], args.peer or args.instance
     items.sort(key=lambda item: output.peer_order({**item, "name": item["peer"]}))
     missing = f"no BFD session of that peer or instance: {named}" if named and not items else ""
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         if missing:
             answer["errors"] = [{"code": "NotFound", "message": missing}]
         output.dump(answer, args.output)

@@ -11,13 +11,21 @@ from typing import Any
 from cells.safe_text import escape
 from resources.enumeration import enumerate_nodes, enumerate_some
 from resources.option_declarations import InvalidOption
+from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses, safe_json
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses
+from waggle.tables import Column
 
 NAME = "check"
 SHOWN_NODES = 3
+COLUMNS = (
+    Column("OBJECTS", lambda problem: ",".join(problem["objects"]), minor=4, beneath=True),
+    Column("FIELD", output.member("field"), minor=2, beneath=True),
+    Column("MESSAGE", output.member("message"), minor=1, beneath=True),
+    Column("NODES", lambda p: enumerate_nodes(p["nodes"], SHOWN_NODES), minor=3, beneath=True),
+)
 
 
 def add_parser(
@@ -46,13 +54,7 @@ def add_parser(
         metavar="NAME",
         help="check this node only; may be repeated (default: all nodes of the manifests)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="the format (default: %(default)s)",
-    )
+    output.add_output_flags(parser, ("text", "table", "json", "yaml"), "text")
     add_intent_flags(parser, dialects)
     parser.set_defaults(dialects=dialects)
 
@@ -72,11 +74,14 @@ def run(args: argparse.Namespace) -> int:
     except (UnreadablePathError, InvalidOption) as error:
         complain("waggle check", str(error))
         return EXIT_USAGE
-    if args.output == "json":
-        print(safe_json(document, indent=2))
+    if args.output not in ("text", "table"):
+        output.dump_value(document, args.output)
     else:
-        for problem in document["problems"]:
-            print(escape(_line(problem, len(document["nodes"]))))
+        if args.output == "table" and document["problems"]:
+            output.table(COLUMNS, document["problems"], args)
+        elif args.output == "text":
+            for problem in document["problems"]:
+                print(escape(_line(problem, len(document["nodes"]))))
         count = len(document["problems"])
         for note in _notes(document):
             complain("waggle check: note", note)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from resources.pages import reference
+from waggle import output
 from waggle.dialects import Dialects
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import (
@@ -16,14 +17,20 @@ from waggle.output import (
     EXIT_USAGE,
     complain,
     exit_statuses,
-    safe_json,
 )
+from waggle.tables import Column
 
 if TYPE_CHECKING:
     from reconcilers.dialect import Conversion
     from resources.errors import ObjectName
 
 NAME = "convert"
+COLUMNS = (
+    Column("API", output.member("apiVersion"), minor=1, beneath=True),
+    Column("KIND", output.member("kind")),
+    Column("NAMESPACE", lambda value: value["metadata"].get("namespace", ""), minor=2),
+    Column("NAME", lambda value: value["metadata"].get("name", "")),
+)
 
 
 def add_parser(
@@ -46,13 +53,7 @@ def add_parser(
         ),
     )
     add_manifest_flag(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("yaml", "json"),
-        default="yaml",
-        help="the format (default: %(default)s)",
-    )
+    output.add_output_flags(parser, ("yaml", "json", "table"), "yaml")
     parser.add_argument(
         "--to",
         default="",
@@ -95,8 +96,10 @@ def run(args: argparse.Namespace) -> int:
     for note in notes.problems:
         parts = (str(note.objects[0]), note.field, note.message)
         complain("waggle convert: note", ": ".join(part for part in parts if part))
-    if args.output == "json":
-        print(safe_json({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
+    if args.output not in ("yaml", "table"):
+        output.dump_value({"apiVersion": "v1", "kind": "List", "items": objects}, args.output)
+    elif objects and args.output == "table":
+        output.table(COLUMNS, objects, args)
     elif objects:
         import yaml
 

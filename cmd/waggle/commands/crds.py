@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from waggle import output
 from waggle.dialects import Dialects
 from waggle.output import (
     EXIT_NOT_FOUND,
@@ -18,6 +19,7 @@ from waggle.output import (
     exit_statuses,
     reason_of,
 )
+from waggle.tables import Column
 
 if TYPE_CHECKING:
     from reconcilers.dialect import Dialect
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
 
 NAME = "crds"
 STANDARD_INPUT = "-"
+COLUMNS = (
+    Column("NAME", lambda definition: definition["metadata"]["name"]),
+    Column("KIND", lambda definition: definition["spec"]["names"]["kind"], minor=1),
+    Column("SCOPE", lambda definition: definition["spec"]["scope"], minor=3),
+    Column(
+        "VERSIONS",
+        lambda definition: ",".join(v["name"] for v in definition["spec"]["versions"]),
+        minor=2,
+    ),
+)
 EXAMPLES = """\
 examples:
   create what is missing; kubectl leaves what the cluster has:
@@ -64,13 +76,7 @@ def add_parser(
         metavar="NAME",
         help=f"only these dialects ({names}) or kinds (default: all)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("yaml", "json", "name"),
-        default="yaml",
-        help="YAML documents, one List as JSON, or names for kubectl (default: %(default)s)",
-    )
+    output.add_output_flags(parser, ("yaml", "json", "name", "table"), "yaml")
     parser.add_argument(
         "--installed",
         metavar="FILE",
@@ -120,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         except _UnreadableError as error:
             complain("waggle crds", str(error))
             return EXIT_USAGE
-    _print(definitions, args.output)
+    _print(definitions, args)
     return EXIT_OK
 
 
@@ -186,15 +192,18 @@ def _beside_installed(
     return result
 
 
-def _print(definitions: Sequence[dict[str, Any]], form: str) -> None:
-    if form == "name":
+def _print(definitions: Sequence[dict[str, Any]], args: argparse.Namespace) -> None:
+    """Print YAML documents, one List as JSON, names for kubectl, or a table."""
+    if args.output == "table":
+        output.table(COLUMNS, definitions, args)
+    elif args.output == "name":
         for definition in definitions:
             print(f"customresourcedefinition.apiextensions.k8s.io/{definition['metadata']['name']}")
-    elif form == "json":
+    elif args.output != "yaml":
         import msgspec
 
         document = {"apiVersion": "v1", "kind": "List", "items": definitions}
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        output.dump_value(msgspec.to_builtins(document), args.output)
     else:
         print(as_yaml(definitions), end="")
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from waggle import pages
+from waggle import output, pages
 from waggle.output import (
     EXIT_ERROR,
     EXIT_NOT_FOUND,
     EXIT_OK,
     EXIT_USAGE,
+    TABLES,
     USAGE,
     complain,
     exit_statuses,
+    member,
     reason_of,
 )
+from waggle.tables import Column
 
 NAME = "docs"
+COLUMNS = (Column("PAGE", member("name")), Column("TITLE", member("title"), minor=1, beneath=True))
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,12 +37,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
                 EXIT_USAGE: USAGE,
                 EXIT_NOT_FOUND: "no page of that name",
             },
-            "example:\n  waggle docs operations | less",
+            "example:\n  waggle docs operations",
         ),
     )
     parser.add_argument(
         "page", nargs="?", metavar="NAME", help="such as router (default: list the pages)"
     )
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,18 +52,23 @@ def run(args: argparse.Namespace) -> int:
         directory = pages.folder()
         names = pages.names(directory)
         name = (args.page or "").removeprefix("docs/").removesuffix(".md")
-        if args.page is None:
-            width = max(map(len, names))
-            text = "".join(
-                f"{name:{width}}  {_title(directory / f'{name}.md')}\n" for name in names
-            )
-        else:
-            text = (directory / f"{name}.md").read_text() if name in names else ""
+        items = [
+            {"name": page, "title": _title(directory / f"{page}.md")}
+            for page in names
+            if args.page in (None, page) or name == page
+        ]
+        if args.page is not None and items:
+            items[0]["text"] = (directory / f"{name}.md").read_text()
     except OSError as error:
         complain("waggle docs", reason_of(error))
         return EXIT_ERROR
-    if text:
-        print(text, end="")
+    if items:
+        if args.output not in TABLES:
+            output.dump(output.document("PageList", items), args.output)
+        elif args.page is None:
+            output.table(COLUMNS, items, args)
+        else:
+            print(items[0]["text"], end="")
         return EXIT_OK
     from resources.schema import did_you_mean
 

@@ -168,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
         status = output.EXIT_NOT_FOUND
     elif errors:
         status = output.EXIT_USAGE
-    if args.output in ("table", "wide"):
+    if args.output in output.TABLES:
         _print(answer, errors, args)
     else:
         output.dump(answer, args.output)

@@ -76,7 +76,7 @@ def _clear(args: argparse.Namespace) -> int:
     answer = ask_agent.act(args, "ClearedList", "/v1/clear", body)
     if answer is None:
         return output.EXIT_ERROR
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         output.dump(answer, args.output)
     else:
         for error in answer["errors"]:
@@ -95,7 +95,7 @@ def _show(args: argparse.Namespace) -> int:
         return output.EXIT_ERROR
     answer["items"].sort(key=output.peer_order)
     named = args.peer or args.instance
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         is_missing = named and not answer["items"]
         if is_missing:
             answer["errors"] = [{"code": "NotFound", "message": _not_found(named)}]

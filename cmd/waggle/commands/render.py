@@ -184,13 +184,8 @@ def run(args: argparse.Namespace) -> int:
     except (UnreadablePathError, InvalidOption) as error:
         print(f"waggle render: {error}", file=sys.stderr)
         return EXIT_USAGE
-    if args.output == "json":
-        text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-        print(text)
-    elif args.output == "yaml":
-        import yaml
-
-        print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
+    if args.output not in output.TABLES:
+        output.dump_value(msgspec.to_builtins(document), args.output)
     else:
         _tables(document, args)
     if unknown_node := compiled.unknown_node():

@@ -145,12 +145,12 @@ def _count(answer: FilteredList, args: argparse.Namespace) -> int:
     """Print the number of routes; returns the exit status. Raises `AgentError`."""
     number = sum(1 for _ in answer)
     errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         head = {**answer.head, "errors": errors, "items": [], "count": number}
         output.dump(head, "json" if args.output == "jsonl" else args.output)
     elif not errors:
         print(number)
-    for error in errors if args.output in ("table", "wide") else ():
+    for error in errors if args.output in output.TABLES else ():
         output.complain(args.prog, error["message"])
     return output.EXIT_NOT_FOUND if errors else output.EXIT_OK
 
@@ -162,7 +162,7 @@ def _print(answer: FilteredList, selection: Selection, args: argparse.Namespace)
     first = next(items, None)
     all_items = chain(() if first is None else (first,), items)
     is_missing = selection.prefix is not None and first is None
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
 
         def rest() -> Mapping[str, Any]:
             if not is_missing or answer.head.get("errors") or answer.rest.get("errors"):
@@ -180,7 +180,7 @@ def _print(answer: FilteredList, selection: Selection, args: argparse.Namespace)
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
     errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
     missing = [error for error in errors if error.get("code") == "NotFound"]
-    if args.output in ("table", "wide"):
+    if args.output in output.TABLES:
         for note in _notes(answer, selection, args, missing, empty=first is None):
             output.complain(args.prog, note)
     if missing or is_missing:

@@ -63,7 +63,7 @@ def _show(args: argparse.Namespace) -> int:
     if answer is None:
         return output.EXIT_ERROR
     item = answer["items"][0]
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         output.dump(answer, args.output)
     else:
         for line in lines(item, output.read_time(answer["generatedAt"])):

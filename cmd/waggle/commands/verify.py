@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if drift is None:
         return output.EXIT_ERROR
     items = drift["items"]
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         output.dump(drift, args.output)
     elif items:
         output.table(COLUMNS, items, args)

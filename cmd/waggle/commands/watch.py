@@ -37,13 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--watch-only", action="store_true", help="print changes only, not the present objects"
     )
     ask_agent.add_socket_flag(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="the format of each line (default: %(default)s)",
-    )
+    output.add_output_flags(parser, ("table", "json", "jsonl", "yaml"), headers=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,17 +48,26 @@ def run(args: argparse.Namespace) -> int:
     }
     try:
         for item in ask_agent.client(args).stream("/v1/watch", query):
-            line = output.safe_json(item) if args.output == "json" else escape(_text(item))
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+            _print(item, args.output)
     except ask_agent.AgentError as error:
-        if args.output == "json":
-            failure = {"code": error.code, "message": str(error)}
-            sys.stdout.write(output.safe_json({"errors": [failure]}) + "\n")
+        if args.output != "table":
+            _print({"errors": [{"code": error.code, "message": str(error)}]}, args.output)
         else:
             output.complain("waggle watch", str(error))
         return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
     return output.EXIT_OK
+
+
+def _print(item: dict[str, Any], form: str) -> None:
+    """Print an item on its own: a line, or a document of YAML."""
+    if form == "table":
+        sys.stdout.write(escape(_text(item)) + "\n")
+    elif form in ("json", "jsonl"):
+        sys.stdout.write(output.safe_json(item) + "\n")
+    else:
+        sys.stdout.write("---\n" * (form == "yaml"))
+        output.dump_value(item, form)
+    sys.stdout.flush()
 
 
 def _text(item: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from waggle import output
 from waggle.output import EXIT_OK, EXIT_USAGE, exit_statuses
 
 NAME = "decode"
@@ -62,6 +63,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="FAMILY",
         help="a family that is negotiated; may be repeated (default: ipv4-unicast, ipv6-unicast)",
     )
+    output.add_output_flags(parser, ("jsonl", "json", "yaml", "table"), "jsonl")
 
 
 def run(args: argparse.Namespace) -> int:

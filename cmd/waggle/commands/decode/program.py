@@ -16,9 +16,37 @@ from speaker.iana import ROLES, Role
 from speaker.message import HEADER_SIZE
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from waggle import output
 from waggle.commands.decode.messages import Json, decode_message
 from waggle.commands.decode.pcap import NotACapture, messages
 from waggle.output import EXIT_USAGE, complain, reason_of
+from waggle.tables import Column
+
+_OF_KIND = {
+    "open": ("asn", "routerID", "holdTime"),
+    "notification": ("name", "shutdownCommunication"),
+    "route-refresh": ("family", "subtype"),
+    "update": ("endOfRib",),
+}
+"""Members of a message that its row has as ``name=value``, by its kind."""
+
+
+def _details(answer: Json) -> str:
+    if "invalid" in answer:
+        return f"line {answer['line']}: {answer['invalid']}"
+    members = _OF_KIND.get(answer["kind"], ())
+    return " ".join(f"{name}={answer[name]}" for name in members if name in answer)
+
+
+COLUMNS = (
+    Column("KIND", lambda answer: answer.get("kind") or ""),
+    Column("ANNOUNCE", lambda answer: ",".join(answer.get("announce", ())), minor=5, beneath=True),
+    Column("WITHDRAW", lambda answer: ",".join(answer.get("withdraw", ())), minor=4, beneath=True),
+    Column("NEXT-HOP", output.member("nextHop"), minor=3, beneath=True),
+    Column("AS-PATH", output.member("asPath"), minor=2, beneath=True),
+    Column("OUTCOME", output.member("outcome"), style=lambda _: "red"),
+    Column("DETAILS", _details, minor=1, beneath=True),
+)
 
 
 def _octets(text: str) -> bytes:
@@ -112,10 +140,10 @@ def main(args: argparse.Namespace) -> int:
     try:
         if args.jsonl is not None:
             if args.jsonl == "-":
-                _print(_lines(sys.stdin))
+                _print(_lines(sys.stdin), args)
             else:
                 with Path(args.jsonl).open() as file:
-                    _print(_lines(file))
+                    _print(_lines(file), args)
             return 0
         session = Negotiated(
             ebgp=args.ebgp,
@@ -125,14 +153,15 @@ def main(args: argparse.Namespace) -> int:
             add_path_receive=_families(args.add_path),
         )
         if args.pcap is not None:
-            _print(
+            decoded = (
                 decode_message(octets, of_capture or session)
                 for octets, of_capture in messages(Path(args.pcap))
             )
+            _print(decoded, args)
         else:
             texts = args.hex or sys.stdin.read().splitlines()
             parts = (part for text in texts for part in _cut(_octets(text)))
-            _print(decode_message(octets, session) for octets in parts)
+            _print((decode_message(octets, session) for octets in parts), args)
     except (ValueError, OSError, NotACapture) as error:
         where = f"{args.pcap}: " if isinstance(error, NotACapture) else ""
         complain("waggle decode", f"{where}{_why(error)}; see waggle decode --help")
@@ -140,6 +169,11 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(answers: Iterable[Json]) -> None:
-    for answer in answers:
-        print(json.dumps(answer))
+def _print(answers: Iterable[Json], args: argparse.Namespace) -> None:
+    if args.output == "jsonl":
+        for answer in answers:
+            print(json.dumps(answer))
+    elif args.output == "table":
+        output.table(COLUMNS, answers, args)
+    else:
+        output.dump(output.document("MessageList", list(answers)), args.output)

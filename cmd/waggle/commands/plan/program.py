@@ -68,7 +68,7 @@ def run_plan(args: argparse.Namespace) -> int:
         return output.EXIT_NOT_FOUND
     except ask_agent.AgentError as error:
         text = f"{error}; --from PATH compares with manifests, without an agent"
-        if args.output in ("json", "yaml"):
+        if args.output not in ("table", "markdown"):
             failure = {"code": error.code, "message": text}
             output.dump(output.document("PlanList", [], [failure]), args.output)
         else:

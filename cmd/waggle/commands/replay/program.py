@@ -195,7 +195,7 @@ def _messages(octets: bytes) -> Iterator[str]:
 
 
 def _print(items: list[Json], player: Player, args: argparse.Namespace) -> None:
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         kind = {"state": "PeerList", "routes": "RouteList"}.get(args.show, "ActionList")
         errors = []
         if player.difference is not None:

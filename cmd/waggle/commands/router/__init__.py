@@ -77,6 +77,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         _add_where(action)
         if name == "announce":
             _add_attributes(action)
+        output.add_output_flags(action)
     for name, text in (
         ("reset", "reset the session of a neighbour (Cease, administrative reset)"),
         ("shutdown", "shut down the session of a neighbour (Cease, administrative shutdown)"),
@@ -89,6 +90,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 "--message", default="", metavar="TEXT", help="shutdown communication (RFC 9003)"
             )
         _add_where(action)
+        output.add_output_flags(action)
     refresh = actions.add_parser(
         "refresh",
         help="send ROUTE-REFRESH to a neighbour (RFC 2918)",
@@ -99,6 +101,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--family", metavar="FAMILY", help="only this family, such as ipv4-unicast"
     )
     _add_where(refresh)
+    output.add_output_flags(refresh)
     for name, text in (
         ("peers", "list the sessions of a running router"),
         ("collectors", "list the BMP monitoring stations of a running router"),

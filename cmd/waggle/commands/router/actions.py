@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from waggle import ask_agent, output
+from waggle import ask_agent, output, sessions
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, complain, member
 from waggle.tables import Column
 
@@ -25,6 +25,8 @@ BODIES = {
     "refresh": ("peer", "family"),
 }
 """Action -> the arguments that are members of its body."""
+KINDS = {"announce": "PrefixChangeList", "withdraw": "PrefixChangeList"}
+"""Action -> the kind of its answer; of an action on a neighbor a PeerList with its session."""
 
 
 def run(action: str, args: argparse.Namespace) -> int:
@@ -36,21 +38,41 @@ def run(action: str, args: argparse.Namespace) -> int:
     try:
         answer = ask_agent.client(args).post(f"/v1/{action}", body)
     except ask_agent.AgentError as error:
-        complain(args.prog, str(error))
+        if args.output not in output.TABLES:
+            failure = {"code": error.code, "message": str(error)}
+            output.dump(output.document(KINDS.get(action, "PeerList"), [], [failure]), args.output)
+        else:
+            complain(args.prog, str(error))
         return EXIT_USAGE if error.code == "BadRequest" else EXIT_ERROR
     texts = [error["message"] for error in answer["errors"]]
     for item in answer["items"]:
         texts += [f"{p}: the router does not originate it" for p in item.get("absent", ())]
-    for text in texts:
-        complain(args.prog, text)
+    if args.output not in output.TABLES:
+        output.dump(answer, args.output)
+    else:
+        _print(action, answer, args)
+        for text in texts:
+            complain(args.prog, text)
     return EXIT_NOT_FOUND if texts else EXIT_OK
+
+
+def _print(action: str, answer: dict[str, Any], args: argparse.Namespace) -> None:
+    """Print the number of changed prefixes, or the session of the neighbor."""
+    if action not in KINDS:
+        if answer["items"]:
+            now = output.read_time(answer["generatedAt"])
+            output.table(sessions.columns(now), answer["items"], args)
+        return
+    for changed in filter(None, (item.get("changed") for item in answer["items"])):
+        done = "announced" if action == "announce" else "withdrawn"
+        print(f"{changed} prefix{'es' * (changed != 1)} {done}")
 
 
 def _collectors(args: argparse.Namespace) -> int:
     answer = ask_agent.read(args, "CollectorList", "/v1/collectors", {})
     if answer is None:
         return EXIT_ERROR
-    if args.output not in ("table", "wide"):
+    if args.output not in output.TABLES:
         output.dump(answer, args.output)
         return EXIT_OK
     now = output.read_time(answer["generatedAt"])
