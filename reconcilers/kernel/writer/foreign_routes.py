@@ -1,8 +1,8 @@
-"""Foreign routes that concern the agent: those that resolve BGP next hops, and followed sources.
+"""Foreign routes that resolve BGP next hops.
 
-Of a table with a million routes only those are kept that cover a tracked address, and those of followed
-sources. Notifications keep them current; a table is read when other addresses are tracked, and when
-a notification leaves open what remains.
+Of a table with a million routes only those are kept that cover a tracked address. Notifications keep
+them current; a table is read when other addresses are tracked, and when a notification leaves open what
+remains.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from reconcilers.kernel.writer.values import (
     BLACKHOLE,
     IPV4,
     IPV6,
-    Followed,
     KernelRoute,
     NextHopSet,
     Resolution,
-    RouteSource,
     TrackedAddress,
 )
 
@@ -32,7 +30,7 @@ _Table: TypeAlias = tuple[int, int]
 
 
 class ForeignRoutes:
-    """What other programs, and the kernel itself, have in the tables of interest."""
+    """Routes of other programs, and of the kernel itself, that cover a tracked address."""
 
     def __init__(self, kernel: Kernel, is_ours: IsOurs) -> None:
         self._kernel = kernel
@@ -43,10 +41,6 @@ class ForeignRoutes:
         self._candidates: dict[_Table, dict[bytes, dict[int, KernelRoute]]] = {}
         """Prefix -> metric -> route."""
         self._resolved: dict[TrackedAddress, KernelRoute | None] = {}
-        self._sources: dict[_Table, set[RouteSource]] = {}
-        self._followed: dict[RouteSource, dict[bytes, set[int]]] = {}
-        """Prefix -> metrics."""
-        self._reported: dict[RouteSource, set[bytes]] = {}
         self._stale: set[_Table] = set()
         """Tables that have to be read again."""
 
@@ -67,28 +61,12 @@ class ForeignRoutes:
         kept = {each for wanted in self._tracked.values() for each in wanted}
         self._resolved = {each: route for each, route in self._resolved.items() if each in kept}
 
-    def follow(self, sources: Iterable[RouteSource]) -> None:
-        """Report the routes of these sources in place of those before."""
-        wanted = set(sources)
-        for source in self._followed.keys() - wanted:
-            del self._followed[source]
-            self._reported.pop(source, None)
-        self._sources = {}
-        for source in wanted:
-            table = (source.table, source.family)
-            self._sources.setdefault(table, set()).add(source)
-            if source not in self._followed:
-                self._followed[source] = {}
-                self._stale.add(table)
-
     def read_again(self) -> None:
-        """Read every table of interest again: notifications were lost."""
-        self._stale |= self._tracked.keys() | self._sources.keys()
+        """Read every table again: notifications were lost."""
+        self._stale |= self._tracked.keys()
 
     def link_lost(self, index: int) -> None:
         """Drop the IPv4 routes over a link that is down, as the kernel did without a message."""
-        if any(family == IPV4 for _, family in self._sources):
-            self._stale |= {table for table in self._sources if table[1] == IPV4}
         for (_, family), prefixes in self._candidates.items():
             if family != IPV4:
                 continue
@@ -104,33 +82,17 @@ class ForeignRoutes:
         """Take a notification."""
         route = event.route
         table = (route.table.table, route.table.family)
-        tracked = route.prefix in self._covers.get(table, ())
-        source = RouteSource(*table, route.protocol)
-        followed = self._followed.get(source)
-        replaces = bool(event.added and table in self._sources)
-        if table in self._stale or not (tracked or followed is not None or replaces):
+        if table in self._stale or route.prefix not in self._covers.get(table, ()):
             return
         next_hops = messages.next_hops(event.octets, route)
         if self._is_ours(route, next_hops):
             return
-        if tracked:
+        if event.added:
             routes = self._candidates.setdefault(table, {}).setdefault(route.prefix, {})
-            if not event.added:
-                # Another one of the same metric may remain.
-                self._stale.add(table)
-            else:
-                routes[route.table.metric] = _kernel_route(route, route.prefix, next_hops)
-        if replaces:
-            self._replaced(table, source, route)
-        if followed is not None:
-            metrics = followed.setdefault(route.prefix, set())
-            (metrics.add if event.added else metrics.discard)(route.table.metric)
-
-    def _replaced(self, table: _Table, source: RouteSource, route: RouteMessage) -> None:
-        """Remove a route of another source that this one replaced: it has no message of its own."""
-        for other in self._sources[table]:
-            if other != source:
-                self._followed[other].get(route.prefix, set()).discard(route.table.metric)
+            routes[route.table.metric] = _kernel_route(route, route.prefix, next_hops)
+        else:
+            # Another one of the same metric may remain.
+            self._stale.add(table)
 
     def refresh(self) -> None:
         """Read the tables that have to be read. Raises `OSError`."""
@@ -138,23 +100,15 @@ class ForeignRoutes:
             table, family = key = next(iter(self._stale))
             covers = self._covers.get(key, frozenset())
             candidates: dict[bytes, dict[int, KernelRoute]] = {}
-            sources = self._sources.get(key, set())
-            listed: dict[RouteSource, dict[bytes, set[int]]] = {source: {} for source in sources}
             for group in listings.routes(self._kernel, family, table):
                 route = group.route
                 if self._is_ours(route, group.next_hops):
                     continue
-                metric = route.table.metric
                 for prefix in covers.intersection(group.prefixes):
                     kept = _kernel_route(route, prefix, group.next_hops)
-                    candidates.setdefault(prefix, {})[metric] = kept
-                followed = listed.get(RouteSource(table, family, route.protocol))
-                if followed is not None:
-                    for prefix in group.prefixes:
-                        followed.setdefault(prefix, set()).add(metric)
+                    candidates.setdefault(prefix, {})[route.table.metric] = kept
             if key in self._tracked:
                 self._candidates[key] = candidates
-            self._followed.update(listed)
             self._stale.discard(key)
 
     def resolutions(self) -> tuple[Resolution, ...]:
@@ -168,21 +122,6 @@ class ForeignRoutes:
                     self._resolved[address] = route
                     changed.append(Resolution(address, route))
         return tuple(changed)
-
-    def followed(self) -> Iterator[Followed]:
-        """Yield the routes of followed sources that came or went since the last call."""
-        for source, prefixes in self._followed.items():
-            now = {prefix for prefix, metrics in prefixes.items() if metrics}
-            before = self._reported.get(source)
-            if before is None or before != now:
-                self._reported[source] = now
-                known = before or set()
-                yield Followed(
-                    source,
-                    b"".join(sorted(now - known)),
-                    b"".join(sorted(known - now)),
-                    complete=True,
-                )
 
 
 def _kernel_route(route: RouteMessage, prefix: bytes, next_hops: NextHopSet) -> KernelRoute:

@@ -27,7 +27,6 @@ from reconcilers.kernel.writer.values import (
     Batch,
     Cause,
     Changed,
-    Follow,
     Freed,
     Goodbye,
     Health,
@@ -222,9 +221,6 @@ class Service:
             case Track():
                 self._foreign.track(message.addresses)
                 self._report_foreign()
-            case Follow():
-                self._foreign.follow(message.sources)
-                self._report_foreign()
             case Read():
                 self._read(message)
             case Goodbye():
@@ -338,8 +334,6 @@ class Service:
         resolutions = self._foreign.resolutions()
         if resolutions:
             self._send(Resolved(resolutions))
-        for followed in self._foreign.followed():
-            self._send(followed)
 
     def _read_all(self, cause: Cause) -> None:
         """Read everything again, and report what differs."""

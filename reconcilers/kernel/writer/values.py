@@ -1,7 +1,7 @@
 """The messages between the agent and the writer of kernel routes, as frozen values.
 
-The agent sends `Hello`, `Settings`, `Batch`, `Track`, `Follow` and `Read`; the writer answers with
-`Hello`, `Listing`, `Confirmed`, `Changed`, `Resolved`, `Followed` and `Health`. After `Settings` the
+The agent sends `Hello`, `Settings`, `Batch`, `Track` and `Read`; the writer answers with
+`Hello`, `Listing`, `Confirmed`, `Changed`, `Resolved` and `Health`. After `Settings` the
 writer reads the kernel once and lists the routes that are ours, so that a new agent, or a new writer,
 adopts them. What a batch asks for and the kernel already has is not written again.
 
@@ -132,20 +132,6 @@ class Track(NamedTuple):
     addresses: tuple[TrackedAddress, ...] = ()
 
 
-class RouteSource(NamedTuple):
-    """The routes that another program installs in a table."""
-
-    table: int
-    family: int
-    protocol: int
-
-
-class Follow(NamedTuple):
-    """The foreign routes that the writer reports, in place of those of the last `Follow`."""
-
-    sources: tuple[RouteSource, ...] = ()
-
-
 class Read(NamedTuple):
     """Asks for our routes as the kernel has them now, in `Listing` with the same number."""
 
@@ -272,16 +258,6 @@ class Resolved(NamedTuple):
     resolutions: tuple[Resolution, ...]
 
 
-class Followed(NamedTuple):
-    """Foreign routes of a followed source that came or went."""
-
-    source: RouteSource
-    added: bytes
-    removed: bytes
-    complete: bool
-    """False while more pieces of the first listing follow."""
-
-
 class Health(NamedTuple):
     """The state of the writer, when it changes."""
 
@@ -289,5 +265,5 @@ class Health(NamedTuple):
     """Empty: it works."""
 
 
-ToWriter: TypeAlias = Hello | Settings | Batch | Track | Follow | Read | Goodbye
-FromWriter: TypeAlias = Hello | Listing | Confirmed | Changed | Freed | Resolved | Followed | Health
+ToWriter: TypeAlias = Hello | Settings | Batch | Track | Read | Goodbye
+FromWriter: TypeAlias = Hello | Listing | Confirmed | Changed | Freed | Resolved | Health

@@ -1,4 +1,4 @@
-"""Routes of others that concern the agent: how BGP next hops resolve, and followed sources."""
+"""Routes of others that concern the agent: how BGP next hops resolve."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ import pytest
 
 from reconcilers.kernel.writer.values import (
     IPV4,
-    IPV6,
     MAIN_TABLE,
-    Follow,
-    Followed,
     KernelRoute,
     NextHopSet,
     Resolved,
-    RouteSource,
     RouteTable,
     Track,
     TrackedAddress,
@@ -125,30 +121,3 @@ def test_tables_are_apart(ground: Ground, object_writer: WriterProcess) -> None:
     found = resolved(object_writer)
     assert list(found) == [red]
     assert found[red] is not None
-
-
-def test_routes_of_a_source_come_and_go(ground: Ground, object_writer: WriterProcess) -> None:
-    source, source6 = RouteSource(198, IPV4, 248), RouteSource(198, IPV6, 248)
-    health = f"dev {DEVICE} table 198 proto 248"
-    ground.side.batch(f"route add 203.0.113.1/32 {health}")
-    object_writer.send(Follow((source, source6)))
-    first = {f.source: f for f in (object_writer.expect(Followed), object_writer.expect(Followed))}
-    assert first[source] == Followed(source, wire("203.0.113.1/32"), b"", complete=True)
-    assert first[source6] == Followed(source6, b"", b"", complete=True)
-
-    ground.side.batch(f"route add 203.0.113.2/32 {health}", f"route add 2001:db8:9::1/128 {health}")
-    both = [object_writer.expect(Followed), object_writer.expect(Followed)]
-    assert {f.added for f in both} == {wire("203.0.113.2/32"), wire("2001:db8:9::1/128")}
-    ground.side.batch(f"route del 203.0.113.1/32 {health}")
-    assert object_writer.expect(Followed).removed == wire("203.0.113.1/32")
-    # Another protocol, another table, ours: of no source.
-    ground.side.batch(
-        f"route add 203.0.113.3/32 dev {DEVICE} table 198 proto 4",
-        f"route add 203.0.113.3/32 dev {DEVICE} table 199 proto 248",
-        f"route replace 203.0.113.2/32 dev {DEVICE} table 198 proto 4",
-    )
-    assert object_writer.expect(Followed).removed == wire("203.0.113.2/32")
-    ground.side.batch(f"route add 203.0.113.5/32 {health}")
-    ground.side.cable(up=False)
-    gone = object_writer.expect(Followed, lambda f: f.source == source and not f.added)
-    assert gone.removed == wire("203.0.113.5/32")
