@@ -1,6 +1,7 @@
 """Bidirectional Forwarding Detection: RFC 5880, 5881 (single hop) and 5883 (multihop).
 
-A library of its own: it imports nothing of the rest of the speaker, and nothing of the rest imports it.
+A library of its own: of the rest of the speaker it imports the timers alone, and nothing of the rest
+imports it.
 
 * `values`: states, diagnostics, settings, counters
 * `packet`: the control packet, with the checks of a single packet

@@ -7,7 +7,6 @@ session.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
@@ -17,6 +16,7 @@ import msgspec
 from speaker.bfd.packet import Packet, decode
 from speaker.bfd.session import NEVER, Session
 from speaker.bfd.values import Diagnostic, Discard, Saved, SessionKey, Settings, State
+from speaker.timers import Timers
 
 SINGLE_HOP_TTL: Final = 255
 """Of packets of a single hop, sent and received (RFC 5881 section 5)."""
@@ -81,9 +81,8 @@ class Engine:
         self._by_discriminator: dict[bytes, Session] = {}
         self._origins: dict[int, Origin] = {}
         """By local discriminator: where the last accepted packet came from."""
-        self._queued: dict[int, int] = {}
-        """By local discriminator: the time of the entry in the heap."""
-        self._heap: list[tuple[int, int]] = []
+        self._timers: Timers[int, int] = Timers()
+        """By local discriminator: no later than the next that is to be done for a session."""
         self._leaving: dict[int, int] = {}
         """By local discriminator: when a removed session is forgotten."""
         self._echo: dict[int, _EchoFunction] = {}
@@ -161,7 +160,8 @@ class Engine:
         self.renewed.add(session.key)
         del self.sessions[session.key]
         del self._by_discriminator[number.to_bytes(4)]
-        for table in (self._origins, self._queued, self._leaving, self._echo):
+        self._timers.stop(number)
+        for table in (self._origins, self._leaving, self._echo):
             table.pop(number, None)
 
     # Reception
@@ -234,17 +234,13 @@ class Engine:
 
     def next_deadline(self) -> int | None:
         """Return when `due` has to be called next; None without a session."""
-        return self._heap[0][0] if self._heap else None
+        return self._timers.next_deadline()
 
     def due(self, now: int) -> None:
         """Do what is due: send packets, and declare neighbors lost."""
-        heap, queued = self._heap, self._queued
-        while heap and heap[0][0] <= now:
-            time, number = heapq.heappop(heap)
-            if queued.get(number) != time:
-                continue
-            del queued[number]
-            self._due(self._by_discriminator[number.to_bytes(4)], now)
+        while expired := self._timers.expire(now):
+            for number, _ in expired:
+                self._due(self._by_discriminator[number.to_bytes(4)], now)
 
     def _due(self, session: Session, now: int) -> None:
         number = session.local_discriminator
@@ -302,7 +298,7 @@ class Engine:
             )
 
     def _queue(self, session: Session) -> None:
-        """Enter the session's next deadline, if the present entry is later."""
+        """Start the timer of the session's next deadline."""
         number = session.local_discriminator
         time = min(
             session.next_transmission,
@@ -312,10 +308,10 @@ class Engine:
         if session.echo_transmit_interval or number in self._echo:
             function = self._echo.get(number)
             time = 0 if function is None else min(time, function.next, function.deadline)
-        queued = self._queued.get(number)
-        if time < NEVER and (queued is None or time < queued):
-            self._queued[number] = time
-            heapq.heappush(self._heap, (time, number))
+        if time < NEVER:
+            self._timers.start(number, time)
+        else:
+            self._timers.stop(number)
 
 
 class _EchoFunction:
