@@ -23,7 +23,7 @@ Constructors are synchronous and cheap: no I/O, no tasks, no async providers and
 framework knows nothing of BGP, Kubernetes, or any cell.
 """
 
-from cells.hive.cell import Cell, Group, Late, Provider, Wiring, provide, supply
+from cells.hive.cell import Cell, Group, Late, Provider, Wiring, provide
 from cells.hive.errors import (
     CompositionError,
     DisabledCellError,
@@ -62,5 +62,4 @@ __all__ = [
     "read_file",
     "setting",
     "suggestion",
-    "supply",
 ]

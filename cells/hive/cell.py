@@ -74,18 +74,6 @@ class Provider(msgspec.Struct, frozen=True):
         return getattr(self.make, "__qualname__", repr(self.make))
 
 
-class Supplied:
-    """A constructor without parameters that returns a value that exists already."""
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-        self.__qualname__ = f"the supplied {type(value).__name__}"
-
-    def __call__(self) -> object:
-        """Return the value."""
-        return self.value
-
-
 def provide(make: Constructor, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any type form
     """Return the provider of a constructor.
 
@@ -100,13 +88,6 @@ def provide(make: Constructor, *, as_: Any = None) -> Provider:  # noqa: ANN401 
     item = typing.get_args(made)[0] if many else made
     _check_fits(item, as_, make)
     return Provider(make, as_, many)
-
-
-def supply(value: object, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any type form
-    """Return the provider of a value that exists already, by its class or by ``as_``."""
-    if as_ is not None:
-        _check_fits(type(value), as_, Supplied(value))
-    return Provider(Supplied(value), type(value) if as_ is None else as_)
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,8 +193,6 @@ def _made(make: Constructor) -> Any:  # noqa: ANN401 - any type form
         raise CompositionError(f"{getattr(make, '__qualname__', make)} is a coroutine function")
     if isinstance(make, type):
         return make
-    if isinstance(make, Supplied):
-        return type(make.value)
     made = hints(make).get("return")
     if made is None:
         raise CompositionError(f"{make!r} has no return annotation, so its type is unknown")
@@ -241,8 +220,6 @@ def parameters(make: Constructor) -> Iterator[tuple[str, Any, bool]]:
             return
         # An __init__ in C (that of msgspec's structs) has no annotations; the class has them.
         source = own if isinstance(own, types.FunctionType) else make
-    elif isinstance(make, Supplied):
-        return
     known = hints(source)
     for name, parameter in inspect.signature(make).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

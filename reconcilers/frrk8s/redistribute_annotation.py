@@ -46,9 +46,6 @@ class ParsedAnnotation(NamedTuple):
     errors: tuple[FieldError, ...] = ()
 
 
-NOTHING: Final = ParsedAnnotation()
-
-
 @functools.lru_cache(maxsize=1024)
 def parse(text: str) -> ParsedAnnotation:
     """Parse a value of the annotation; with an error it has no effect."""

@@ -26,7 +26,7 @@ from cells.api.model import (
 )
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
-from cells.hive import Cell, Wiring, load, supply
+from cells.hive import Cell, Wiring, load
 from cells.hive.hive import Hive
 from cells.serve.agent_resources import (
     BfdSessions,
@@ -38,7 +38,7 @@ from cells.serve.agent_resources import (
 )
 from cells.serve.clear import Clear, Clearing
 from cells.serve.routing import Routing
-from tests.support.cells import rewired
+from tests.support.cells import rewired, supply
 
 
 def session_item(**members: object) -> dict[str, Any]:

@@ -6,10 +6,20 @@ from typing import Any
 
 import msgspec
 
-from cells.hive import Cell
+from cells.hive import Cell, Provider, provide
 from reconcilers.dialect import Dialect
 from reconcilers.dialect_entry import DialectEntry
 from resources.kind import Kinds
+
+
+def supply(value: object, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any type form
+    """Return the provider of a value that exists already, by its class or by ``as_``."""
+
+    def supplied() -> object:
+        return value
+
+    supplied.__annotations__["return"] = type(value)
+    return provide(supplied, as_=as_)
 
 
 def rewired(cell: Cell, **constructors: Any) -> Cell:  # noqa: ANN401 - of Wiring

@@ -20,12 +20,12 @@ from cells.hive import (
     Wiring,
     load,
     provide,
-    supply,
 )
 from cells.hive.hive import Hive, Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.show import dot, tree, views
+from tests.support.cells import supply
 
 
 class Port(Protocol):
@@ -314,7 +314,7 @@ def test_a_value_provided_as_a_type_has_to_be_of_it() -> None:
         provide(unnamed, as_=OtherCheck)
     with pytest.raises(CompositionError, match="Line, which is not a Sequence"):
         provide(unnamed, as_=Sequence[int])
-    with pytest.raises(CompositionError, match="supplied str makes a str, which has no check"):
+    with pytest.raises(CompositionError, match="supplied makes a str, which has no check"):
         supply("x", as_=Check)
     with pytest.raises(CompositionError, match="later is a coroutine function"):
         provide(later)
