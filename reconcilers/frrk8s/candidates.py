@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from reconcilers.dialect import Address, Candidate, NodeContext, Target
 from reconcilers.frrk8s.in_effect import InEffect
@@ -14,12 +14,17 @@ from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
 from reconcilers.frrk8s.route_sources import address_of, node_ref
 from reconcilers.frrk8s.stored_state import State
 from reconcilers.model import ObjectRef
+from reconcilers.prefixes import covers
 from reconcilers.redistribution import KERNEL_ROUTE
-from speaker.nlri import Family
+from speaker.nlri import Family, covering_prefixes, prefix_to_text
 from statedb import Snapshot
 
 if TYPE_CHECKING:
     from reconcilers.frrk8s.dialect import Frrk8sDialect
+
+
+NOT_IN_KERNEL: Final = "NotInKernel"
+"""The reason of a prefix that is redistributed as soon as the kernel has it."""
 
 
 class Withheld(NamedTuple):
@@ -78,15 +83,41 @@ def of_routers(routers: Sequence[MergedRouter], node: str) -> Iterator[Address]:
         yield address_of(node_ref(node), nlri, KERNEL_ROUTE)
 
 
+def not_in_kernel(
+    routers: Iterable[MergedRouter], node: str, family: Family, nlri: bytes
+) -> Iterator[Withheld]:
+    """Yield the longest prefix that contains one, and that a redistribution permits."""
+    for covering in covering_prefixes(nlri):
+        tables = [
+            str(redistribution.table)
+            for router in routers
+            for _, redistribution in router.redistributions
+            if redistribution.permits(family, covering)
+        ]
+        if tables:
+            where = " or ".join(dict.fromkeys(tables))
+            message = f"the kernel has no route {prefix_to_text(family, covering)} in {where}"
+            yield Withheld(node_ref(node), KERNEL_ROUTE, family, covering, NOT_IN_KERNEL, message)
+            return
+
+
 def candidates(
     dialect: Frrk8sDialect,
     _snapshot: Snapshot,
     context: NodeContext,
     _rules: Mapping[str, Any],
-    _target: Target | None,
+    target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the prefixes of routers, and those of objects that are not in effect."""
+    """Yield the prefixes of routers, and those of objects that are not in effect.
+
+    For a prefix that none of them covers, the one that a redistribution permits.
+    """
     state: State = context.state or State()
-    yield from of_routers(state.routers, context.node)
+    known = tuple(of_routers(state.routers, context.node))
+    yield from known
+    if target is not None and target.prefix is not None:
+        family, nlri = target.prefix
+        if not any(c.family == family and c.nlri and covers(c.nlri, nlri) for c in known):
+            yield from not_in_kernel(state.routers, context.node, family, nlri)
     if state.effect is not None:
         yield from prefixes_not_in_effect(state.effect, state.routers, dialect.options.on_conflict)

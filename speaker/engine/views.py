@@ -36,6 +36,8 @@ NO_NEXT_HOP: Final = (
     "there is no IPv4 next hop, neither of the session's interface nor configured, and the peer "
     "accepts no IPv6 next hop (RFC 8950)"
 )
+IN_PLACE: Final = "advertised in place of the best path to some peers"
+"""The reason of a route of a set beside one that the instance itself originates."""
 ORIGINS = ("IGP", "EGP", "incomplete")
 SLICE_PREFIXES: Final = 100
 """Prefixes that one slice of a view looks up: about a millisecond's work."""
@@ -214,12 +216,14 @@ def available(
 ) -> Iterator[Sequence[RouteView]]:
     """Iterate over the Loc-RIB, then over the routes that only route sets have, in slices.
 
+    One path of a prefix is the best one: one that this router originates, where there is any.
+
     With ``prefixes``: over the routes of each of them in turn, found by key. With ``peer`` only over
     the paths from this peer.
     """
     loc = instance.outbound.loc.tables.get(family)
     sets = [ribs.tables[family] for ribs in instance.outbound.sets.values() if family in ribs]
-    view = _AvailableView(family, peer)
+    view = _AvailableView(family, peer, loc, sets)
     # The paths of a peer are in the Loc-RIB only.
     tables = ([] if loc is None else [loc]) + (sets if peer is None else [])
     if prefixes is not None:
@@ -237,10 +241,16 @@ def available(
 class _AvailableView:
     """The routes of several tables of one family; equal local routes of several tables are one."""
 
-    def __init__(self, family: Family, peer: str | None) -> None:
+    def __init__(
+        self, family: Family, peer: str | None, loc: LocRib | None, sets: Sequence[LocRib]
+    ) -> None:
         self._family = family
         self._peer = peer
+        self._loc = loc
+        self._sets = sets
         self._shown: set[tuple[bytes, PathAttributes]] = set()
+        self._best_of_sets: set[bytes] = set()
+        """Prefixes whose best path is one of a set that was shown."""
 
     def routes(self, table: LocRib, nlris: Iterable[bytes], *, local: bool) -> Iterator[RouteView]:
         """Iterate over the routes that prefixes have now; ``local``: the table is a route set's."""
@@ -256,18 +266,31 @@ class _AvailableView:
                     if local and key in self._shown:
                         continue
                     self._shown.add(key)
-                best = path is paths[0]
-                reason = Reason.BEST if best else explain(path, paths, table.metric)
+                reason = self._reason(nlri, path, paths, table)
                 yield _route(
                     self._family,
                     nlri,
                     _decoded(path, decoded).attributes,
                     peer=name,
-                    best=reason is Reason.BEST,
-                    reason=reason.value,
+                    best=reason == Reason.BEST.value,
+                    reason=reason,
                     path_id=path.source.received_path_id,
                     imported_from=path.source.imported_from,
                 )
+
+    def _reason(self, nlri: bytes, path: Path, paths: Sequence[Path], table: LocRib) -> str:
+        """Return why a path is the best one, or is not."""
+        if path is not paths[0]:
+            return explain(path, paths, table.metric).value
+        if table is self._loc:
+            if not path.source.local and any(nlri in of_set for of_set in self._sets):
+                return Reason.LOCAL.value
+            return Reason.BEST.value
+        selected = None if self._loc is None else self._loc.best(nlri)
+        if (selected is not None and selected.source.local) or nlri in self._best_of_sets:
+            return IN_PLACE
+        self._best_of_sets.add(nlri)
+        return Reason.BEST.value
 
 
 def _decoded(path: Path, decoded: dict[Path, Path]) -> Path:

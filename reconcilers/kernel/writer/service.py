@@ -22,6 +22,7 @@ from reconcilers.kernel.writer.messages import RouteMessage
 from reconcilers.kernel.writer.monitor import Events, LinkLost, Monitor
 from reconcilers.kernel.writer.netlink import Kernel
 from reconcilers.kernel.writer.protocol import CODEC, Message
+from reconcilers.kernel.writer.protocol_lock import ProtocolLock
 from reconcilers.kernel.writer.route_writer import RouteWriter
 from reconcilers.kernel.writer.values import (
     Batch,
@@ -50,6 +51,8 @@ _AFTER_LINK: Final = 0.1
 """Before tables are read again whose routes may have gone with a link."""
 END_SECONDS: Final = 20.0
 """Time for the agent's `Goodbye`, if it does not keep its routes."""
+LOCK_SECONDS: Final = 1.0
+"""Between two attempts to take the lock that another writer has."""
 _LAST_WORDS: Final = 0.5
 """Seconds for what the agent sent before its end."""
 _NET_ADMIN: Final = 1 << 12
@@ -83,6 +86,10 @@ class Service:
         self._objects = objects and _has_objects(self._kernel)
         self._writer: RouteWriter | None = None
         self._settings = Settings()
+        self._lock = ProtocolLock()
+        self._waiting: Settings | None = None
+        """Of an agent that waits while another writer has the lock."""
+        self._next_attempt: float | None = None
         self._foreign = ForeignRoutes(self._kernel, self._is_ours)
         self._agent: Connection[Message] | None = None
         self._next_verification = clock() + verify_seconds
@@ -126,11 +133,13 @@ class Service:
     def turn(self) -> None:
         """Wait for something, and do it."""
         due = self._next_verification
-        for other in (self._next_reading, self._ending):
+        for other in (self._next_reading, self._ending, self._next_attempt):
             due = due if other is None else min(due, other)
         for key, _ in self._selector.select(max(0.0, due - self._clock())):
             key.data()
         now = self._clock()
+        if self._next_attempt is not None and now >= self._next_attempt:
+            self._guarded(self._attempt)
         if self._next_reading is not None and now >= self._next_reading:
             self._next_reading = None
             self._guarded(lambda: self._read_all(Cause.EVENT))
@@ -170,6 +179,7 @@ class Service:
             self._selector.unregister(self._agent)
             self._agent.close()
             self._agent = None
+            self._waiting = self._next_attempt = None
             self._foreign = ForeignRoutes(self._kernel, self._is_ours)
             log("info", f"the connection to the agent is closed: {reason}; routes stay")
 
@@ -235,7 +245,18 @@ class Service:
             self._disconnect(str(error))
 
     def _begin(self, settings: Settings) -> None:
-        """Adopt what a former writer installed, unless that is done, and list it."""
+        """Adopt what a former writer installed, unless that is done, and list it.
+
+        While another writer has the protocol number nothing is read and written.
+        """
+        if not self._lock.take(settings.protocol):
+            self._writer = None
+            if self._waiting is None:
+                self._send(Health(_locked(settings.protocol)))
+            self._waiting = settings
+            self._next_attempt = self._clock() + LOCK_SECONDS
+            return
+        self._waiting = self._next_attempt = None
         if self._writer is None or settings.protocol != self._settings.protocol:
             writer = RouteWriter(self._kernel, settings, objects=self._objects)
             writer.adopt()
@@ -244,6 +265,10 @@ class Service:
         self._notified()
         self._send(Health(_missing_capability()))
         self._list(0, None)
+
+    def _attempt(self) -> None:
+        if self._waiting is not None:
+            self._begin(self._waiting)
 
     def _apply(self, batch: Batch) -> None:
         writer = self._opened()
@@ -271,6 +296,7 @@ class Service:
         if not self._settings.keep and self._writer is not None:
             self._writer.remove_all()
             self._writer = None
+            self._lock.release()
         self._disconnect("the agent has ended")
 
     def _opened(self) -> RouteWriter:
@@ -394,6 +420,13 @@ def _has_objects(kernel: Kernel) -> bool:
             raise
         return False
     return True
+
+
+def _locked(protocol: int) -> str:
+    return (
+        f"another waggle-kernel writes routes with the protocol number {protocol} in this network "
+        "namespace; nothing is written until it has ended: end it, or use another --fib-protocol"
+    )
 
 
 def _missing_capability() -> str:

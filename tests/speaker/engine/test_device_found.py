@@ -50,3 +50,16 @@ def test_an_attempt_that_is_made_already_goes_on() -> None:
     network.run(1)
     host.give(DeviceFound("red"))
     assert len(host.connects) == 1
+
+
+def test_attempts_after_that_begin_anew() -> None:
+    """An interface may get its address a second after the VRF is there."""
+    network, host = waiting()
+    for _ in range(8):
+        network.run(130)
+        host.give(TransportFailed(host.connects[-1].connection, "interface red: no such device"))
+    before = len(host.connects)
+    host.give(DeviceFound("red"))
+    host.give(TransportFailed(host.connects[-1].connection, "no route to host"))
+    network.run(1.5)
+    assert len(host.connects) == before + 2

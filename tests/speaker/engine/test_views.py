@@ -187,3 +187,29 @@ def test_a_listing_decodes_nothing_for_good() -> None:
         assert undecoded.encoded
     assert undecoded.attributes == sent.attributes
     assert not undecoded.encoded
+
+
+def test_of_a_prefix_that_this_router_originates_one_path_is_the_best() -> None:
+    network = Network()
+    hub, leaf = network.host("hub", HUB, 65000), network.host("leaf", "10.0.1.1", 65001)
+    hub.peer(peer("leaf", leaf.address, 65001, passive=True, add_path="none", route_set="s"))
+    leaf.peer(peer("hub", HUB, 65000, add_path="none"))
+    prefix = "172.16.0.0/24"
+    leaf.routes({prefix: RouteAttributes()})
+    network.run(3)
+
+    def paths() -> list[tuple[str | None, bool, str]]:
+        views = hub.engine.routes_available(INSTANCE, IPV4_UNICAST, [prefix_to_wire(prefix)[1]])
+        return [(view.peer, view.best, view.reason) for view in views]
+
+    assert paths() == [("leaf", True, "best")]
+    # Advertised to the peers of the set alone, as routes of Services.
+    hub.routes({prefix: RouteAttributes(med=1)}, "s")
+    preferred = ("leaf", False, "a route of this router is preferred")
+    assert paths() == [preferred, (None, True, "best")]
+    hub.routes({prefix: RouteAttributes(med=2)}, "t")
+    in_place = (None, False, "advertised in place of the best path to some peers")
+    assert paths() == [preferred, (None, True, "best"), in_place]
+    # By the instance itself, as prefixes of an FRRConfiguration.
+    hub.routes({prefix: RouteAttributes()})
+    assert paths() == [(None, True, "best"), preferred, in_place, in_place]
