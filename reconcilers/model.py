@@ -88,6 +88,8 @@ class Instance(msgspec.Struct, frozen=True):
     confederation: Confederation | None = None
     originates: tuple[str, ...] = ()
     """Prefixes that the instance itself originates, whichever route set a peer gets; each once."""
+    redistributes: tuple[str, ...] = ()
+    """The kernel's routes that ``originates`` has as far as they exist, in words."""
     imports: tuple[InstanceImport, ...] = ()
     dialect: str = ""
     configured_name: str | None = None

@@ -26,6 +26,11 @@ class Redistribution(NamedTuple):
     table: KernelTable
     permitted: tuple[PrefixRule, ...]
 
+    def __str__(self) -> str:
+        """Return it for people, in the words of FRR's command."""
+        rules = ", ".join(map(str, self.permitted))
+        return f"redistribute table-direct {str(self.table).removeprefix('table ')}: {rules}"
+
     def permits(self, family: Family, nlri: bytes) -> bool:
         """Return whether a prefix is permitted, if the kernel has such a route."""
         return is_permitted(self.permitted, family, nlri)

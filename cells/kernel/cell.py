@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
 from cells.sources.kernel_routes import OwnProtocol
 from reconcilers.dialect import Dialect
-from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.options import Fib, FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.values import Goodbye
@@ -120,14 +121,7 @@ class Writer:
             )
 
     async def _log_choice(self) -> None:
-        fib = self._options.fib
-        installing = [dialect.name for dialect in self._dialects if dialect.routes_installed]
-        log.info(
-            "received routes are installed in the kernel",
-            event_name="kernel.on",
-            dialects=",".join(installing),
-            fib="default" if fib is None else str(fib).lower(),
-        )
+        log_choice(self._options.fib, [d.name for d in self._dialects if d.routes_installed])
 
     def _give_up_capability(self) -> None:
         """Leave CAP_NET_ADMIN to the writer: its keeper starts another one that has it, too."""
@@ -159,13 +153,34 @@ class Writer:
         installed = self._kernel.installed
         failures = installed.failures()
         problem = installed.health or ", ".join(
-            f"{count} routes: {reason}" for reason, count in sorted(failures.items())
+            [
+                *self._kernel.wanted_tables.problems(),
+                *(f"{count} routes: {reason}" for reason, count in sorted(failures.items())),
+            ]
         )
         if problem:
             self._routes.degraded(problem)
         elif installed.listed:
             total = sum(map(installed.count, installed.tables))
             self._routes.ok(f"{total} routes")
+
+
+def log_choice(fib: Fib, installing: Sequence[str]) -> None:
+    """Log whether routes are installed; ``installing``: the dialects whose routes are."""
+    shown = "default" if fib is None else str(fib).lower()
+    if not installing and fib is not True:
+        log.info(
+            "received routes are not installed in the kernel; those of an earlier run are removed",
+            event_name="kernel.off",
+            reason=f"--fib={shown}",
+        )
+        return
+    log.info(
+        "received routes are installed in the kernel",
+        event_name="kernel.on",
+        dialects=",".join(installing),
+        fib=shown,
+    )
 
 
 WIRING = Wiring(

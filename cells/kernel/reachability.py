@@ -38,6 +38,8 @@ PAUSE_SECONDS: Final = 0.5
 """Between two attempts."""
 BASELINE_SECONDS: Final = 30.0
 """Between two checks of what is reached, unless a check finds another reason."""
+FACTS_SECONDS: Final = 2.0
+"""From a change of the addresses of nodes to the look at those that are new."""
 INTERVAL_SECONDS: Final = 2.0
 """From one check to the next one, while routes are installed all the time."""
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
@@ -87,6 +89,10 @@ class ReachabilityCheck:
         """When it is found again what is reached, by the clock of the loop."""
         self._unreached = ""
         """What was not reached with the routes that are withheld."""
+        self._known: frozenset[Target] = frozenset()
+        """What was tried last."""
+        self._read_at: tuple[int, int] = (0, 0)
+        """The revisions of the tables with addresses of nodes that were read last."""
         self.reached: frozenset[Target] = frozenset()
         """What was reached last."""
         self.approved = False
@@ -102,15 +108,24 @@ class ReachabilityCheck:
         return released
 
     async def _run(self) -> None:
-        with Signal(self._kernel.changed) as signal:
+        tables = (self._tables.nodes, self._tables.of(CONFIG_MAP))
+        sources = (table.observable for table in tables)
+        with Signal(self._kernel.changed, *sources) as signal:
             clock = asyncio.get_running_loop().time
+            read_at = 0.0
             while True:
                 if clock() >= self._look_due:
                     self._look_due = clock() + BASELINE_SECONDS
                     await self.look()
+                    read_at = clock()
+                elif self._has_new_facts and clock() >= read_at + FACTS_SECONDS:
+                    read_at = clock()
+                    await self._look_at_new()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(self._look_due):
+                    async with asyncio.timeout_at(self._look_due) as limit:
                         while not self._kernel.withheld.is_due:
+                            if self._has_new_facts:
+                                limit.reschedule(min(self._look_due, read_at + FACTS_SECONDS))
                             await signal.wait()
                 if self._kernel.withheld.is_due:
                     await self.check()
@@ -176,13 +191,34 @@ class ReachabilityCheck:
 
         What was reached stays so while routes are unchecked: they may be the reason.
         """
-        nodes, own, url, text = await self._facts()
-        known = frozenset(targets(url, nodes, own, text))
+        known = await self._targets()
         reached = known - await self._lost(known, attempts=1)
         if self._kernel.withheld.is_due:
             reached |= known & self.reached
         self.reached = reached
         self._report()
+
+    async def _look_at_new(self) -> None:
+        """Find which of the addresses that are known since the last look are reached."""
+        former = self._known
+        new = await self._targets() - former
+        if new:
+            self.reached |= new - await self._lost(new, attempts=1)
+            self._report()
+
+    @property
+    def _has_new_facts(self) -> bool:
+        return self._revisions() != self._read_at
+
+    def _revisions(self) -> tuple[int, int]:
+        snapshot, tables = self._database.snapshot(), self._tables
+        return tables.nodes.revision(snapshot), tables.of(CONFIG_MAP).revision(snapshot)
+
+    async def _targets(self) -> frozenset[Target]:
+        self._read_at = self._revisions()
+        nodes, own, url, text = await self._facts()
+        self._known = frozenset(targets(url, nodes, own, text))
+        return self._known
 
     async def _facts(self) -> tuple[set[str], set[str], str, str]:
         snapshot = self._database.snapshot()

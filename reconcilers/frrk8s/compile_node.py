@@ -228,6 +228,7 @@ def _instance(router: MergedRouter, values: NodeValues, originates: tuple[str, .
         router.router_id or router_id_of(values.name, values.node),
         origin=router.origins[0],
         originates=originates,
+        redistributes=tuple(dict.fromkeys(str(given) for _, given in router.redistributions)),
         vrf_field=router.vrf_field,
         imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
     )

@@ -46,10 +46,16 @@ def desired_text(instances: Iterable[Instance], peers: Iterable[Peer]) -> str:
 
 
 def running_text(
-    instances: Mapping[str, RunningInstance], of_kernel: Mapping[str, Sequence[str]]
+    instances: Mapping[str, RunningInstance],
+    of_kernel: Mapping[str, Sequence[str]],
+    redistributed: Mapping[str, Sequence[str]],
 ) -> str:
-    """Return the configuration that the speaker holds; ``of_kernel``: lines by instance."""
-    return _limited(_running(instances, of_kernel))
+    """Return the configuration that the speaker holds.
+
+    By instance: ``of_kernel``, what is installed in the kernel; ``redistributed``, what of the kernel
+    it originates (`Instance.redistributes`).
+    """
+    return _limited(_running(instances, of_kernel, redistributed))
 
 
 def kernel_lines(
@@ -88,16 +94,20 @@ def _desired(instances: Iterable[Instance], peers: Iterable[Peer]) -> Iterator[s
             yield f" ! cannot be applied: {error}"
             continue
         given = sorted(of_instance.get(row.name, ()), key=lambda peer: peer.name)
-        yield from _router(config, [_desired_peer(peer, row.local_asn) for peer in given])
+        neighbors = [_desired_peer(peer, row.local_asn) for peer in given]
+        yield from _router(config, neighbors, row.redistributes)
 
 
 def _running(
-    instances: Mapping[str, RunningInstance], of_kernel: Mapping[str, Sequence[str]]
+    instances: Mapping[str, RunningInstance],
+    of_kernel: Mapping[str, Sequence[str]],
+    redistributed: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:
     for config, peers in sorted(
         instances.values(), key=lambda pair: (pair[0].vrf or "", pair[0].name)
     ):
-        yield from _router(config, [peers[name] for name in sorted(peers)])
+        neighbors = [peers[name] for name in sorted(peers)]
+        yield from _router(config, neighbors, redistributed.get(config.name, ()))
         yield from (f"! {line}" for line in of_kernel.get(config.name, ()))
 
 
@@ -115,7 +125,9 @@ def _router_line(asn: int, vrf: str | None) -> str:
     return f"router bgp {asn} vrf {vrf}" if vrf else f"router bgp {asn}"
 
 
-def _router(config: InstanceConfig, peers: Sequence[AnyPeer | _Rejected]) -> Iterator[str]:
+def _router(
+    config: InstanceConfig, peers: Sequence[AnyPeer | _Rejected], redistributed: Sequence[str]
+) -> Iterator[str]:
     yield _router_line(config.local_asn, config.vrf)
     yield f" bgp router-id {config.router_id}"
     for _, port in sorted(set(config.listen))[:1]:
@@ -125,6 +137,8 @@ def _router(config: InstanceConfig, peers: Sequence[AnyPeer | _Rejected]) -> Ite
             yield f" ! neighbor {peer.end}: cannot be applied: {peer.reason}"
         else:
             yield from _neighbor(peer)
+    for text in redistributed[:MAX_VALUES]:
+        yield f" ! {text}"
     applied = [peer for peer in peers if not isinstance(peer, _Rejected)]
     originated: dict[Family, list[str]] = {family: [] for family in _FAMILIES}
     for text in sorted(config.originate):

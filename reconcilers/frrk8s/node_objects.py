@@ -72,8 +72,10 @@ class NodeState:
         tables = sorted(intent.kernel_tables.all(snapshot))
         next_hops = sorted(intent.kernel_next_hops.all(snapshot))
         of_kernel = {name: list(kernel_lines(name, tables, next_hops)) for name in running}
-        if self._running[0] != (running, of_kernel):
-            self._running = ((running, of_kernel), running_text(running, of_kernel))
+        redistributed = {row.name: row.redistributes for row in instances}
+        of_running = (running, of_kernel, redistributed)
+        if self._running[0] != of_running:
+            self._running = (of_running, running_text(*of_running))
         problems = (
             problem
             for problem in intent.problems.all(snapshot)

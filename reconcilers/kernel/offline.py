@@ -15,7 +15,7 @@ from reconcilers.kernel.forwarding import ForwardingRules
 from reconcilers.kernel.next_hops import is_of_host
 from reconcilers.kernel.offline_speaker import OfflineSpeaker, ReceivedPath
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.reasons import NotInstalled, Reason
+from reconcilers.kernel.reasons import NotInstalled, Reason, shared_table
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, HostRouting
 from reconcilers.kernel.wanted import InstanceRoutes
@@ -61,6 +61,7 @@ def kernel_document(
                 names,
             ),
             routing.table_of(vrfs[row.name]),
+            routing.table_holder(vrfs[row.name]),
             row.dialect in installing,
         )
         for row in sorted(instances, key=lambda row: row.name)
@@ -84,13 +85,15 @@ class _Table(NamedTuple):
 
     routes: InstanceRoutes
     number: int | None
-    """None: the node does not have the VRF."""
+    """None: the node does not have the VRF, or not for it alone."""
+    holder: str | None
+    """The VRF whose routes stand in its table."""
     on: bool
 
 
 def _kernel(tables: Mapping[str, _Table], options: FibOptions) -> Iterator[Json]:
     rows: dict[tuple[int, Family, bytes], Json] = {}
-    for routes, number, on in tables.values():
+    for routes, number, _, on in tables.values():
         if number is None or not on:
             continue
         for family in routes.families:
@@ -160,6 +163,9 @@ def _why_not(path: ReceivedPath, table: _Table) -> NotInstalled | None:
     for unresolved, reason_text in best.forwarding.unresolved:
         if unresolved is ours:
             return NotInstalled(Reason.NEXT_HOP, reason_text.message)
+    if table.holder is not None:
+        text = shared_table(table.routes.vrf, table.holder)
+        return NotInstalled(Reason.TABLE_SHARED, text)
     if table.number is None:
         return NotInstalled(Reason.NO_VRF, f"the node has no VRF {table.routes.vrf}")
     if not table.on:

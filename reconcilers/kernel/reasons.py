@@ -33,10 +33,18 @@ class Reason(enum.StrEnum):
     """No rule names the default route."""
     NO_VRF = "NoVRF"
     """The node does not have the VRF, so there is no table."""
+    TABLE_SHARED = "TableShared"
+    """Routes of another VRF stand in the table of the VRF."""
     WITHHELD = "Withheld"
     """With it the node did not reach its cluster, and it is not approved yet."""
     OFF = "Off"
     """Routes of this instance are not installed."""
+
+
+def shared_table(vrf: str, holder: str) -> str:
+    """Return why no route of a VRF is installed: ``holder`` is the VRF with the same table."""
+    other = f"VRF {holder}" if holder else "default VRF"
+    return f"VRF {vrf} has the table of the {other}, whose routes stand there: give it its own"
 
 
 class NotInstalled(NamedTuple):

@@ -46,7 +46,13 @@ class Routing(Protocol):
     """What the resolution of next hops reads. The VRF is its name; empty is the default one."""
 
     def table_of(self, vrf: str) -> int | None:
-        """Return the routing table of a VRF; None if the host has no VRF of this name."""
+        """Return the table for the routes of a VRF.
+
+        None if the host has no VRF of this name, or another VRF has its table (`table_holder`).
+        """
+
+    def table_holder(self, vrf: str) -> str | None:
+        """Return the other VRF, with the same table, whose routes stand there; None without one."""
 
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
         """Return the most specific own route to an address of 4 or 16 octets.
@@ -143,6 +149,10 @@ class HostRouting:
         self._table = table
         self._host = host
         self._vrf_tables = {vrf.name: vrf.table for vrf in (host and host.vrfs) or ()}
+        self._holders: dict[int, str] = {table: DEFAULT_VRF}
+        """The VRF whose routes stand in a table: the default one, or the first one by name."""
+        for name, number in sorted(self._vrf_tables.items()):
+            self._holders.setdefault(number, name)
         self._vrfs: dict[str, _VrfRoutes] = {}
         for device in () if host is None else host.devices:
             vrf = device.name if device.name in self._vrf_tables else device.vrf
@@ -156,7 +166,14 @@ class HostRouting:
 
     def table_of(self, vrf: str) -> int | None:
         """See `Routing`."""
-        return self._table if vrf == DEFAULT_VRF else self._vrf_tables.get(vrf)
+        number = self._table if vrf == DEFAULT_VRF else self._vrf_tables.get(vrf)
+        return None if number is None or self._holders[number] != vrf else number
+
+    def table_holder(self, vrf: str) -> str | None:
+        """See `Routing`."""
+        number = self._vrf_tables.get(vrf)
+        holder = vrf if number is None else self._holders[number]
+        return None if holder == vrf else holder
 
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
         """See `Routing`.

@@ -64,6 +64,10 @@ class TrackedRouting:
         """See `Routing`."""
         return self._host.table_of(vrf)
 
+    def table_holder(self, vrf: str) -> str | None:
+        """See `Routing`."""
+        return self._host.table_holder(vrf)
+
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
         """See `Routing`."""
         del neighbor  # the kernel knows the networks

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.reasons import shared_table
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.writer.values import BLACKHOLE, IPV4, IPV6, NextHopSet, RouteTable
@@ -148,6 +149,14 @@ class WantedTables:
     def tables(self) -> Sequence[RouteTable]:
         """The tables of the kernel that have routes of theirs, or may have them."""
         return list(self._tables)
+
+    def problems(self) -> list[str]:
+        """Return why instances have no table of the kernel, though the node has their VRF."""
+        return [
+            shared_table(vrf, holder)
+            for vrf in sorted(set(self.vrfs.values()))
+            if (holder := self._routing.table_holder(vrf)) is not None
+        ]
 
     def instances_of(self, table: RouteTable) -> list[str]:
         """Return the names of the instances whose routes stand in a table."""

@@ -63,6 +63,17 @@ def test_a_socket_that_another_router_has_bound_is_not_taken_before_it_listens(
     starting.unlink()
 
 
+def test_routes_of_the_kernel_are_listed_where_the_file_has_them(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "api") as (ask, act):
+            answer = await ask("kernel-routes")
+            assert (answer["kind"], answer["items"]) == ("KernelRouteList", [])
+            assert answer["notes"] == ["the file has no kernel: the router installs no routes"]
+            assert (await act("kernel-routes/approve"))["items"] == []
+
+    asyncio.run(main())
+
+
 def test_prefixes_are_announced_listed_and_withdrawn(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(tmp_path / "api") as (ask, act):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def test_routes_that_the_import_policy_accepts_are_installed(
     need_router("bird")
     session = PeerSettings(OURS, 64710, port=PORT, families=(IPV4,), passive=True)
     file = tmp_path / "router.yaml"
-    file.write_text(FILE)
+    socket = tmp_path / "api"
+    file.write_text(f"{FILE}apiSocket: {socket}\n")
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         link.left.add_address(f"{OURS}/24")
         link.right.add_address(f"{THEIRS}/24")
@@ -71,5 +73,10 @@ def test_routes_that_the_import_policy_accepts_are_installed(
         eventually(installed, context=logs)
         bird.announce(PREFIX)
         eventually(lambda: installed(PREFIX), context=logs)
+        ask = [sys.executable, "-m", "waggle", "routes", "kernel", "--socket", str(socket)]
+        listed = subprocess.run([*ask, "-o", "json"], capture_output=True, check=True).stdout
+        (item,) = json.loads(listed)["items"]
+        assert (item["node"], item["prefix"], item["state"]) == (OURS, PREFIX, "Installed")
+        assert subprocess.run([*ask, "--approve"], capture_output=True, check=False).returncode == 0
         ours.stop()
         installed()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from cells.declarations import NO_NET_ADMIN
 from cells.hive import capabilities, load
+from cells.kernel.cell import log_choice
+from reconcilers.kernel.options import Fib
 from waggle_agent.__main__ import CELLS
 
 FRRK8S = {"cells": {"frrk8s": {"enabled": True}}}
@@ -40,3 +43,20 @@ def test_routes_are_installed_by_default_where_an_api_is_for_that_and_they_can_b
     loaded = load(CELLS, flags=flags, file=file)
     assert loaded.reasons.get("kernel") == reason
     assert loaded.enabled["kernel"] is (reason is None)
+
+
+@pytest.mark.parametrize(
+    ("fib", "installing", "event"),
+    [
+        (None, ["frrk8s"], "kernel.on"),
+        (True, [], "kernel.on"),
+        (False, [], "kernel.off"),
+        ("auto", [], "kernel.off"),
+    ],
+)
+def test_the_log_has_whether_routes_are_installed(
+    fib: Fib, installing: list[str], event: str
+) -> None:
+    with capture_logs() as logs:
+        log_choice(fib, installing)
+    assert [line["event_name"] for line in logs] == [event]

@@ -18,7 +18,9 @@ from cells.node import ThisNode
 from cells.options import NodeOptions
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target
+from resources.core import Node as KubernetesNode
 from resources.kind import Kinds
+from resources.meta import ObjectMeta
 from resources.tables import Tables
 from tests.cells.kernel.jobs import TestJobs
 from tests.reconcilers.kernel.test_reconciler import MAIN, ONE, PREFIX, Agent, hops, wire
@@ -38,11 +40,14 @@ class Node:
         self.jobs = TestJobs()
         self.is_down = False
         """Whether the API server is down, whatever the routes."""
-        monkeypatch.setattr(reachability, "targets", lambda *_: (API, DNS))
+        self.targets = [API, DNS]
+        self.tables = Tables(self.agent.db, Kinds())
+        monkeypatch.setattr(reachability, "targets", lambda *_: self.targets)
+        monkeypatch.setattr(reachability, "FACTS_SECONDS", 0.0)
         monkeypatch.setattr(reachability, "INTERVAL_SECONDS", 0.0)
         self.check = ReachabilityCheck(
             self.agent.db,
-            Tables(self.agent.db, Kinds()),
+            self.tables,
             self.agent.kernel,
             None,
             ThisNode(NodeOptions(name="n1")),
@@ -54,7 +59,9 @@ class Node:
         self.check._settle = self.check._pause = 0.01
 
     async def is_reached(self, target: Target) -> bool:
-        return target is DNS or not (self.is_down or (MAIN, wire(BAD)) in self.agent.writer.kernel)
+        return target is not API or not (
+            self.is_down or (MAIN, wire(BAD)) in self.agent.writer.kernel
+        )
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -182,6 +189,22 @@ def test_what_unchecked_routes_cut_off_is_noticed_by_the_next_check(
         node.agent.kernel.withheld.take_unchecked()
         await node.check.look()
         assert node.check.reached == {DNS}
+
+    asyncio.run(scenario())
+
+
+def test_a_node_that_is_known_later_is_among_what_has_to_be_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(monkeypatch)
+    other = Target("the node", "10.0.0.2", 10250)
+
+    async def scenario() -> None:
+        async with node.running():
+            node.targets.append(other)
+            with node.agent.db.write(node.tables.nodes) as txn:
+                node.tables.nodes.upsert(txn, KubernetesNode(metadata=ObjectMeta(name="n2")))
+            await until(lambda: other in node.check.reached)
 
     asyncio.run(scenario())
 

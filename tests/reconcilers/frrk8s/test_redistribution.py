@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from reconcilers.apply.to_speaker import instance_config
+from reconcilers.dialect.node_object import RunningInstance
+from reconcilers.frrk8s.configuration_text import desired_text, running_text
 from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.redistribution import KERNEL_ROUTE
 from resources.host import KernelRoute, KernelTable
@@ -159,6 +162,55 @@ def test_each_vrf_has_its_own_redistribution() -> None:
     found = node(annotated(value, router(neighbor(toAdvertise=ALL)), red))
     found.kernel((VIP, *KUBE_VIP), ("192.0.2.11/32", 1001, 248))
     assert found.advertised == {PEER: [VIP], SECOND: ["192.0.2.11/32"]}
+
+
+def test_the_state_of_the_node_has_what_is_redistributed() -> None:
+    value = [entry(), entry("2001:db8::/32", table=1001, vrf="red")]
+    red = router(neighbor(address=SECOND), vrf="red")
+    found = node(annotated(value, router(neighbor()), red))
+    snapshot = found.db.snapshot()
+    instances = {row.name: row for row in found.intent.instances.all(snapshot)}
+    texts = {name: instance.redistributes for name, instance in instances.items()}
+    of_main = "redistribute table-direct 198, protocol 248: 192.0.2.0/24 ge 32"
+    of_red = "redistribute table-direct 1001, protocol 248: 2001:db8::/32 ge 32"
+    assert sorted(texts.values()) == [(of_red,), (of_main,)]
+    desired = desired_text(instances.values(), found.intent.peers.all(snapshot))
+    held: dict[str, RunningInstance] = {
+        name: (instance_config(row), {}) for name, row in instances.items()
+    }
+    for text in (desired, running_text(held, {}, texts)):
+        assert [line for line in text.splitlines() if "redistribute" in line] == [
+            f" ! {of_main}",
+            f" ! {of_red}",
+        ]
+
+
+def explained(
+    target: str, objects: Mapping[str, Any], directory: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[str, str, str]:
+    path = directory / "objects.json"
+    path.write_text(json.dumps(objects))
+    main(["explain", target, "-f", str(path), "--node", "n1", "-o", "json"])
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    return item["prefix"], item["reason"], item.get("message", "")
+
+
+@pytest.mark.parametrize("target", [VIP, "192.0.2.10"])
+def test_a_permitted_prefix_that_the_kernel_lacks_is_explained(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = annotated([entry()], router(neighbor(toAdvertise=ALL)))
+    text = f"the kernel has no route {VIP} in table 198, protocol 248"
+    assert explained(target, objects, tmp_path, capsys) == (VIP, "NotInKernel", text)
+
+
+def test_a_prefix_of_a_router_that_covers_it_is_explained_in_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = "192.0.2.0/24"
+    objects = annotated([entry()], router(neighbor(toAdvertise=ALL), prefixes=[whole]))
+    prefix, reason, _ = explained("192.0.2.10", objects, tmp_path, capsys)
+    assert (prefix, reason) == (whole, "Advertised")
 
 
 FIELD = "metadata.annotations[waggle.dev/redistribute]"

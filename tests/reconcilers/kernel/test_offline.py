@@ -257,6 +257,21 @@ class TestVrfs:
         found = Outcome({"red/10.99.0.1": [one()]}, (self.PEER,), (RED,), host=Host())
         assert found.reasons == {f"red/10.99.0.1 {PREFIX}": "NoVRF"}
 
+    def test_routes_of_two_vrfs_never_stand_in_one_table(self) -> None:
+        blue = msgspec.structs.replace(RED, name="blue", vrf="blue")
+        of_blue = msgspec.structs.replace(self.PEER, instance="blue")
+        received = {"red/10.99.0.1": [one()], "blue/10.99.0.1": [one()]}
+        devices = (
+            Device("eth1", addresses=("10.99.0.11",), vrf="red"),
+            Device("red"),
+            Device("blue"),
+        )
+        for numbers, reasons in (((7, 7), ["red"]), ((254, 7), ["red"]), ((7, 8), [])):
+            vrfs = tuple(Vrf(name, n) for name, n in zip(("red", "blue"), numbers, strict=True))
+            host = Host(devices, (), vrfs)
+            found = Outcome(received, (self.PEER, of_blue), (RED, blue), host=host)
+            assert found.reasons == {f"{vrf}/10.99.0.1 {PREFIX}": "TableShared" for vrf in reasons}
+
     def test_an_imported_route_stands_in_both_tables_with_the_interface_of_its_own(self) -> None:
         importing = msgspec.structs.replace(RED, imports=(InstanceImport("main", None),))
         found = Outcome({"10.88.0.1": [one()]}, (ONE,), (MAIN, importing))

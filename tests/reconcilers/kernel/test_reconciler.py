@@ -593,6 +593,27 @@ class TestVrfs:
         agent.settle()
         assert not agent.of(RouteTable(77, IPV4, 20))
 
+    def test_a_vrf_with_the_table_of_another_one_waits_until_it_has_its_own(self) -> None:
+        blue = Instance("blue", "blue", 64710, "10.88.0.11", dialect="frr")
+        agent = Agent().instances(self.RED, blue)
+        (vrf,) = NUMBERED.vrfs or ()
+        other = msgspec.structs.replace(vrf, name="blue")
+        second = "198.51.100.0/24"
+        agent.kernel.host_changed(msgspec.structs.replace(NUMBERED, vrfs=(vrf, other)))
+        agent.start()
+        for name in ("red", "blue"):
+            agent.table(paths(path("10.99.0.1", instance=name)), PREFIX, instance=name)
+        agent.table(paths(path("10.99.0.1", instance="red")), PREFIX, second, instance="red")
+        assert agent.of(RED) == {PREFIX: hops("10.99.0.1", interface=3)}
+        assert agent.kernel.wanted_tables.problems() == [
+            "VRF red has the table of the VRF blue, whose routes stand there: give it its own"
+        ]
+        own = msgspec.structs.replace(other, table=77)
+        agent.kernel.host_changed(msgspec.structs.replace(NUMBERED, vrfs=(vrf, own)))
+        agent.settle()
+        assert set(agent.of(RED)) == {PREFIX, second}
+        assert not agent.kernel.wanted_tables.problems()
+
     def test_an_imported_route_is_resolved_in_the_vrf_that_it_comes_from(self) -> None:
         importing = msgspec.structs.replace(self.RED, imports=(InstanceImport("main", None),))
         agent = Agent().instances(importing).start()

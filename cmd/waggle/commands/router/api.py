@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from cells.api.model import BfdItem, PrefixChangeItem
-from cells.api.resource import ApiAction, ApiResource, BadRequestError, NotFoundError
+from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, NotFoundError
 from cells.serve.api_socket import ApiSocket
 from cells.serve.items import collector_item
 from cells.serve.routing import SpeakerRouting, peers_resource, routes_resource
@@ -78,9 +78,18 @@ class BfdSessions(Protocol):
         """Return the sessions as the API has them."""
 
 
-def api_socket(path: Path, speaker: Speaker, bfd: BfdSessions) -> ApiSocket:
+class InKernel(Protocol):
+    """The routes of the kernel of a router: what lists them, and what approves them."""
+
+    resource: ApiResource
+    approve: ApiAction
+
+
+def api_socket(
+    path: Path, speaker: Speaker, bfd: BfdSessions, kernel: InKernel | None = None
+) -> ApiSocket:
     """Return the socket of a router's API."""
-    paths = RouterApi(speaker, bfd)
+    paths = RouterApi(speaker, bfd, kernel)
     return ApiSocket(path, paths.resources(), actions=paths.actions(), program="router")
 
 
@@ -102,9 +111,11 @@ class RouterRouting(SpeakerRouting):
 class RouterApi:
     """Resources and actions of one speaker's instance."""
 
-    def __init__(self, speaker: Speaker, bfd: BfdSessions) -> None:
+    def __init__(self, speaker: Speaker, bfd: BfdSessions, kernel: InKernel | None = None) -> None:
+        """``kernel``: None if the router installs no routes."""
         self._speaker = speaker
         self._bfd = bfd
+        self._kernel = kernel
         self._routing = RouterRouting(speaker, bfd)
 
     def resources(self) -> tuple[ApiResource, ...]:
@@ -119,6 +130,7 @@ class RouterApi:
                 read=lambda query: self._bfd.items(query.get("peer"), query.get("instance")),
                 notes=lambda: ["no neighbor has bfd in the file"],
             ),
+            _no_kernel_routes() if self._kernel is None else self._kernel.resource,
             ApiResource(
                 path="/v1/collectors",
                 kind="CollectorList",
@@ -135,6 +147,7 @@ class RouterApi:
         return (
             _action("announce", "PrefixChangeList", Announce, self._announce),
             _action("withdraw", "PrefixChangeList", Withdraw, self._withdraw),
+            _no_approval() if self._kernel is None else self._kernel.approve,
             self._of_peer(
                 "reset", End, lambda name, b: speaker.reset_peer(INSTANCE, name, b.message)
             ),
@@ -203,6 +216,22 @@ def _action(
             raise BadRequestError(str(error)) from None
 
     return ApiAction(path=f"/v1/{name}", kind=kind, body=body, run=run)
+
+
+def _no_kernel_routes() -> ApiResource:
+    """Return the list of a router that installs no routes."""
+    return ApiResource(
+        path="/v1/kernel-routes",
+        kind="KernelRouteList",
+        parameters=("family", "prefix"),
+        limited=True,
+        read=lambda _: (),
+        notes=lambda: ["the file has no kernel: the router installs no routes"],
+    )
+
+
+def _no_approval() -> ApiAction:
+    return _action("kernel-routes/approve", "KernelRouteList", NoBody, lambda _: ())
 
 
 def check_next_hop_of(family: Family, next_hop: str | None) -> None:

@@ -16,14 +16,30 @@ from typing import TYPE_CHECKING, Final, cast
 import structlog
 from reactivex.subject import Subject
 
+from cells.api.resource import ApiAction, ApiResource
+from cells.apply.session_readings import (
+    INTERVAL_SECONDS,
+    POLL_INTERVAL_SECONDS,
+    NextHopWriter,
+)
 from cells.hive import Group, Health
 from cells.hive.health import Level
 from cells.hive.jobs import Jobs, Supervisor
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from cells.kernel.api import approve_action, kernel_route_resource
 from cells.kernel.cell import Writer
-from cells.kernel.following import BestPathFollower, DeferralJob, HostFollower, SessionFollower
+from cells.kernel.following import (
+    BestPathFollower,
+    DeferralJob,
+    HostFollower,
+    NextHopFollower,
+    SessionFollower,
+)
+from cells.kernel.reachability import ReachabilityCheck
+from cells.node import ThisNode
+from cells.options import NodeOptions
 from cells.sources.host import HostNeed, HostWatch
 from reconcilers.dialect import Dialect
 from reconcilers.intent.host_needs import HostDemand
@@ -59,7 +75,9 @@ class RouterKernel:
     def __init__(
         self, speaker: Speaker, options: FibOptions, report: Callable[[str], None]
     ) -> None:
+        """``report`` prints a line."""
         self._report = report
+        self._speaker = speaker
         self._events = SessionEvents()
         self._task: asyncio.Task[None] | None = None
         self._health = Health()
@@ -72,20 +90,34 @@ class RouterKernel:
         client = WriterClient("waggle router")
         kernel = KernelRoutes(database, self._intent, client, options, lambda _: True)
         self._runner = Runner(database, None, [kernel], name="kernel")
+        self._node = ThisNode(NodeOptions(name=INSTANCE))
+        check = ReachabilityCheck(
+            database, tables, kernel, None, self._node, options, self._health, jobs
+        )
+        self.resource: ApiResource = kernel_route_resource(self._node, kernel)
+        """The routes, in the API."""
+        self.approve: ApiAction = approve_action(self._node, kernel, check)
         demand = HostDemand(database, tables, (), INSTANCE)
         HostWatch(database, tables, demand, Group((HostNeed(),)), self._health, jobs)
         BestPathFollower(database, self._intent, speaker, kernel, options, self._health, jobs)
         HostFollower(database, tables, kernel, jobs)
+        NextHopFollower(database, self._intent, speaker, kernel, jobs)
         SessionFollower(speaker, cast("SpeakerEvents", self._events), kernel, jobs)
         DeferralJob(database, self._intent, speaker, kernel, jobs)
         dialects: Group[Dialect] = Group()
         Writer(client, kernel, options, self._health, jobs, self._lifecycle, dialects)
         jobs.add("rounds", self._rounds)
+        jobs.add("session-readings", self._read_sessions)
         jobs.add("report", self._report_problems)
 
     def configure(self, config: Config) -> None:
         """Take the instance and the neighbours of a file."""
-        instances, peers = self._intent.instances, self._intent.peers
+        instances, peers, next_hops = (
+            self._intent.instances,
+            self._intent.peers,
+            self._intent.next_hops,
+        )
+        self._node.name = config.router_id
         rows = {
             peer.name: Peer(
                 INSTANCE, peer.name, peer.address, peer.interface, 0, accept=_accepted(peer)
@@ -94,11 +126,12 @@ class RouterKernel:
             if isinstance(peer, PeerConfig)
         }
         instance = Instance(INSTANCE, config.vrf, config.asn, config.router_id, dialect=INSTANCE)
-        with self._database.write(instances, peers) as txn:
+        with self._database.write(instances, peers, next_hops) as txn:
             instances.upsert(txn, instance)
             for row in list(peers.all(txn)):
                 if row.name not in rows:
                     peers.delete(txn, (row.instance, row.name))
+                    next_hops.delete(txn, (row.instance, row.name))
             for row in rows.values():
                 peers.upsert(txn, row)
 
@@ -149,6 +182,20 @@ class RouterKernel:
             return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
         await run_rounds(Signal(*self._runner.wakes()), run)
+
+    async def _read_sessions(self) -> None:
+        """Write the next hops of received routes, of which the metrics are looked up."""
+        writer = NextHopWriter(self._database, self._intent)
+
+        async def read(_: float | None) -> None:
+            writer.write(self._speaker.peers())
+
+        await run_rounds(
+            Signal(self._events.observable),
+            read,
+            interval=INTERVAL_SECONDS,
+            poll=POLL_INTERVAL_SECONDS,
+        )
 
     async def _report_problems(self) -> None:
         """Print what becomes wrong, and that it is over."""

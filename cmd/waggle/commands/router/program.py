@@ -162,7 +162,8 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, hangup.set)
     bfd = NeighborBfd(speaker, events)
-    api = None if config.api_socket is None else api_socket(Path(config.api_socket), speaker, bfd)
+    kernel = _kernel(speaker, config, events)
+    api = _api(config, speaker, bfd, kernel)
     try:
         # Before the socket of the API, which is another router's if this one must not run.
         speaker.reserve()
@@ -180,7 +181,8 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
         if api is not None:
             await api.stop()
         return 1
-    kernel = await _kernel(speaker, config, events)
+    if kernel is not None:
+        await kernel.start()
     redistributed = KernelOriginated(speaker, _report)
     await redistributed.read(config)
 
@@ -215,8 +217,16 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: Events) ->
     return 0
 
 
-async def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | None:
-    """Start what installs received routes in the kernel, if the file has it."""
+def _api(
+    config: Config, speaker: Speaker, bfd: NeighborBfd, kernel: RouterKernel | None
+) -> ApiSocket | None:
+    """Return the socket of the API, if the file has one."""
+    path = config.api_socket
+    return None if path is None else api_socket(Path(path), speaker, bfd, kernel)
+
+
+def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKernel | None:
+    """Return what installs received routes in the kernel, if the file has it."""
     options = config.fib()
     if options is None:
         return None
@@ -224,7 +234,6 @@ async def _kernel(speaker: Speaker, config: Config, events: Events) -> RouterKer
 
     kernel = RouterKernel(speaker, options, _report)
     events.follow(kernel.event)
-    await kernel.start()
     return kernel
 
 

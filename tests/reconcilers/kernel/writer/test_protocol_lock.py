@@ -1,4 +1,4 @@
-"""Two writers in one network namespace: with one protocol number they would take each other's routes."""
+"""Two writers in one network namespace, with one protocol number and with two."""
 
 from __future__ import annotations
 

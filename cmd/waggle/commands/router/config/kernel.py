@@ -23,6 +23,7 @@ class Kernel(Value, frozen=True):
     multipath_relax: bool = False
     blackhole: bool = False
     default_route: bool = False
+    check: bool = True
     keep: bool = True
     socket: str | None = None
 
