@@ -27,6 +27,7 @@ from waggle.output import (
     complain,
     exit_statuses,
 )
+from waggle.paging import on_terminal
 
 COMMANDS = (
     "status",
@@ -112,7 +113,8 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
     names = (command,) if command in COMMANDS else COMMANDS
     parser, commands = _parser(names, dialects, of_dialects=command not in COMMANDS)
     args = parser.parse_args(arguments)
-    return commands[args.command](args)
+    with on_terminal(args):
+        return commands[args.command](args)
 
 
 def whole_parser(dialects: Dialects = DIALECTS) -> Parser:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from cells.api.client import SOCKET_ENV, AgentError, Client, at_socket, default_socket
 from cells.api.streamed_list import StreamedList
 from waggle import output
+from waggle.progress import progress_of
 
 __all__ = [
     "AgentError",
@@ -86,6 +87,7 @@ def of_cell(args: argparse.Namespace, request: Callable[[Client], T], off: str) 
 
 def answer(args: argparse.Namespace, kind: str, request: Callable[[], T]) -> T | None:
     """Return the answer to a request; print an error in the form of ``--output`` and return None."""
+    progress_of(args).set_step(f"waits for the {args.server}")
     try:
         return request()
     except AgentError as error:

@@ -162,8 +162,12 @@ def add_output_flags(
     default: str = "table",
     *,
     headers: bool = True,
+    ends: bool = True,
 ) -> None:
-    """Add ``-o``, ``--color``, and where tables have ``headers`` also ``--no-headers``."""
+    """Add ``-o``, ``--color``, and where tables have ``headers`` also ``--no-headers``.
+
+    An output that ``ends`` has a pager and a progress on a terminal, and ``--no-pager``.
+    """
     names = (f"{name} (all columns)" if name == "wide" else name for name in formats)
     parser.add_argument(
         "-o",
@@ -184,6 +188,11 @@ def add_output_flags(
         default="auto",
         help="colours; auto: on a terminal, unless NO_COLOR is set or TERM=dumb",
     )
+    if ends:
+        parser.set_defaults(prog=parser.prog)
+        parser.add_argument(
+            "--no-pager", dest="pager", action="store_false", help="on a terminal: no pager"
+        )
 
 
 def exit_statuses(meanings: Mapping[int, str], notes: str = "") -> str:

@@ -16,7 +16,6 @@ import yaml
 from tests.cmd.lab import configuration, service
 from waggle.__main__ import main
 from waggle.commands.plan.markdown import text
-from waggle.commands.plan.program import Progress
 
 Objects = list[dict[str, Any]]
 PORTS = (1179, 1180)
@@ -242,15 +241,6 @@ def test_markdown_shows_texts_of_objects_as_they_are(
     assert text("<b>|`@all` #1 https://x [y](z) *a*\n&") == (
         "\\<b\\>\\|\\`&#64;all\\` &#35;1 https:&#47;/x \\[y\\](z) \\*a\\*\\\\x0a&amp;"
     )
-
-
-def test_progress_is_reported_every_two_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    now = 0.0
-    progress = Progress(lambda: now)
-    for done in range(5):
-        progress(done, 5)
-        now += 1.0
-    assert capsys.readouterr().err == ("waggle plan: 2 of 5 nodes\nwaggle plan: 4 of 5 nodes\n")
 
 
 def test_routes_in_the_kernel_are_those_of_one_node(

@@ -37,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--watch-only", action="store_true", help="print changes only, not the present objects"
     )
     ask_agent.add_socket_flag(parser)
-    output.add_output_flags(parser, ("table", "json", "jsonl", "yaml"), headers=False)
+    output.add_output_flags(parser, ("table", "json", "jsonl", "yaml"), headers=False, ends=False)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +31,9 @@ from waggle.commands.plan.markdown import markdown
 from waggle.commands.plan.text import lines
 from waggle.intent_flags import given_options, offline_settings
 from waggle.manifest_flag import manifest_paths
+from waggle.progress import progress_of
 
 SHOWN_NAMES = 10
-PROGRESS_SECONDS = 2.0
 
 
 class UsageError(Exception):
@@ -112,21 +110,12 @@ def _plan(args: argparse.Namespace) -> Plan:
                 shown = enumerate_some(sorted(known), SHOWN_NAMES)
                 raise UnknownNodeError(f"there is no Node {node}; the Nodes: {shown}")
     received = None if args.received is None else decode_received(_read(args.received))
-    return plan_manifests(before, after, dialects, settings, nodes, received, Progress())
+    progress = progress_of(args)
 
+    def report(done: int, of_nodes: int) -> None:
+        progress.report(f"{done} of {of_nodes} nodes")
 
-class Progress:
-    """Reports on standard error from time to time, once the work takes over two seconds."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._next = clock() + PROGRESS_SECONDS
-
-    def __call__(self, done: int, nodes: int) -> None:
-        """Report the number of nodes that are done."""
-        if self._clock() >= self._next:
-            self._next = self._clock() + PROGRESS_SECONDS
-            output.complain("waggle plan", f"{done} of {nodes} nodes")
+    return plan_manifests(before, after, dialects, settings, nodes, received, report)
 
 
 def _plan_of_agent(args: argparse.Namespace) -> Plan:
