@@ -14,6 +14,7 @@ import msgspec
 
 from reconcilers.age import Age
 from reconcilers.model import ObjectRef, Problem
+from reconcilers.sliced_work import Slices
 from statedb import Snapshot, Table
 
 Objects: TypeAlias = Mapping[ObjectRef, Any]
@@ -165,8 +166,8 @@ class Feed:
         snapshot: Snapshot,  # noqa: ARG002
         objects: Objects,
         others: Iterable[Any],  # noqa: ARG002
-    ) -> Translation:
-        """Translate objects that are in effect, with the rules of their routes.
+    ) -> Translation | Slices[Translation]:
+        """Translate objects that are in effect, with the rules of their routes; many in slices.
 
         ``others`` are the rows of the dialect that is fed, of its own objects and of other feeds.
         """

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reconcilers.frrk8s.claims import Claim, Subject, conflicts, differ
 from reconcilers.frrk8s.unit import Compiled
 from reconcilers.model import ObjectRef, Problem
+from reconcilers.sliced_work import Pieces, Slices
 
 Slot: TypeAlias = tuple[ObjectRef, int]
 """An object, and the number of the unit among its units."""
+
+PIECES_OF_UNIT: Final = 4
+"""Pieces of a slice for the claims of one unit."""
 
 
 class UnitClaims:
@@ -52,17 +56,23 @@ class ClaimTable:
         self._conflicts: list[Problem] | None = []
         """Of the disputed fields; None once the claims to one of them have changed."""
 
-    def replace(self, units: dict[Slot, UnitClaims]) -> list[Problem]:
+    def replace(self, units: dict[Slot, UnitClaims], pieces: Pieces) -> Slices[list[Problem]]:
         """Take the claims of the units of a merge, in their order; return the conflicts.
 
-        A change that concerns no disputed field costs nothing for these.
+        A change that concerns no disputed field costs nothing for these. The table is complete after
+        each unit, also where the slices end early.
         """
         for slot in self._units.keys() - units.keys():
             self._put(slot, ())
+            del self._units[slot]
+            if pieces.fill_slice(PIECES_OF_UNIT):
+                yield
         for slot, claims in units.items():
             if not claims.is_same(self._units.get(slot)):
                 self._put(slot, claims)
-        self._units = units
+                self._units[slot] = claims
+                if pieces.fill_slice(PIECES_OF_UNIT):
+                    yield
         if self._conflicts is None:
             disputed = ((subject, self._claims_to(subject)) for subject in self._disputed)
             conflicting = [(subject, claims) for subject, claims in disputed if differ(claims)]

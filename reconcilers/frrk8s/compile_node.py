@@ -43,6 +43,8 @@ ALWAYS_BLOCK: Final = "AlwaysBlock"
 STAYS_DOWN: Final = "the session stays down"
 MANY: Final = 100
 """Changed prefixes of a router above which all are sorted again."""
+PIECES_OF_PEER: Final = 3
+"""Pieces of a slice for the row of one peer."""
 
 
 class SortedPrefixes:
@@ -208,16 +210,13 @@ def rows(
     originated.forget({router.vrf for router in given})
     sets = before.after(given)
     problems: list[NeighborProblem] = []
-    return Rows(
-        tuple(instances),
-        tuple(
-            _peer(router, neighbor, sets.of(neighbor.key), values, problems)
-            for router in given
-            for neighbor in router.neighbors
-        ),
-        sets,
-        tuple(problems),
-    )
+    peers: list[Peer] = []
+    for router in given:
+        for neighbor in router.neighbors:
+            peers.append(_peer(router, neighbor, sets.of(neighbor.key), values, problems))
+            if pieces.fill_slice(PIECES_OF_PEER):
+                yield
+    return Rows(tuple(instances), tuple(peers), sets, tuple(problems))
 
 
 def _instance(router: MergedRouter, values: NodeValues, originates: tuple[str, ...]) -> Instance:

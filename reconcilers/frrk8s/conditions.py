@@ -29,6 +29,8 @@ _PARTS: Final[Mapping[str, str]] = {
     "LeftOut": "the object is left out",
 }
 OTHER_NAMESPACE: Final = "OtherNamespace"
+PIECES_OF_CONDITION: Final = 10
+"""Pieces of a slice for one condition."""
 
 
 class NodesOutcome(msgspec.Struct, frozen=True):

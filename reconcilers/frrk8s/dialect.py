@@ -192,7 +192,7 @@ class Frrk8sDialect(Dialect):
             for name, outcome in effect.outcomes.items()
             if outcome.last_good is not None
         }
-        force = good if is_good else good.with_rules(given.present_rules())
+        force = good if is_good else good.with_rules((yield from given.present_rules()))
         blocked = self._blocked.prefixes(snapshot)
         held = {} if is_good else force.passwords
         values = NodeValues(context.node, node, context.host, blocked, held)

@@ -17,12 +17,14 @@ from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, Problem
-from reconcilers.sliced_work import Pieces, Slices
+from reconcilers.sliced_work import Pieces, Slices, sliced
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from statedb import Snapshot, Table
 
 PIECES_OF_REASON: Final = 50
 """Pieces of a slice for the reason why one object is not in effect."""
+PIECES_OF_TRANSLATION: Final = 5
+"""Pieces of a slice for the translation of one object."""
 MAX_TRIALS: Final = 8
 """Of an isolation where objects that come in have further units."""
 
@@ -62,38 +64,41 @@ class NodeObjects(NamedTuple):
     """True if problems name the node, which are reported by it alone."""
 
     def in_effect(self, pieces: Pieces) -> Slices[InEffect]:
-        """Return the objects in effect, in slices where many have to be isolated."""
+        """Return the objects in effect, in slices where they are many."""
         objects = {name: feed.objects for name, feed in self.feeds.items()}
         wrong = [name for name, feed in self.feeds.items() if feed.problems]
         if self.mode == "isolate":
-            whole = None if wrong else self.merged(objects)
+            whole = None if wrong else (yield from self.merged(objects, pieces))
             if whole is not None and whole.merge.routers is not None:
                 return whole
             return (yield from self._isolated(pieces))
         held = self.held if self.mode == "keep" else {}
         usable = {**objects, **{name: held.get(name, {}) for name in wrong}}
-        whole = self.merged(usable)
+        whole = yield from self.merged(usable, pieces)
         if whole.merge.routers is not None or not any(usable.values()):
             return whole
-        return self._without_own(whole, usable) or whole
+        return (yield from self._without_own(whole, usable, pieces)) or whole
 
-    def present_rules(self) -> list[Translated]:
+    def present_rules(self) -> Slices[list[Translated]]:
         """Return the translation of the last good objects of feeds, with the present rules."""
         held = {name: objects for name, objects in self.held.items() if name in self.feeds}
-        return [
-            unit for translation in self._translations(held).values() for unit in translation.units
-        ]
+        translations = yield from self._translations(held)
+        return [unit for translation in translations.values() for unit in translation.units]
 
-    def merged(self, objects: Mapping[str, Objects]) -> InEffect:
+    def merged(self, objects: Mapping[str, Objects], pieces: Pieces) -> Slices[InEffect]:
         """Merge these objects of feeds and all own ones."""
-        translations = self._translations(objects)
+        translations = yield from self._translations(objects)
         units = [*self.own, *_units(translations.values())]
-        merge = self.merger.merge(units, self.resolve, self.node, named=self.named)
+        merge = yield from self.merger.merge(
+            units, self.resolve, pieces, self.node, named=self.named
+        )
         accepted = {unit.ref for unit in units}.union(*objects.values())
         problems = {name: feed.problems for name, feed in self.feeds.items()}
         return self._result(merge, units, accepted, translations, objects, problems)
 
-    def _without_own(self, whole: InEffect, objects: Mapping[str, Objects]) -> InEffect | None:
+    def _without_own(
+        self, whole: InEffect, objects: Mapping[str, Objects], pieces: Pieces
+    ) -> Slices[InEffect | None]:
         """Return what feeds have in effect beside FRRConfigurations whose passwords are missing.
 
         Of FRRConfigurations the last good ones stay, with ``clear`` none. None where something else
@@ -107,7 +112,7 @@ class NodeObjects(NamedTuple):
             return None
         good = [unit for unit in self.good if unit.ref.kind == FRR_CONFIGURATION.name]
         own = good if self.mode == "keep" else []
-        result = self._replace(own=own).merged(objects)
+        result = yield from self._replace(own=own).merged(objects, pieces)
         if result.merge.routers is None or any(
             neighbor.key in keys for router in result.merge.routers for neighbor in router.neighbors
         ):
@@ -125,7 +130,10 @@ class NodeObjects(NamedTuple):
         relations = JointRelations(given_relations)
         units = [*self.own]
         for feed in self.feeds.values():
-            units += map(_unit, feed.units(_without(feed.objects, relations.wrong)))
+            for translated in feed.units(_without(feed.objects, relations.wrong)):
+                units.append(_unit(translated))
+                if pieces.fill_slice(PIECES_OF_TRANSLATION):
+                    yield
         added: list[Unit] = []
         count = len({unit.ref for unit in units} | relations.ages.keys())
         for _ in range(MAX_TRIALS):
@@ -137,7 +145,7 @@ class NodeObjects(NamedTuple):
             objects = {
                 name: _only(of_feed.objects, result.refs) for name, of_feed in self.feeds.items()
             }
-            translations = self._translations(objects)
+            translations = yield from self._translations(objects)
             further = _units(
                 translation._replace(units=()) for translation in translations.values()
             )
@@ -148,7 +156,7 @@ class NodeObjects(NamedTuple):
         own, of_feeds = yield from self._reasons(result, relations, pieces)
         kept = [ref for ref in self.own if ref.ref in result.refs]
         kept = sorted([*kept, *_units(translations.values())], key=lambda unit: unit.age)
-        merge = self.merger.united(kept, own)
+        merge = yield from self.merger.united(kept, own, pieces)
         return self._result(merge, [*units, *added], result.refs, translations, objects, of_feeds)
 
     def _reasons(
@@ -183,11 +191,12 @@ class NodeObjects(NamedTuple):
                 of_units += units.problems
         return of_units, of_feeds
 
-    def _translations(self, objects: Mapping[str, Objects]) -> dict[str, Translation]:
-        return {
-            name: self.feeds[name].translation(self.snapshot, of_objects, self._others(name))
-            for name, of_objects in objects.items()
-        }
+    def _translations(self, objects: Mapping[str, Objects]) -> Slices[dict[str, Translation]]:
+        translations: dict[str, Translation] = {}
+        for name, of_objects in objects.items():
+            given = self.feeds[name].translation(self.snapshot, of_objects, self._others(name))
+            translations[name] = yield from sliced(given)
+        return translations
 
     def _others(self, feed: str) -> list[Any]:
         """Return the rows of the node beside those of one feed."""

@@ -16,6 +16,7 @@ from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.unit import NeighborKey, Unit, is_same
 from reconcilers.model import ObjectRef, PasswordRef
+from reconcilers.sliced_work import Pieces, finish
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.passwords import password_octets
 from resources.secret_value import SecretValue, decode_withheld, encode_withheld
@@ -106,7 +107,7 @@ def restored(octets: bytes) -> LastGood:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not understood: {error}") from None
     units = tuple(Unit(unit.ref, unit.row, unit.fields) for unit in stored)
-    merged = Merger().merge(units, _withheld)
+    merged = finish(Merger().merge(units, _withheld, Pieces()))
     if merged.routers is None:
         raise ValueError(f"its objects conflict: {merged.problems[0].message}")
     return LastGood(merged.routers, memory=Remembered(units))

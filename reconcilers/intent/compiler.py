@@ -54,6 +54,8 @@ _tracer = trace.get_tracer("waggle.reconcilers")
 NONE: Final[frozenset[str]] = frozenset()
 MAX_PREFIXES: Final = 32
 """Changed prefixes that the span of a round has."""
+PIECES_OF_PEER: Final = 2
+"""Pieces of a slice for one step of a configuration, each peer."""
 
 
 class IntentCompiler:
@@ -319,7 +321,7 @@ class IntentCompiler:
         objects = written = 0
         with self._db.write(*intent.compiled) as txn:
             if configuration:
-                problems |= self._write_configuration(txn, snapshot)
+                problems |= yield from self._write_configuration(txn, snapshot)
                 yield from self._peer_limits.replace_sets(txn)
             for name, route_sets in self._route_sets.items():
                 if name in compiled:
@@ -350,7 +352,7 @@ class IntentCompiler:
 
     # Configuration
 
-    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> bool:
+    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> Slices[bool]:
         """Arbitrate between the dialects and write instances, peers, conditions and objects.
 
         Returns True if there are other problems, or peers that have some.
@@ -388,12 +390,16 @@ class IntentCompiler:
             [row.dialect for row in self._pending] if self._pending else (),
         )
         self.owners = arbitrated.owners
+        if self._pieces.fill_slice(len(peers) * PIECES_OF_PEER):
+            yield
         drain_reason = drain.reason(self._node, self._options)
         sessions = arbitrated.peers
         if drain_reason is not None:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
         sessions = self._peer_limits.apply(sessions, intent.learned_limits.all(snapshot))
         self._set_address_rules(snapshot, arbitrated.peers)
+        if self._pieces.fill_slice(len(peers) * PIECES_OF_PEER):
+            yield
         rows[IntentTables.instances], rows[IntentTables.peers] = arbitrated.instances, sessions
         about_peers = (*problems[of_dialects:], *arbitrated.problems)
         conditions = with_unconfigured(rows[IntentTables.conditions], about_peers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -27,12 +28,17 @@ from reconcilers.metallb.translation import (
     profile_configuration,
 )
 from reconcilers.model import ObjectRef, Problem, ref_to
+from reconcilers.sliced_work import Pieces, Slices
 from resources.core import Node
 from resources.core.kinds import BY_SERVICE
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
 from resources.tables import Tables
 from statedb import Snapshot
 
+PIECES_OF_OBJECT: Final = 5
+"""Pieces of a slice for the translation of one object."""
+PIECES_OF_RULES: Final = 2
+"""Pieces of a slice for the rules of one peer."""
 NO_RULES: Final[Mapping[str, PeerRules]] = {}
 EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
@@ -72,7 +78,7 @@ class MetalLBFeed(api.Feed):
 
     def translation(
         self, snapshot: Snapshot, objects: api.Objects, others: Iterable[Any]
-    ) -> api.Translation:
+    ) -> Slices[api.Translation]:
         """Translate them with the rules of the routes of each peer.
 
         Further units are the local preferences that other objects may contradict.
@@ -81,7 +87,14 @@ class MetalLBFeed(api.Feed):
         node = self._tables.nodes.get(snapshot, ("", self._node))
         rules = node_rules(of_kinds, excluded_node(node, self._ignore_label))
         of_peers = peer_rules(of_kinds, rules)
-        units = fed(of_kinds, of_peers)
+        pieces = Pieces()
+        if pieces.fill_slice(len(of_peers) * PIECES_OF_RULES):
+            yield
+        units: list[api.Translated] = []
+        for translated in fed(of_kinds, of_peers):
+            units.append(translated)
+            if pieces.fill_slice(PIECES_OF_OBJECT):
+                yield
         watch = watched(others, of_kinds.peers) if of_kinds.peers else {}
         if not watch:
             return api.Translation(units)
@@ -126,8 +139,8 @@ def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
     }
 
 
-def fed(objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES) -> tuple[api.Translated, ...]:
-    """Return the FRRConfigurations of peers, with the rules of their routes, and of BFD profiles."""
+def fed(objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES) -> Iterator[api.Translated]:
+    """Iterate over the FRRConfigurations of peers, with the rules of their routes, and of profiles."""
     peers = (
         api.Translated(
             ref_to(BGP_PEER, row), configuration_of(row), FIELDS, rules.get(row.metadata.name)
@@ -138,4 +151,4 @@ def fed(objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES) -> tuple[ap
         api.Translated(ref_to(BFD_PROFILE, row), profile_configuration(row), PROFILE_FIELDS)
         for row in objects.profiles
     )
-    return (*peers, *profiles)
+    return itertools.chain(peers, profiles)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
-from reconcilers.frrk8s.conditions import ClusterOutcome
+from reconcilers.frrk8s.conditions import PIECES_OF_CONDITION, ClusterOutcome
 from reconcilers.metallb.conditions import conditions_of
-from reconcilers.model import ref_to
+from reconcilers.model import Condition, ref_to
+from reconcilers.sliced_work import Pieces, Slices
 from resources.frrk8s import condition_types
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.metallb.kinds import CONFIGURATION
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from reconcilers.metallb.dialect import MetalLBDialect
 
 
-def operate(dialect: MetalLBDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-    """Report conditions, of the outcome that FRR-k8s returns."""
+def operate(
+    dialect: MetalLBDialect, snapshot: Snapshot, context: ClusterContext
+) -> Slices[ClusterIntent]:
+    """Report conditions, of the outcome that FRR-k8s returns, in slices."""
     outcome = context.outcome
     if not context.reports_conditions or not isinstance(outcome, ClusterOutcome):
         return ClusterIntent()
@@ -27,9 +30,14 @@ def operate(dialect: MetalLBDialect, snapshot: Snapshot, context: ClusterContext
         for kind in CONFIGURATION
         for row in dialect.tables.of(kind).all(snapshot)
     ]
-    reported = tuple(conditions_of(rows, dialect.options.namespace, outcome))
+    pieces = Pieces()
+    reported: list[Condition] = []
+    for condition in conditions_of(rows, dialect.options.namespace, outcome):
+        reported.append(condition)
+        if pieces.fill_slice(PIECES_OF_CONDITION):
+            yield
     refs = tuple({condition.object: None for condition in reported})
-    return ClusterIntent(conditions=reported, reported=refs)
+    return ClusterIntent(conditions=tuple(reported), reported=refs)
 
 
 OPERATION: Final = Operation(

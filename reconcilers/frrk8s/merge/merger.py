@@ -47,6 +47,8 @@ NODES: Final = 64
 """Nodes whose last merges are remembered: the operator's part merges nodes with different objects."""
 SHARED_SETTINGS: Final = 4096
 """Different settings of neighbours that are shared; more are compiled without sharing from then on."""
+PIECES_OF_UNIT: Final = 20
+"""Pieces of a slice for the compilation of a small unit."""
 
 
 class LastMerge:
@@ -177,13 +179,21 @@ class Merger:
         """The last compilations of each object; several of one that is fed in parts."""
         self._used: dict[ObjectRef, list[_Known]] = {}
         """What was merged since the last call of `forget_unused`: objects, and their compilations."""
+        self._compilations = 0
+        """The number of compilations so far."""
         self._settings: dict[NeighborSettings, NeighborSettings] = {}
         self._last: dict[str, LastMerge] = {}
         """By node, the last one at the end."""
 
     def merge(
-        self, units: Sequence[Unit], resolve: Resolve, node: str = "", *, named: bool = False
-    ) -> Merge:
+        self,
+        units: Sequence[Unit],
+        resolve: Resolve,
+        pieces: Pieces,
+        node: str = "",
+        *,
+        named: bool = False,
+    ) -> Slices[Merge]:
         """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``).
 
         ``node``: the one whose last merge is the nearest; it has no effect on the result but for
@@ -200,7 +210,7 @@ class Merger:
         last.given = None
         # Units of one object are of one age.
         ordered = sorted(units, key=_ref)
-        compiled = self._compile_all(ordered)
+        compiled = yield from self._compile_all(ordered, pieces)
         problems: list[Problem] = []
         claims: dict[Slot, UnitClaims] = {}
         for unit, parts in zip(ordered, compiled, strict=True):
@@ -211,7 +221,7 @@ class Merger:
                 problems += own_problems(unit, parts, resolve, node if named else "")
             passwords = tuple(password_claims(unit, parts, resolve)) if parts.passwords else ()
             claims[unit.ref, number] = UnitClaims(parts, passwords)
-        problems += last.claims.replace(claims)
+        problems += yield from last.claims.replace(claims, pieces)
         reported = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(self._unsupported(ordered, compiled))
         partial = self._partial(ordered, compiled)
@@ -225,17 +235,22 @@ class Merger:
         if not (identical(compiled, last.compiled) and identical(rules, last.rules)):
             alone = (unit.ref for unit in ordered if (unit.ref, 1) not in claims)
             routers = last.with_other_prefixes(ordered, compiled, rules, frozenset(alone))
-            last.routers = united(ordered, compiled) if routers is None else routers
+            if routers is None:
+                routers = yield from united(ordered, compiled, pieces)
+            last.routers = routers
             last.units, last.compiled, last.rules = ordered, compiled, rules
         last.given, last.result = given, Merge(last.routers, notes, tuple(ordered), partial)
         return last.result
 
-    def united(self, units: Sequence[Unit], problems: Iterable[Problem]) -> Merge:
+    def united(
+        self, units: Sequence[Unit], problems: Iterable[Problem], pieces: Pieces
+    ) -> Slices[Merge]:
         """Unite the units that isolation accepts; ``problems`` are those of the others."""
-        compiled = self._compile_all(units)
+        compiled = yield from self._compile_all(units, pieces)
         reported = (*sorted(dict.fromkeys(problems)), *self._unsupported(units, compiled))
         partial = self._partial(units, compiled)
-        return Merge(united(units, compiled), reported, tuple(units), partial)
+        routers = yield from united(units, compiled, pieces)
+        return Merge(routers, reported, tuple(units), partial)
 
     def _unsupported(self, units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
         """Return the fields without effect."""
@@ -273,7 +288,7 @@ class Merger:
         """Return the neighbours whose passwords are not known, and the units that refer to them."""
         keys: set[NeighborKey] = set()
         without = []
-        for unit, compiled in zip(units, self._compile_all(units), strict=True):
+        for unit, compiled in zip(units, finish(self._compile_all(units, Pieces())), strict=True):
             missing = unresolved(compiled, resolve)
             keys.update(part.key for part, _ in missing)
             if missing:
@@ -301,9 +316,15 @@ class Merger:
             if len(known) > len(compilations) > 0 and known[-1].size > SMALL:
                 self._compiled[ref] = compilations
 
-    def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
+    def _compile_all(self, units: Sequence[Unit], pieces: Pieces) -> Slices[list[Compiled]]:
         elsewhere = _vrfs(units)
-        return [self._compile(unit, elsewhere) for unit in units]
+        compiled: list[Compiled] = []
+        for unit in units:
+            number = self._compilations
+            compiled.append(self._compile(unit, elsewhere))
+            if number != self._compilations and pieces.fill_slice(PIECES_OF_UNIT):
+                yield
+        return compiled
 
     def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
         needed: dict[str, frozenset[Prefix]] = {}
@@ -321,6 +342,7 @@ class Merger:
     def _compile_anew(
         self, unit: Unit, needed: dict[str, frozenset[Prefix]], pieces: Pieces
     ) -> Slices[None]:
+        self._compilations += 1
         result = self._shared((yield from compile_unit(unit, needed, pieces)))
         claims: list[tuple[Subject, Claim]] = []
         for some in claims_of(unit, result):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reconcilers.frrk8s.unit import (
     Compiled,
@@ -18,7 +18,11 @@ from reconcilers.frrk8s.unit import (
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Problem
 from reconcilers.redistribution import Redistribution
+from reconcilers.sliced_work import Pieces, Slices
 from resources.secret_value import SecretValue
+
+PIECES_OF_NEIGHBOR: Final = 5
+"""Pieces of a slice for one neighbour."""
 
 
 class MergedNeighbor(NamedTuple):
@@ -81,7 +85,9 @@ class Merge(NamedTuple):
     """Objects of which a part has no effect, with the reason: RawConfig, EVPN."""
 
 
-def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedRouter, ...]:
+def united(
+    units: Sequence[Unit], compiled: Sequence[Compiled], pieces: Pieces
+) -> Slices[tuple[MergedRouter, ...]]:
     """Unite units that do not contradict each other."""
     profiles = {part.profile.name: part.profile for parts in compiled for part in parts.profiles}
     routers: dict[str, list[tuple[Unit, RouterPart]]] = {}
@@ -91,7 +97,11 @@ def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedR
     refs = _Refs(units)
     allowed = frozenset[tuple[str, str]]().union(*(parts.allowas_in_origin for parts in compiled))
     raw = _Raw(units, compiled)
-    return tuple(_router(routers[vrf], profiles, refs, allowed, raw) for vrf in sorted(routers))
+    merged: list[MergedRouter] = []
+    for vrf in sorted(routers):
+        of_vrf = yield from _router(routers[vrf], profiles, refs, allowed, raw, pieces)
+        merged.append(of_vrf)
+    return tuple(merged)
 
 
 class _Raw:
@@ -131,11 +141,18 @@ def _router(
     refs: _Refs,
     allowed: AbstractSet[tuple[str, str]],
     raw: _Raw,
-) -> MergedRouter:
+    pieces: Pieces,
+) -> Slices[MergedRouter]:
     neighbors: dict[NeighborKey, list[tuple[Unit, NeighborPart]]] = {}
     for unit, router in parts:
         for neighbor in router.neighbors:
             neighbors.setdefault(neighbor.key, []).append((unit, neighbor))
+    merged: list[MergedNeighbor] = []
+    for key in sorted(neighbors):
+        is_allowed = (key.vrf, key.end) in allowed
+        merged.append(_neighbor(neighbors[key], profiles, refs, is_allowed, raw))
+        if pieces.fill_slice(PIECES_OF_NEIGHBOR):
+            yield
     first = parts[0][1]
     origins = refs(parts)
     fields = (unit.path(f"{router.path}.vrf") for unit, router in parts if unit.ref == origins[0])
@@ -144,10 +161,7 @@ def _router(
         first.asn,
         next((router.router_id for _, router in parts if router.router_id is not None), None),
         frozenset[str]().union(*(router.imports for _, router in parts)),
-        tuple(
-            _neighbor(neighbors[key], profiles, refs, (key.vrf, key.end) in allowed, raw)
-            for key in sorted(neighbors)
-        ),
+        tuple(merged),
         origins,
         next(fields),
         tuple((unit.ref, router.prefixes) for unit, router in parts),

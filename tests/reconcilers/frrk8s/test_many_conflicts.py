@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from reconcilers.admission import Request, Reviewer
 from reconcilers.frrk8s import claim_table
 from reconcilers.frrk8s.claims import MAX_CONFLICTS, differ
 from reconcilers.frrk8s.dialect import Frrk8sDialect
-from reconcilers.frrk8s.merge import Merger
+from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import Problem
+from reconcilers.sliced_work import Pieces, finish
 from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import (
     configuration,
@@ -91,16 +93,20 @@ def test_a_change_of_another_object_compares_nothing_of_them(
 
     monkeypatch.setattr(claim_table, "differ", counted)
     merger = Merger()
+
+    def merged(units: Sequence[Unit]) -> Merge:
+        return finish(merger.merge(units, resolve(), Pieces()))
+
     x, y, _ = three()
-    whole = merger.merge([x, y], resolve())
+    whole = merged([x, y])
     assert compared == MANY
     other = unit("other", router(neighbor(address="203.0.113.77"), vrf="red"))
-    assert merger.merge([other, x, y], resolve()).problems == whole.problems
+    assert merged([other, x, y]).problems == whole.problems
     assert compared == MANY
-    assert merger.merge([other, x], resolve()).routers is not None
-    assert merger.merge([other, x, y], resolve()).problems == whole.problems
+    assert merged([other, x]).routers is not None
+    assert merged([other, x, y]).problems == whole.problems
     repaired = unit("y", preferring(100))
-    assert merger.merge([other, x, repaired], resolve()).routers is not None
+    assert merged([other, x, repaired]).routers is not None
 
 
 def test_a_change_that_leaves_fewer_conflicts_than_before_is_admitted() -> None:

@@ -224,9 +224,9 @@ def test_objects_with_other_prefixes_are_not_all_merged_again(
         calls: list[int] = []
         original = union.united
 
-        def united(units: Sequence[Unit], compiled: Any) -> Any:  # noqa: ANN401
+        def united(units: Sequence[Unit], compiled: Any, pieces: Pieces) -> Any:  # noqa: ANN401
             calls.append(len(units))
-            return original(units, compiled)
+            return original(units, compiled, pieces)
 
         patched.setattr("reconcilers.frrk8s.merge.merger.united", united)
         for prefixes in history:
@@ -234,7 +234,7 @@ def test_objects_with_other_prefixes_are_not_all_merged_again(
                 unit(f"o{i}", router(end, other, prefixes=[*fixed, *of_object]))
                 for i, of_object in enumerate(prefixes)
             ]
-            found = merger.merge(units, resolve())
+            found = finish(merger.merge(units, resolve(), Pieces()))
             count = len(calls)
             assert found == merge(units)
             del calls[count:]

@@ -18,6 +18,7 @@ from reconcilers.metallb.feed import fed
 from reconcilers.metallb.findings import findings
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem, ref_to
+from reconcilers.sliced_work import Pieces, finish
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, resolve, router
 from tests.reconcilers.metallb.build import MetalLBNode, isolated, no_secrets
@@ -317,11 +318,9 @@ def go_together(objects: Sequence[Json]) -> bool:
     own = metallb(objects)
     if findings(own, no_secrets, NAMESPACE):
         return False
-    merge = Merger().merge(
-        [*configurations(objects), *(Unit(one.origin, one.row, one.fields) for one in fed(own))],
-        resolve(),
-    )
-    return merge.routers is not None
+    fed_units = (Unit(one.origin, one.row, one.fields) for one in fed(own))
+    units = [*configurations(objects), *fed_units]
+    return finish(Merger().merge(units, resolve(), Pieces())).routers is not None
 
 
 @STEADY
