@@ -54,6 +54,8 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
     generated_at: datetime
     items: list[T]
     errors: list[ErrorItem] = []
+    version: str | msgspec.UnsetType = msgspec.UNSET
+    """Of the program that answers."""
     notes: list[str] | msgspec.UnsetType = msgspec.UNSET
     """What may explain an answer without items, a sentence each; absent where nothing does."""
     truncated: bool | msgspec.UnsetType = msgspec.UNSET

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib.metadata
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -42,6 +43,8 @@ MAX_BODY: Final = 16 * 1024 * 1024
 T = TypeVar("T")
 
 JSON: Final = "application/json"
+
+VERSION: Final = importlib.metadata.version("waggle-bgp")
 
 _encoder = msgspec.json.Encoder()
 
@@ -192,6 +195,7 @@ def _answer(
         kind=kind,
         generated_at=_now(),
         items=list(items),
+        version=VERSION,
         notes=list(notes) or msgspec.UNSET,
         problems=list(problems) or msgspec.UNSET,
     )
@@ -200,7 +204,9 @@ def _answer(
 
 def _refusal(status: int, code: str, message: str, kind: str) -> web.Response:
     errors = [ErrorItem(code=code, message=message)]
-    envelope = Envelope[Any](kind=kind, generated_at=_now(), items=[], errors=errors)
+    envelope = Envelope[Any](
+        kind=kind, generated_at=_now(), items=[], errors=errors, version=VERSION
+    )
     return web.Response(status=status, body=_encoder.encode(envelope), content_type=JSON)
 
 
@@ -221,6 +227,7 @@ def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
 def _head(kind: str, problems: Sequence[str]) -> dict[str, Any]:
     """Return the envelope without its items."""
     head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
+    head["version"] = VERSION
     return head | ({"problems": problems} if problems else {})
 
 

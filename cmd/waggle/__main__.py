@@ -39,6 +39,7 @@ COMMANDS = (
     "watch",
     "reconcilers",
     "verify",
+    "api",
     "render",
     "check",
     "plan",
@@ -75,15 +76,25 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - n
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
-def main(argv: Sequence[str] | None = None, dialects: Dialects = DIALECTS) -> int:
-    """Run the program with these API dialects; returns its exit status."""
+def kubectl_main() -> int:
+    """Run the program as the plugin of kubectl, which has whole clusters before it."""
+    return main(plugin=True)
+
+
+def main(
+    argv: Sequence[str] | None = None, dialects: Dialects = DIALECTS, *, plugin: bool = False
+) -> int:
+    """Run the program with these API dialects; returns its exit status.
+
+    ``plugin``: as ``kubectl waggle``, whose commands ask all nodes where they can.
+    """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if open_standard_streams():
         complain("waggle", "standard output is closed")
         return EXIT_ERROR
     try:
         try:
-            status = _dispatch(arguments, dialects)
+            status = _dispatch(arguments, dialects, plugin=plugin)
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -106,12 +117,13 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
+def _dispatch(arguments: Sequence[str], dialects: Dialects, *, plugin: bool) -> int:
     command = next(
         (word for word in arguments if not word.startswith("-") and word != "help"), None
     )
     names = (command,) if command in COMMANDS else COMMANDS
     parser, commands = _parser(names, dialects, of_dialects=command not in COMMANDS)
+    parser.set_defaults(plugin=plugin)
     args = parser.parse_args(arguments)
     with on_terminal(args):
         return commands[args.command](args)

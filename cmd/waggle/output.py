@@ -26,11 +26,13 @@ from waggle.tables import NONE, Column, Layout, fitted, plain, styled, text_widt
 EXIT_OK = 0
 EXIT_ERROR = 1
 EXIT_USAGE = 2
+EXIT_INCOMPLETE = 3
 EXIT_NOT_FOUND = 4
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
 USAGE = "wrong usage"
+INCOMPLETE = "with --all-nodes: nodes without an answer, which are in errors"
 NO_AGENT = "no agent runs, or it does not answer"
 """Meanings of exit statuses that several commands have."""
 

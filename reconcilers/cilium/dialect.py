@@ -13,6 +13,7 @@ from reconcilers.cilium.convert import TO_V2
 from reconcilers.cilium.host_needs import HOST_NEEDS
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.report import STATUSES
+from reconcilers.cilium.reported_sessions import REPORTED_SESSIONS
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.cilium.route_sources import (
     InterfaceSource,
@@ -131,6 +132,7 @@ class CiliumDialect(Dialect):
         HOST_NEEDS,
         RESERVED_ADDRESSES,
         STATUSES,
+        REPORTED_SESSIONS,
         Operation(
             lambda dialect, *context: dialect.cluster.operate(*context),
             condition_kinds=(cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG),

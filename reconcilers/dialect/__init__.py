@@ -86,6 +86,9 @@ from reconcilers.dialect.views import (
     Command,
     RefusedError,
     Rendering,
+    ReportedRoutes,
+    ReportedSession,
+    ReportedSessions,
     ViewContext,
 )
 
@@ -140,6 +143,9 @@ __all__ = [
     "Relations",
     "Rendering",
     "ReportContext",
+    "ReportedRoutes",
+    "ReportedSession",
+    "ReportedSessions",
     "ReportedStatuses",
     "ReservedAddresses",
     "Rival",

@@ -11,6 +11,7 @@ import msgspec
 from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
 from reconcilers.tables import IntentTables
+from resources.kind import Kind
 from resources.tables import Tables
 from speaker.api import PeerStatus
 from statedb import Snapshot
@@ -76,3 +77,38 @@ class ApiPath(Extension, frozen=True):
     read: Callable[[ViewContext, Mapping[str, str]], Any]
     """Query parameters to what is encoded as JSON; an iterator yields the groups of a list, which
     are read and sent in turn with the sessions. Raises `RefusedError` before the first group."""
+
+
+class ReportedRoutes(msgspec.Struct, frozen=True, rename="camel"):
+    """The routes of one family, as a status has them."""
+
+    family: str
+    routes: int
+
+
+class ReportedSession(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """One session, as far as a status object has it; members as in the local API's ``PeerList``."""
+
+    node: str
+    instance: str
+    name: str
+    address: str | None = None
+    local_asn: int | None = msgspec.field(name="localASN", default=None)
+    peer_asn: int | None = msgspec.field(name="peerASN", default=None)
+    state: str
+    since_time: str | None = None
+    """When it was established."""
+    families: list[str] = msgspec.field(default_factory=list)
+    received: list[ReportedRoutes] | None = None
+    advertised: list[ReportedRoutes] | None = None
+    reason: str | None = None
+
+
+class ReportedSessions(Extension, frozen=True):
+    """The sessions in the status objects that agents write: what is known of a silent node."""
+
+    kind: Kind[Any]
+    sessions: Callable[[Mapping[str, Any]], Iterable[ReportedSession]]
+    """The sessions of one object of the API server. Raises msgspec.ValidationError."""

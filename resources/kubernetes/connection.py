@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import binascii
+import contextlib
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
 
 from resources.kubernetes import client_library
-from resources.kubernetes.errors import ReadTimeout, Unconfigured, Unreachable
+from resources.kubernetes.errors import ReadTimeout, StatusError, Unconfigured, Unreachable
 
 IN_CLUSTER = "in-cluster"
 JSON = "application/json"
@@ -141,6 +143,40 @@ class Connection:
         finally:
             if response is not None:
                 _drop(response)
+            client.users -= 1
+            await self._close_unused(client)
+
+    @asynccontextmanager
+    async def websocket(
+        self, path: str, parameters: Sequence[tuple[str, str]], protocol: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """Open a WebSocket with a subprotocol, and close it at the end.
+
+        Raises `Unreachable`, also while it is read, and `StatusError` for a rejected handshake, whose
+        reason the HTTP client does not read.
+        """
+        client = await self._current()
+        client.users += 1
+        socket: aiohttp.ClientWebSocketResponse | None = None
+        headers: dict[str, str] = {}
+        try:
+            await client.api.update_params_for_auth(headers, [], ["BearerToken"])
+            url = f"{client.api.configuration.host}{path}?{urlencode(parameters)}"
+            async with asyncio.timeout(self._timeout):
+                socket = await client.api.rest_client.pool_manager.ws_connect(
+                    url, headers=headers, protocols=[protocol], max_msg_size=0, autoclose=False
+                )
+            yield socket
+        except aiohttp.WSServerHandshakeError as error:
+            raise StatusError(error.status, error.message) from None
+        except (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError) as error:
+            raise Unreachable(self.server, _reason(error)) from None
+        finally:
+            if socket is not None:
+                # Without waiting for the other end, which may be silent.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(0.1):
+                        await socket.close()
             client.users -= 1
             await self._close_unused(client)
 

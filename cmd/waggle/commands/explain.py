@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from waggle import ask_agent, kernel_routes, output, route_columns
 from waggle.dialects import Dialects
+from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.intent_flags import add_intent_flags, given_intent_flags, offline_settings
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import member
 from waggle.tables import Column
 
 if TYPE_CHECKING:
+    from cells.api.client import Client
     from cells.api.model import ExplainItem, ReceivedExplainItem
     from reconcilers.compile_manifests import OfflineIntent
     from reconcilers.dialect import Dialect
@@ -113,6 +115,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
                 output.EXIT_OK: "success",
                 output.EXIT_ERROR: output.NO_AGENT,
                 output.EXIT_USAGE: "wrong usage, or unreadable manifests",
+                output.EXIT_INCOMPLETE: output.INCOMPLETE,
                 output.EXIT_NOT_FOUND: "no such target, peer, instance or node",
             },
             TARGETS,
@@ -128,6 +131,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
         help="explain whether the prefix is accepted from each peer, and by which selector",
     )
     ask_agent.add_socket_flag(parser)
+    add_fleet_flags(parser, node_flag=False)
     offline = parser.add_argument_group("offline")
     add_manifest_flag(
         offline,
@@ -135,7 +139,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
         description="explain manifests, without an agent: a file, a directory tree, or - for standard "
         "input",
     )
-    offline.add_argument("--node", metavar="NAME", help="the node, with -f")
+    parser.add_argument(
+        "--node",
+        metavar="NAME",
+        help="the node: with -f of the manifests, otherwise of the cluster",
+    )
     add_intent_flags(offline, dialects)
     output.add_output_flags(parser)
     parser.set_defaults(dialects=dialects)
@@ -143,8 +151,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
 
 def run(args: argparse.Namespace) -> int:
     """Print the explanations; returns the exit status."""
-    if bool(args.filename) != bool(args.node):
-        output.complain("waggle explain", "-f and --node go together")
+    if args.filename and (not args.node or args.all_nodes):
+        output.complain("waggle explain", "-f and --node go together, without --all-nodes")
         return output.EXIT_USAGE
     if args.filename and args.socket:
         output.complain("waggle explain", "--socket: -f explains manifests, without an agent")
@@ -156,6 +164,8 @@ def run(args: argparse.Namespace) -> int:
     if args.received and args.target is None:
         output.complain("waggle explain", "--received needs a prefix or an address")
         return output.EXIT_USAGE
+    if not args.filename and asks_cluster(args):
+        return _show_fleet(args)
     answer = _offline(args) if args.filename else _of_agent(args)
     if answer is None:
         return output.EXIT_ERROR
@@ -173,6 +183,33 @@ def run(args: argparse.Namespace) -> int:
     else:
         output.dump(answer, args.output)
     return status
+
+
+def _show_fleet(args: argparse.Namespace) -> int:
+    """Ask the agents of a cluster and print; returns the exit status."""
+    from waggle.fleet.view import FleetView, show_fleet
+
+    kind, path, query = _question(args)
+
+    def request(client: Client) -> dict[str, Any]:
+        answer = client.get(path, query)
+        if args.target is None and not args.all:
+            answer["items"] = [item for item in answer["items"] if _is_missing(item)]
+        return answer
+
+    def order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        verdict = "accepted" if args.received else "advertised"
+        return sorted(_in_order(items), key=lambda item: (bool(item[verdict]), item["node"]))
+
+    columns = RECEIVED if args.received else COLUMNS
+    view = FleetView(
+        kind=kind,
+        request=request,
+        columns=lambda _: (Column("NODE", member("node")), *columns),
+        order=order,
+        empty="every route is advertised to every peer",
+    )
+    return show_fleet(args, view)
 
 
 def _print(answer: dict[str, Any], errors: dict[str, str], args: argparse.Namespace) -> None:
@@ -210,14 +247,16 @@ def _is_missing(item: dict[str, Any]) -> bool:
     return "prefix" in item or "object" not in item or pending or item["reason"] == "NoInterface"
 
 
-def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
+def _question(args: argparse.Namespace) -> tuple[str, str, dict[str, str | None]]:
+    """Return the kind of the list, its path and the query."""
     query = {"peer": args.peer, "instance": args.instance}
     if args.received:
-        kind, path = "ReceivedExplainList", "/v1/explain-received"
-        query["prefix"] = args.target
-    else:
-        kind, path = "ExplainList", "/v1/explain"
-        query["target"] = args.target
+        return "ReceivedExplainList", "/v1/explain-received", {**query, "prefix": args.target}
+    return "ExplainList", "/v1/explain", {**query, "target": args.target}
+
+
+def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
+    kind, path, query = _question(args)
 
     def ask() -> dict[str, Any]:
         try:

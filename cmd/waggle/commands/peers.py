@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from waggle import ask_agent, output, sessions
+from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.watching import add_watch_flag, watched
 
 
@@ -22,7 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 output.EXIT_ERROR: f"{output.NO_AGENT}; of clear --soft: the session is down, or the "
                 "peer does not support ROUTE-REFRESH",
                 output.EXIT_USAGE: output.USAGE,
-                output.EXIT_NOT_FOUND: "no such peer or instance",
+                output.EXIT_INCOMPLETE: output.INCOMPLETE,
+                output.EXIT_NOT_FOUND: "no such peer or instance; with --node: no such node",
             }
         ),
     )
@@ -43,6 +45,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
     ask_agent.add_socket_flag(parser)
+    add_fleet_flags(parser)
     add_watch_flag(parser)
     output.add_output_flags(parser)
 
@@ -66,10 +69,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _clear(args: argparse.Namespace) -> int:
     """Reset the session of a peer, or have routes sent again; returns the exit status."""
-    if args.target is None or args.peer is not None or args.watch:
+    if args.target is None or args.peer is not None or args.watch or args.all_nodes or args.node:
         output.complain(
             args.prog,
-            "clear PEER: the peer is required, and neither --peer nor --watch goes with it",
+            "clear PEER: the peer is required, and neither --peer, --watch, --all-nodes nor --node "
+            "goes with it",
         )
         return output.EXIT_USAGE
     body = {"peer": args.target, "instance": args.instance, "soft": args.soft}
@@ -90,6 +94,8 @@ def _clear(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     query = {"peer": args.peer, "instance": args.instance}
+    if asks_cluster(args):
+        return _show_fleet(args, query)
     answer = ask_agent.read(args, "PeerList", "/v1/peers", query)
     if answer is None:
         return output.EXIT_ERROR
@@ -108,6 +114,26 @@ def _show(args: argparse.Namespace) -> int:
     for sentence in (*sessions.left_out(items), *sessions.malformed(items), *problems):
         output.complain(args.prog, sentence)
     return output.EXIT_OK
+
+
+def _show_fleet(args: argparse.Namespace, query: dict[str, str | None]) -> int:
+    from waggle.fleet.view import FleetView, show_fleet, worst_sessions_first
+
+    def selects(item: dict[str, Any]) -> bool:
+        is_peer = args.peer in (None, item["name"], item.get("address"))
+        return is_peer and args.instance in (None, item["instance"])
+
+    view = FleetView(
+        kind="PeerList",
+        request=lambda client: client.get("/v1/peers", query),
+        columns=sessions.columns,
+        order=worst_sessions_first,
+        sessions=lambda item: [item],
+        of_statuses=lambda _, items: items,
+        selects=selects,
+        empty=_not_found(args.peer or args.instance) if any(query.values()) else "no peers",
+    )
+    return show_fleet(args, view)
 
 
 def _not_found(name: str) -> str:

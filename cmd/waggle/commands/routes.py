@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from waggle import ask_agent, kernel_routes, output, route_columns, sessions
+from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.route_columns import TABLES
 from waggle.route_filter import FilteredList, add_filter_flags, filters
 from waggle.watching import add_watch_flag, watched
@@ -51,7 +52,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 output.EXIT_OK: "success",
                 output.EXIT_ERROR: output.NO_AGENT,
                 output.EXIT_USAGE: output.USAGE,
-                output.EXIT_NOT_FOUND: "no such peer or instance, or no route of PREFIX or ADDRESS",
+                output.EXIT_INCOMPLETE: output.INCOMPLETE,
+                output.EXIT_NOT_FOUND: "no such peer, instance or node, or no route of PREFIX or "
+                "ADDRESS",
             },
             TABLE_NOTES,
         ),
@@ -65,6 +68,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "cluster with them",
     )
     ask_agent.add_socket_flag(parser)
+    add_fleet_flags(parser)
     output.add_output_flags(parser)
 
 
@@ -111,6 +115,16 @@ def _show(args: argparse.Namespace) -> int:
         output.complain(args.prog, f"{error}; see {args.prog} --help")
         return output.EXIT_USAGE
     conditions = filters(args)
+    if asks_cluster(args):
+        from waggle.fleet.routes import show_routes
+
+        if args.approve or (selection.table == kernel_routes.TABLE and (conditions or args.peer)):
+            text = "--approve is for one agent, and a route of the kernel has no attributes of BGP"
+            output.complain(args.prog, text)
+            return output.EXIT_USAGE
+        limit = None if conditions or args.count else args.limit
+        given = {"peer": args.peer, "instance": args.instance, "limit": limit and str(limit)}
+        return show_routes(args, {**selection._asdict(), **given})
     if selection.table == kernel_routes.TABLE:
         if conditions or args.count:
             text = "--within, --community, --as-path, --origin and --count are for routes of BGP"

@@ -9,6 +9,7 @@ from typing import Any
 
 from cells.api.model import problem_text
 from waggle import ask_agent, output
+from waggle.fleet.flags import add_fleet_flags, asks_cluster
 from waggle.output import member
 from waggle.sessions import ESTABLISHED, malformed_updates, reason
 from waggle.tables import Column
@@ -45,10 +46,13 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 output.EXIT_OK: "ready and healthy",
                 output.EXIT_ERROR: "not ready, degraded, or no agent runs",
                 output.EXIT_USAGE: output.USAGE,
+                output.EXIT_INCOMPLETE: output.INCOMPLETE,
+                output.EXIT_NOT_FOUND: "with --node: no such node",
             }
         ),
     )
     ask_agent.add_socket_flag(parser)
+    add_fleet_flags(parser)
     add_watch_flag(parser)
     output.add_output_flags(parser)
 
@@ -59,6 +63,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
+    if asks_cluster(args):
+        from waggle.fleet.status import show_statuses
+
+        return show_statuses(args)
     answer = ask_agent.read(args, "StatusList", "/v1/status", {})
     if answer is None:
         return output.EXIT_ERROR

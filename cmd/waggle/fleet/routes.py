@@ -1,0 +1,52 @@
+"""``waggle routes --all-nodes``: the routes of all nodes, by prefix; those that are not used first."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cells.api.client import Client
+from waggle import kernel_routes, output, route_columns
+from waggle.fleet.view import Answer, FleetView, Item, show_fleet
+from waggle.route_filter import FilteredList, filters
+from waggle.tables import Column
+
+
+def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
+    """Ask all agents for a table and print; returns the exit status."""
+    is_kernel = query["table"] == kernel_routes.TABLE
+    conditions = filters(args)
+    kind, path = (
+        ("KernelRouteList", "/v1/kernel-routes") if is_kernel else ("RouteList", "/v1/routes")
+    )
+    asked = {k: v for k, v in query.items() if k in ("family", "prefix", "limit")}
+    columns = kernel_routes.COLUMNS if is_kernel else route_columns.COLUMNS[query["table"] or ""]
+
+    def request(client: Client) -> Answer:
+        answer = client.get_list(path, asked if is_kernel else query)
+        selected = FilteredList(answer, conditions, args.limit)
+        items = list(selected)
+        if args.count:
+            items = [{"prefix": "", "routes": len(items)}]
+        return {**answer.head, **selected.rest, "items": items}
+
+    counted = (
+        Column("NODE", output.member("node")),
+        Column("ROUTES", output.member("routes"), right=True),
+    )
+    view = FleetView(
+        kind=kind,
+        request=request,
+        columns=lambda _: counted if args.count else columns,
+        order=lambda items: sorted(items, key=_order),
+        empty=f"no {query['table']} routes",
+    )
+    return show_fleet(args, view)
+
+
+def _order(item: Item) -> tuple[Any, ...]:
+    """Sort key: routes that are not accepted, or not installed, first; then by prefix and node."""
+    is_used = item.get("accepted") is not False and item.get("state", "Installed") == "Installed"
+    of_prefix = output.address_order(item["prefix"])
+    instance, peer = item.get("instance") or "", item.get("peer") or ""
+    return is_used, *of_prefix, item["node"], instance, not item.get("best"), peer

@@ -1,0 +1,172 @@
+"""What a command shows of all nodes: one list, the worst first, and a summary of it.
+
+Nodes without an answer are in ``errors``, and the exit status is 3. What an agent answers is read
+through the columns before it is shown: an answer that no column understands is none.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeAlias
+
+from cells.api.client import Client
+from cells.api.transport import AgentError
+from waggle import output
+from waggle.dialects import DIALECTS
+from waggle.fleet.ask import Answers, Failure, cluster_of, fleet_of, in_cluster
+from waggle.fleet.flags import usage_error
+from waggle.fleet.statuses import StatusSessions, read_statuses
+from waggle.fleet.summary import summarize
+from waggle.tables import Column
+
+Item: TypeAlias = dict[str, Any]
+Answer: TypeAlias = dict[str, Any]
+
+
+class FleetView(NamedTuple):
+    """What one command shows."""
+
+    kind: str
+    """Of the list."""
+    request: Callable[[Client], Answer]
+    """Returns the answer of one agent."""
+    columns: Callable[[datetime], Sequence[Column]]
+    order: Callable[[list[Item]], list[Item]]
+    """Returns the items with the worst ones first."""
+    sessions: Callable[[Item], Sequence[Mapping[str, Any]]] | None = None
+    """Returns the sessions of an item; None where it has none."""
+    of_statuses: Callable[[str, list[Item]], list[Item]] | None = None
+    """Returns the items of a node that did not answer, of its sessions in status objects."""
+    is_bad: Callable[[Item], bool] = lambda _: False
+    """Whether an item makes the exit status 1."""
+    prepare: Callable[[Item], Item] = lambda item: item
+    """Returns an item of an agent as it is shown."""
+    selects: Callable[[Item], bool] = lambda _: True
+    """Whether the flags of the command select an item of a status object."""
+    empty: str = "nothing to show"
+
+
+def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
+    """Ask all agents and print; returns the exit status."""
+    if text := usage_error(args):
+        output.complain(args.prog, text)
+        return output.EXIT_USAGE
+    answers: Answers[Answer]
+    statuses = StatusSessions({}, [])
+    try:
+        with cluster_of(args) as loop:
+            if args.from_statuses:
+                if view.of_statuses is None:
+                    output.complain(args.prog, "--from-statuses: no status object has these")
+                    return output.EXIT_USAGE
+                answers = Answers({}, [])
+            else:
+                fleet = fleet_of(args, loop)
+                answers = fleet.ask(lambda client: _checked(view, view.request(client)))
+            if view.of_statuses is not None and (args.from_statuses or answers.failures):
+                reading = read_statuses(loop.connection, DIALECTS.load())
+                try:
+                    statuses = in_cluster(loop, reading)
+                except AgentError as error:
+                    statuses.errors.append(str(error))
+    except AgentError as error:
+        return _refused(args, view, error)
+    return _print(args, view, answers, statuses)
+
+
+def _refused(args: argparse.Namespace, view: FleetView, error: AgentError) -> int:
+    if args.output in output.TABLES:
+        output.complain(args.prog, str(error))
+    else:
+        failure = {"code": error.code, "message": str(error)}
+        output.dump(output.document(view.kind, [], [failure]), args.output)
+    return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
+
+
+def _checked(view: FleetView, answer: Answer) -> Answer:
+    """Return an answer whose items can be shown. Raises any error for another one."""
+    datetime.fromisoformat(answer["generatedAt"])
+    columns = view.columns(datetime.now(UTC))
+    items = [view.prepare({**item}) for item in answer["items"]]
+    for item in items:
+        output.row(columns, {"node": "", **item})
+        for session in view.sessions(item) if view.sessions is not None else ():
+            session["state"]
+    view.order([{"node": "", **item} for item in items])
+    return {**answer, "items": items}
+
+
+def _print(
+    args: argparse.Namespace, view: FleetView, answers: Answers[Answer], statuses: StatusSessions
+) -> int:
+    """Print all items, failures and the summary; returns the exit status."""
+    now = datetime.now(UTC)
+    items = [
+        # The name of the node is that of its Pod, whatever the agent says.
+        {**item, "node": node}
+        for node, answer in answers.by_node.items()
+        for item in answer["items"]
+    ]
+    failed = {failure.node for failure in answers.failures}
+    wanted = statuses.by_node if args.from_statuses else failed & statuses.by_node.keys()
+    selected = set(args.node) if isinstance(args.node, list) else None
+    for node in wanted:
+        if view.of_statuses is not None and (selected is None or node in selected):
+            items += filter(view.selects, view.of_statuses(node, statuses.by_node[node]))
+    items = view.order(items)
+    sessions = (
+        None
+        if view.sessions is None
+        else [session for item in items for session in view.sessions(item)]
+    )
+    failures, missing = _without_missing(answers)
+    nodes = {*failed, *statuses.by_node} if args.from_statuses else failed
+    summary = summarize(answers.by_node, nodes, now, sessions)
+    notes = [*statuses.errors]
+    if args.output in output.TABLES:
+        if items:
+            output.table(view.columns(now), items, args)
+        for failure in failures:
+            output.complain(args.prog, f"{failure.node}: {failure.message}")
+        for text in (*notes, *missing, *(() if items or missing else (view.empty,))):
+            output.complain(args.prog, text)
+        for text in summary.lines():
+            output.complain(args.prog, text)
+    else:
+        errors = [failure.item() for failure in failures]
+        errors += [{"code": "NotFound", "message": text} for text in missing]
+        document = output.document(view.kind, items, errors)
+        output.dump(document | {"notes": notes, "summary": summary.members()}, args.output)
+    if failures:
+        return output.EXIT_INCOMPLETE
+    if missing:
+        return output.EXIT_NOT_FOUND
+    return output.EXIT_ERROR if any(map(view.is_bad, items)) else output.EXIT_OK
+
+
+def _without_missing(answers: Answers[Answer]) -> tuple[list[Failure], list[str]]:
+    """Return the failures, and what is missing on every node that answered: it is no node's failure."""
+    missing = [
+        [error["message"] for error in answer.get("errors", ()) if error.get("code") == "NotFound"]
+        for answer in answers.by_node.values()
+    ]
+    texts = sorted({text for of_node in missing for text in of_node})
+    return answers.failures, texts[:1] if missing and all(missing) else []
+
+
+def worst_sessions_first(items: Iterable[Item]) -> list[Item]:
+    """Return sessions: those that are down, of the node with most of them first; then the others."""
+    listed = list(items)
+    down: dict[str, int] = {}
+    for item in listed:
+        if item["state"] != "Established":
+            down[item["node"]] = down.get(item["node"], 0) + 1
+
+    def order(item: Item) -> tuple[Any, ...]:
+        is_up = item["state"] == "Established"
+        worst = 0 if is_up else -down[item["node"]]
+        return is_up, worst, item["node"], *output.peer_order(item)
+
+    return sorted(listed, key=order)

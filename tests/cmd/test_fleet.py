@@ -1,0 +1,146 @@
+"""What commands show of all nodes, without a cluster: Pods, statuses, the summary and the order."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcilers.cilium.reported_sessions import reported as cilium_sessions
+from reconcilers.frrk8s.reported_sessions import reported as frrk8s_sessions
+from tests.cmd.test_peers import UP
+from tests.support.api import MadeUp, serving
+from waggle.__main__ import main
+from waggle.fleet.agents import agent_pod, one_of_each_node
+from waggle.fleet.summary import summarize
+from waggle.fleet.view import worst_sessions_first
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def pod(name: str, phase: str = "Running", **spec: object) -> dict[str, Any]:
+    containers = [{"name": "agent"}]
+    metadata = {"name": name, "namespace": "w"}
+    return {
+        "metadata": metadata,
+        "spec": {"containers": containers, **spec},
+        "status": {"phase": phase},
+    }
+
+
+def answer(version: str | None = "1.0", ahead: float = 0) -> dict[str, Any]:
+    time = (NOW + timedelta(seconds=ahead)).isoformat()
+    return {"generatedAt": time, "items": []} | ({"version": version} if version else {})
+
+
+def test_a_pod_that_waits_for_its_node_is_the_agent_of_that_node() -> None:
+    field = {"key": "metadata.name", "values": ["worker-1"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    agent = agent_pod(pod("waggle-agent-x", "Pending", affinity=affinity))
+    assert (agent.node, agent.problem) == ("worker-1", "its Pod is Pending")
+
+
+def test_a_crashing_container_is_named_in_place_of_asked() -> None:
+    waiting = {"name": "agent", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    crashing = pod("a", nodeName="n") | {"status": {"containerStatuses": [waiting]}}
+    assert agent_pod(crashing).problem == "its container is not running: CrashLoopBackOff"
+
+
+def test_of_two_pods_of_a_node_the_running_one_is_asked() -> None:
+    pods = [pod("a", "Pending", nodeName="n"), pod("b", nodeName="n"), pod("c", nodeName="m")]
+    agents = one_of_each_node(map(agent_pod, pods))
+    assert [(agent.node, agent.container.pod) for agent in agents] == [("m", "c"), ("n", "b")]
+
+
+def test_the_summary_has_sessions_nodes_versions_and_clocks() -> None:
+    answers = {"a": answer(), "b": answer("0.9"), "c": answer(None, ahead=-40), "d": answer()}
+    states = [{"state": "Established"}, {"state": "Established"}, {"state": "Active"}]
+    summary = summarize(answers, ["e"], NOW, states)
+    assert list(summary.lines()) == [
+        "2 of 3 sessions Established; 4 of 5 nodes answered",
+        "agents have different versions: 1.0 on 2 nodes, 0.9 on b, unknown on c",
+        "c: its clock is 40 s behind this host's",
+    ]
+    assert summary.members()["versions"] == {"1.0": 2, "0.9": 1, "unknown": 1}
+    assert summary.members()["clockSkewSeconds"] == {"c": -40}
+
+
+def test_a_view_without_sessions_has_nodes_and_the_version() -> None:
+    assert list(summarize({"a": answer()}, [], NOW).lines()) == [
+        "1 of 1 nodes answered; version 1.0"
+    ]
+
+
+def test_the_node_with_most_sessions_down_is_first() -> None:
+    def session(node: str, name: str, state: str) -> dict[str, Any]:
+        return {"node": node, "instance": "i", "name": name, "state": state}
+
+    sessions = [
+        session("a", "1", "Established"),
+        session("a", "2", "Active"),
+        session("b", "1", "Idle"),
+        session("b", "2", "Active"),
+    ]
+    ordered = [(s["node"], s["name"]) for s in worst_sessions_first(sessions)]
+    assert ordered == [("b", "1"), ("b", "2"), ("a", "2"), ("a", "1")]
+
+
+def test_the_status_of_a_node_config_has_its_sessions_with_the_reasons() -> None:
+    reason = "main: peer tor-2: hold timer expired"
+    down = {"type": "waggle.dev/SessionsDown", "status": "True", "message": reason}
+    condition = {**down, "reason": "x", "lastTransitionTime": "2026-11-23T12:00:00Z"}
+    counts = [{"afi": "ipv4", "safi": "unicast", "received": 3, "advertised": 1}]
+    up = {"name": "tor-1", "peerAddress": "192.0.2.1", "peeringState": "established"}
+    instance = {
+        "name": "main",
+        "localASN": 65000,
+        "peers": [
+            up | {"routeCount": counts},
+            {"name": "tor-2", "peerAddress": "192.0.2.2", "peeringState": "active"},
+        ],
+    }
+    status = {"bgpInstances": [instance], "conditions": [condition]}
+    first, second = cilium_sessions({"metadata": {"name": "worker-1"}, "status": status})
+    assert (first.node, first.state, first.local_asn) == ("worker-1", "Established", 65000)
+    assert first.received is not None
+    assert [(count.family, count.routes) for count in first.received] == [("ipv4-unicast", 3)]
+    assert (second.state, second.reason) == ("Active", "hold timer expired")
+
+
+def test_a_bgp_session_state_has_one_session_with_the_usual_address() -> None:
+    peer = "2001-0db8-0000-0000-0000-0000-0000-0001"
+    status = {"node": "worker-1", "peer": peer, "bgpStatus": "Active"}
+    (session,) = frrk8s_sessions({"metadata": {"name": "x"}, "status": status})
+    assert (session.node, session.address, session.state) == ("worker-1", "2001:db8::1", "Active")
+
+
+def test_a_socket_and_all_nodes_are_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["peers", "--all-nodes", "--socket", "/x"]) == 2
+    assert "--socket is of one agent" in capsys.readouterr().err
+
+
+def test_the_plugin_of_kubectl_asks_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["status", "--kubeconfig", str(tmp_path / "none"), "-o", "json"]
+    assert main(arguments, plugin=True) == 1
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == "ClusterUnreachable"
+    assert "No such file" in error["message"]
+
+
+def test_api_prints_an_answer_as_it_is(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    socket = tmp_path / "s"
+    with serving(socket, MadeUp([UP])):
+        assert main(["api", "--include", "/v1/peers?peer=tor-1", "--socket", str(socket)]) == 0
+        head, _, body = capfdbinary.readouterr().out.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK\r\nContent-Type: application/json")
+        assert json.loads(body)["items"][0]["name"] == "tor-1"
+        assert main(["api", "/v1/peers?x=1", "--socket", str(socket)]) == 1
+        assert json.loads(capfdbinary.readouterr().out)["errors"][0]["code"] == "BadRequest"

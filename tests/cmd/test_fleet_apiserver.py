@@ -1,0 +1,163 @@
+"""``waggle peers|routes|status|explain --all-nodes`` by pods/exec of a real API server.
+
+Its kubelets are a stand-in that runs the commands here; two agents answer, the others are as people
+meet them: silent, of an older version, or nonsense.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cells.api.model import ExplainItem, PartItem, RouteItem, StatusItem
+from tests.cmd.test_peers import DOWN, UP
+from tests.support.api import MadeUp, serving
+from tests.support.kubernetes.kubelet import Kubelet, Write, agent_pod, node, run_here
+from tests.support.kubernetes.server import ApiServer
+from waggle.__main__ import main
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+NAMESPACE = "fleet"
+NODES = ("good", "down", "silent", "old", "nonsense", "pending")
+TIME = "2026-11-23T12:00:00Z"
+
+
+async def _stand_in(directory: Path, pod: str, command: list[str], write: Write) -> int:
+    """Run a command in the container of a Pod."""
+    match pod.removeprefix("agent-"):
+        case "silent":
+            await asyncio.sleep(3600)
+        case "old":
+            await write(2, b"waggle: argument COMMAND: invalid choice: 'api'\n")
+            return 2
+        case "nonsense":
+            await write(1, b'HTTP/1.1 200 OK\r\n\r\n{"items": [{"name": 7}], "generatedAt": 3}')
+            return 0
+        case name:
+            return await run_here(command, directory / name, write)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    apiserver: ApiServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, ...]]:
+    """A cluster with agents; yields the flags that lead to it."""
+    directory = tmp_path_factory.mktemp("fleet")
+    good = MadeUp(
+        peers=[UP],
+        routes=[
+            RouteItem(node="x", instance="i", peer="tor-1", family="ipv4-unicast", prefix=prefix)
+            for prefix in ("198.51.100.8/32", "198.51.100.7/32")
+        ],
+        explained=[_explained("198.51.100.7/32", "Advertised")],
+    )
+    down = MadeUp(
+        peers=[DOWN, UP],
+        status=StatusItem(
+            node="x",
+            ready=True,
+            health="degraded",
+            degraded=[PartItem(path="kubernetes", message="away", since_time=UP["sinceTime"])],
+            reporting="no",
+            peers=[DOWN, UP],
+        ),
+        explained=[_explained("198.51.100.7/32", "SessionDown")],
+    )
+    kubelet = Kubelet(partial(_stand_in, directory), directory)
+    with serving(directory / "good", good), serving(directory / "down", down), kubelet:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        assert apiserver.request("POST", "/api/v1/namespaces", namespace).ok
+        for name in NODES:
+            made = node(f"fleet-{name}", kubelet.port)
+            assert apiserver.request("POST", "/api/v1/nodes", made).ok
+            path = f"/api/v1/nodes/fleet-{name}/status"
+            assert apiserver.request("PATCH", path, made, "merge-patch+json").ok
+            pod = agent_pod(f"agent-{name}", f"fleet-{name}", NAMESPACE)
+            pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+            assert apiserver.request("POST", pods, pod).ok
+            phase = "Pending" if name == "pending" else "Running"
+            status = {"status": {"phase": phase}}
+            path = f"{pods}/agent-{name}/status"
+            assert apiserver.request("PATCH", path, status, "merge-patch+json").ok
+        yield ("--kubeconfig", str(apiserver.kubeconfig), "-n", NAMESPACE, "--timeout", "4")
+        for name in NODES:
+            path = f"/api/v1/namespaces/{NAMESPACE}/pods/agent-{name}?gracePeriodSeconds=0"
+            assert apiserver.request("DELETE", path).ok
+            assert apiserver.request("DELETE", f"/api/v1/nodes/fleet-{name}").ok
+
+
+def _explained(prefix: str, reason: str) -> ExplainItem:
+    return ExplainItem(
+        node="x",
+        instance="i",
+        peer="tor-1",
+        family="ipv4-unicast",
+        prefix=prefix,
+        advertised=reason == "Advertised",
+        reason=reason,
+    )
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    status = main([*arguments, "-o", "json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_all_agents_are_asked_and_silent_ones_are_named(
+    cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = time.monotonic()
+    status, answer = ask(capsys, "peers", "--all-nodes", *cluster)
+    assert time.monotonic() - start < 15
+    assert status == 3, answer
+    assert [(i["node"], i["name"], i["state"]) for i in answer["items"]] == [
+        ("fleet-down", "tor-2", "Active"),
+        ("fleet-down", "tor-1", "Established"),
+        ("fleet-good", "tor-1", "Established"),
+    ]
+    errors = {error["node"]: error for error in answer["errors"]}
+    assert {node: error["code"] for node, error in errors.items()} == {
+        "fleet-silent": "TimedOut",
+        "fleet-old": "AgentTooOld",
+        "fleet-nonsense": "BadAnswer",
+        "fleet-pending": "AgentNotRunning",
+    }
+    assert "no complete answer within 4 s" in errors["fleet-silent"]["message"]
+    assert "invalid choice: 'api'" in errors["fleet-old"]["message"]
+    summary = answer["summary"]
+    assert (summary["nodes"], summary["answered"]) == (6, 2)
+    assert (summary["sessions"], summary["established"]) == (3, 2)
+    assert list(summary["versions"].values()) == [2]
+
+
+def test_one_node_is_asked_for_its_status_routes_and_explanation(
+    cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = ("--node", "fleet-good", *cluster)
+    status, answer = ask(capsys, "routes", *one)
+    assert status == 0
+    routes = [(item["node"], item["prefix"]) for item in answer["items"]]
+    assert routes == [("fleet-good", "198.51.100.7/32"), ("fleet-good", "198.51.100.8/32")]
+    status, answer = ask(capsys, "status", "--node", "fleet-down", *one)
+    assert status == 1
+    assert [item["node"] for item in answer["items"]] == ["fleet-down", "fleet-good"]
+    explain = ("explain", "198.51.100.7/32", "--node", "fleet-down", *cluster)
+    assert [item["reason"] for item in ask(capsys, *explain)[1]["items"]] == ["SessionDown"]
+
+
+def test_an_unknown_node_is_answered_with_the_nearest_names(
+    cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["peers", "--node", "fleet-goood", *cluster]) == 4
+    assert "no agent has a Pod on a node fleet-goood; the nearest: fleet-good" in (
+        capsys.readouterr().err
+    )
