@@ -36,6 +36,7 @@ def agent_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
         cells.kernel_cell([entry.name for entry in dialects if entry.installs_routes]),
         cells.BFD,
         cells.APPLY,
+        cells.HISTORY,
         cells.READINESS,
         cells.STATUS,
         cells.REPORT,

@@ -15,6 +15,7 @@ from cells.options import (
     ApiOptions,
     ApplyOptions,
     ClaimsOptions,
+    HistoryOptions,
     HttpOptions,
     KubernetesOptions,
     LoggingOptions,
@@ -204,6 +205,14 @@ BFD = Cell(
     options=BfdOptions,
     off_while=lambda options, _: "" if options.bfd else "--bfd is not set",
     wiring="cells.bfd.cell",
+)
+
+HISTORY = Cell(
+    name="history",
+    description="The last changes of objects, routes and sessions, for waggle history.",
+    options=HistoryOptions,
+    off_while=lambda options, _: "" if options.entries else "--history-entries is 0",
+    wiring="cells.history.cell",
 )
 
 READINESS = Cell(

@@ -1,15 +1,26 @@
-"""The node cell: which node this agent is.
+"""The node cell: which node this agent is, and the process that it is.
 
 An agent works for one node; its name is determined here and nowhere else.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import resource
 import socket
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
 
+from cells.api.model import ProcessItem
+from cells.api.resource import ApiResource
 from cells.hive import SettingError, Wiring
 from cells.options import NodeOptions
 from reconcilers.report.node_objects.place import Pod
+
+STATM: Final = Path("/proc/self/statm")
 
 
 class ThisNode:
@@ -25,6 +36,27 @@ class ThisNode:
         self.pod = Pod(options.pod_namespace or "", options.pod_name or "", options.pod_uid or "")
 
 
+def process_resource(node: ThisNode) -> ApiResource:
+    """Return the path of the process, as the kernel accounts for it."""
+    version = importlib.metadata.version("waggle-bgp")
+    started = datetime.fromtimestamp(int(time.time()), UTC)
+
+    def read() -> ProcessItem:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        pages = int(STATM.read_text().split()[1])
+        return ProcessItem(
+            node=node.name,
+            version=version,
+            pid=os.getpid(),
+            start_time=started,
+            cpu_seconds=round(usage.ru_utime + usage.ru_stime, 3),
+            resident_octets=pages * os.sysconf("SC_PAGE_SIZE"),
+        )
+
+    return ApiResource(path="/v1/process", kind="ProcessList", read=lambda _: [read()])
+
+
 WIRING = Wiring(
     provides=(ThisNode,),
+    contributes=(process_resource,),
 )

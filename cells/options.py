@@ -204,6 +204,24 @@ class ClaimsOptions(Options, frozen=True):
     ] = None
 
 
+class HistoryOptions(Options, frozen=True):
+    """Options of the history cell."""
+
+    entries: Annotated[
+        int,
+        msgspec.Meta(ge=0, le=100_000),
+        setting(
+            "keep this many of the last changes for `waggle history`; about 1 KB each; 0: none",
+            flag="--history-entries",
+            metavar="N",
+        ),
+    ] = 2000
+    on_disk: Annotated[
+        bool,
+        setting("keep them over a restart, in the state directory", flag="--history-on-disk"),
+    ] = False
+
+
 class SpeakerOptions(Options, frozen=True):
     """Options of the speaker cell."""
 

@@ -368,6 +368,18 @@ class ClearedItem(Item, frozen=True, kw_only=True):
     """What is done, or why nothing is."""
 
 
+class ProcessItem(Item, frozen=True, kw_only=True):
+    """The process of the agent."""
+
+    node: str
+    version: str
+    pid: int
+    start_time: datetime
+    cpu_seconds: float
+    """User and system time since the start."""
+    resident_octets: int
+
+
 class SpanItem(Item, frozen=True, kw_only=True):
     """One span of a change."""
 

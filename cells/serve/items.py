@@ -24,7 +24,6 @@ INTERNAL: Final = frozenset(
         "local_address",
         "route_set",
         "failures",
-        "queued_octets",
         "next_hops",
         "initial_table_sent",
     }

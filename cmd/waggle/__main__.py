@@ -36,6 +36,8 @@ COMMANDS = (
     "routes",
     "explain",
     "trace",
+    "history",
+    "top",
     "watch",
     "reconcilers",
     "verify",

@@ -99,7 +99,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     route_set: str | None
     failures: int = 0
     """Failed attempts since the session was last Established."""
-    queued_octets: int
+    queued_octets: int = 0
     """Octets that were written and not yet accepted by the kernel."""
     next_hops: tuple[str, ...] = ()
     """The next hops of the routes that the peer has announced, accepted or not: the first 256."""

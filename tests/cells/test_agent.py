@@ -95,7 +95,7 @@ WITH_EITHER = """
     session-addresses, job apply.write-session-addresses, job apply.session-addresses,
     learned-limits, job apply.write-learned-limits, job apply.learned-limits,
     job apply.rounds, job apply.verification, job apply.session-readings, job apply.peer-limits,
-    job readiness.configuration, job readiness.gate, job status.rounds
+    job history.follow, job readiness.configuration, job readiness.gate, job status.rounds
 """
 REPORTS = """
     job report.cluster-size, job report.status, job report.occurrences, job report.events,

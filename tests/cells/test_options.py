@@ -32,6 +32,7 @@ LIMITS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "--fib-multipath": ((1, 256), (0, 257)),
     "--fib-protocol": ((5, 255), (4, 256)),
     "--fib-table": ((1, 2**32 - 1), (0, 2**32)),
+    "--history-entries": ((0, 100_000), (-1, 100_001)),
     "--keep-received": ((0, 2**31 - 1), (-1, 2**31)),
     "--lease-duration-seconds": ((1,), (0,)),
     "--lease-retry-seconds": ((0.001,), (0,)),

@@ -48,6 +48,8 @@ ALWAYS = {
     "apply/session-addresses": "running",
     "apply/session-readings": "running",
     "apply/verification": "running",
+    "history/file": "kept in memory only (--history-on-disk is not set)",
+    "history/follow": "running",
     "host": "nothing refers to an interface or a default route",
     "host/gateways": "... default gateways",
     "host/netlink": "running",

@@ -7,6 +7,7 @@ from typing import Any
 
 from waggle import ask_agent, output, sessions
 from waggle.fleet.flags import add_fleet_flags, asks_cluster
+from waggle.live import is_shown, live
 from waggle.watching import add_watch_flag, watched
 
 
@@ -64,6 +65,9 @@ def run(args: argparse.Namespace) -> int:
     if getattr(args, "soft", None) is not None:
         output.complain(args.prog, "--soft: with clear PEER")
         return output.EXIT_USAGE
+    of_agent = args.server == "agent" and not asks_cluster(args)
+    if args.watch and args.output == "table" and of_agent and is_shown():
+        return live(args)
     return watched(args, _show)
 
 

@@ -63,6 +63,7 @@ def test_a_session_is_its_fields_by_the_names_of_the_api() -> None:
         "updatesReceived": 1,
         "updatesSent": 2,
         "flaps": 0,
+        "queuedOctets": 4,
         "gracefulRestartSeconds": 120,
     }
 

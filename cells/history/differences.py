@@ -1,0 +1,111 @@
+"""What differs between two states of a row, field by field, as bounded text without secrets."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from cells.api.history import FieldChangeItem
+from resources.secret_value import SecretValue
+
+MOST_FIELDS: Final = 8
+MOST_CHARACTERS: Final = 160
+MOST_SEARCHED: Final = 4096
+WITHHELD: Final = "***"
+SECRET: Final = re.compile(r"passw|secret|token|credential|private.?key", re.IGNORECASE)
+"""A field of such a name, and a text with such a word, is withheld: rather one too many."""
+NOT_COMPARED: Final = frozenset(
+    (
+        "metadata.creationTimestamp",
+        "metadata.generation",
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+    )
+)
+"""What follows from the object, or from its change."""
+ANNOTATIONS: Final = "metadata.annotations."
+"""Other programs keep passwords in annotations: of these only the names are shown."""
+
+
+def differences(old: object, new: object) -> tuple[FieldChangeItem, ...]:
+    """Return the fields that differ, at most `MOST_FIELDS`; a last one names the number of others.
+
+    ``old`` and ``new`` are structs of one type or mappings; None has no fields.
+    """
+    changes: list[FieldChangeItem] = []
+    others = 0
+    for field, before, after in _leaves("", old, new):
+        if _is_empty(before) and _is_empty(after):
+            continue
+        if len(changes) < MOST_FIELDS:
+            changes.append(
+                FieldChangeItem(field=field, old=_text(field, before), new=_text(field, after))
+            )
+        else:
+            others += 1
+    if others:
+        changes.append(FieldChangeItem(field=f"{others} more fields"))
+    return tuple(changes)
+
+
+def _leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
+    if old is new or path in NOT_COMPARED:
+        return
+    before, after = _members(old), _members(new)
+    if before is None and after is None:
+        if old != new:
+            yield path, old, new
+        return
+    if (before is None and old is not None) or (after is None and new is not None):
+        yield path, old, new
+        return
+    before, after = before or {}, after or {}
+    for name in dict.fromkeys((*before, *after)):
+        inner = f"{path}.{name}" if path else str(name)
+        yield from _leaves(inner, before.get(name), after.get(name))
+
+
+def _members(value: object) -> Mapping[Any, Any] | None:
+    """Return the members of a struct or a mapping; None for another value."""
+    if isinstance(value, msgspec.Struct):
+        return {encoded: getattr(value, name) for encoded, name in _fields(type(value))}
+    return value if isinstance(value, Mapping) else None
+
+
+@functools.cache
+def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a struct, by their names in JSON and in Python."""
+    return tuple((field.encode_name, field.name) for field in msgspec.structs.fields(struct))
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ((), [], "")
+
+
+def _text(field: str, value: Any) -> str | None:  # noqa: ANN401
+    """Return a value as text; None for an absent or empty one."""
+    if _is_empty(value):
+        return None
+    if isinstance(value, SecretValue) or SECRET.search(field) or field.startswith(ANNOTATIONS):
+        return WITHHELD
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, tuple | list) and all(isinstance(part, str) for part in value):
+        text = ", ".join(value)
+    else:
+        text = msgspec.json.encode(value, enc_hook=_hidden).decode()
+    if SECRET.search(text, 0, MOST_SEARCHED):
+        return WITHHELD
+    if "\n" in text:
+        return f"{text.count(chr(10)) + 1} lines"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
+
+
+def _hidden(value: object) -> str:
+    """Encode what has no JSON of its own (msgspec)."""
+    return WITHHELD if isinstance(value, SecretValue) else str(value)

@@ -1,0 +1,162 @@
+"""The screen of ``waggle top`` as lines: what fits a width and a height, the worst sessions first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from cells.safe_text import escape
+from waggle import output
+from waggle.history import line
+from waggle.sessions import ESTABLISHED, reason, state_style
+
+Item = Mapping[str, Any]
+Line = tuple[str, str]
+"""A line, and the name of its style: red, green, dim, head, or empty."""
+UNITS: Final = ("", "K", "M", "G", "T")
+
+
+class Reading(NamedTuple):
+    """One reading of an agent."""
+
+    at: float
+    """In seconds of a steady clock."""
+    time: datetime
+    process: Item
+    sessions: Sequence[Item]
+    changes: Sequence[Item]
+    """The newest first."""
+
+
+class Rates(NamedTuple):
+    """UPDATEs of a session a second, between two readings; None at the first one."""
+
+    received: float | None
+    sent: float | None
+
+
+def lines(now: Reading, before: Reading, width: int, height: int, trouble: str = "") -> list[Line]:
+    """Return the lines of the screen, none wider than it, and no more than it has."""
+    sessions = sorted(now.sessions, key=_worst_first)
+    head: list[Line] = [(summary(now, before), "")]
+    head.append((trouble, "red") if trouble else ("", ""))
+    room = max(0, height - len(head) - 3)
+    of_changes = min(len(now.changes), max(3, room // 3, room - len(sessions)))
+    of_sessions = max(0, room - of_changes)
+    body = [(_columns("PEER", "STATE", "SINCE", "IN/s", "OUT/s", "QUEUE", "RECV", "SENT"), "head")]
+    rates = _rates(now, before)
+    body += [_session(item, rates, now.time) for item in sessions[:of_sessions]]
+    if len(sessions) > of_sessions:
+        body[-1:] = [(f"... {len(sessions) - of_sessions + 1} more sessions", "dim")]
+    body += [("", ""), ("LAST CHANGES".ljust(width), "head")]
+    body += [(line(item)[11:], _change_style(item)) for item in now.changes[:of_changes]]
+    fitted = ((_fit(text, width), style) for text, style in (*head, *body))
+    return list(fitted)[:height]
+
+
+def summary(now: Reading, before: Reading) -> str:
+    """Return the state of the agent as one line."""
+    process, sessions = now.process, now.sessions
+    up = sum(item["state"] == ESTABLISHED for item in sessions)
+    parts = [
+        str(process["node"]),
+        f"{up}/{len(sessions)} Established",
+        f"cpu {_cpu(now, before)}",
+        f"rss {size(process['residentOctets'])}",
+        f"up {output.age(output.read_time(process['startTime']), now.time)}",
+    ]
+    rates = _rates(now, before).values()
+    if any(rate.received is not None for rate in rates):
+        received = sum(rate.received or 0.0 for rate in rates)
+        sent = sum(rate.sent or 0.0 for rate in rates)
+        parts.append(f"updates in {received:.0f}/s out {sent:.0f}/s")
+    parts.append(f"queue {size(sum(item.get('queuedOctets', 0) for item in sessions))}")
+    return "  ".join(parts)
+
+
+def size(octets: float) -> str:
+    """Return a number of octets with a unit: ``87M``."""
+    for unit in UNITS:
+        if octets < 1000 or unit == UNITS[-1]:
+            break
+        octets /= 1000
+    return f"{octets:.0f}{unit}" if unit == "" or octets >= 10 else f"{octets:.1f}{unit}"
+
+
+def _cpu(now: Reading, before: Reading) -> str:
+    elapsed = now.at - before.at
+    same = now.process["pid"] == before.process["pid"]
+    if elapsed <= 0 or not same:
+        return "-"
+    used = now.process["cpuSeconds"] - before.process["cpuSeconds"]
+    return f"{100 * used / elapsed:.0f}%"
+
+
+def _identity(item: Item) -> tuple[str, str]:
+    return item["instance"], item["name"]
+
+
+def _rates(now: Reading, before: Reading) -> dict[tuple[str, str], Rates]:
+    earlier = {_identity(item): item for item in before.sessions}
+    elapsed = now.at - before.at
+
+    def rate(item: Item, name: str) -> float | None:
+        old = earlier.get(_identity(item))
+        if elapsed <= 0 or old is None:
+            return None
+        # A new session counts from 0 again.
+        return float(max(0, item.get(name, 0) - old.get(name, 0)) / elapsed)
+
+    return {
+        _identity(item): Rates(rate(item, "updatesReceived"), rate(item, "updatesSent"))
+        for item in now.sessions
+    }
+
+
+def _worst_first(item: Item) -> tuple[Any, ...]:
+    queued = -item.get("queuedOctets", 0)
+    return (item["state"] == ESTABLISHED, queued, *output.peer_order(dict(item)))
+
+
+def _session(item: Item, rates: Mapping[tuple[str, str], Rates], time: datetime) -> Line:
+    rate = rates[_identity(item)]
+    since = output.age(output.read_time(item["sinceTime"]), time)
+    text = _columns(
+        item["name"],
+        item["state"],
+        since,
+        _rate(rate.received),
+        _rate(rate.sent),
+        size(item.get("queuedOctets", 0)),
+        _routes(item, "received"),
+        _routes(item, "advertised"),
+    )
+    if why := reason(item):
+        text += f"  {why}"
+    style = state_style(item["state"])
+    return text, "" if style == "green" else "red"
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f}"
+
+
+def _routes(item: Item, name: str) -> str:
+    counts = item.get(name)
+    return "-" if counts is None else str(sum(count["routes"] for count in counts))
+
+
+def _columns(*cells: str) -> str:
+    name, state, *others = cells
+    shortened = name if len(name) <= 22 else f"{name[:21]}~"
+    return f"{shortened:<22} {state:<12}" + "".join(f"{cell:>7}" for cell in others)
+
+
+def _change_style(item: Item) -> str:
+    return {"ADDED": "green", "DELETED": "red"}.get(item["type"], "")
+
+
+def _fit(text: str, width: int) -> str:
+    text = escape(text)
+    return text if len(text) <= width else f"{text[: width - 1]}~"

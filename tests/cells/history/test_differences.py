@@ -1,0 +1,76 @@
+"""What differs between two states of a row: fields, bounds, and no secret."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cells.history.differences import MOST_CHARACTERS, MOST_FIELDS, differences
+from resources.meta import ObjectMeta, Resource, Struct
+from resources.secret_value import SecretValue
+
+
+class Spec(Struct, frozen=True):
+    host_port: int = 0
+    password: SecretValue | None = None
+    raw: str = ""
+    peers: tuple[str, ...] = ()
+
+
+class Thing(Resource, frozen=True, kw_only=True):
+    metadata: ObjectMeta
+    spec: Spec = Spec()
+
+
+def thing(spec: Spec | None = None, **metadata: object) -> Thing:
+    return Thing(metadata=ObjectMeta(name="t", **metadata), spec=spec or Spec())  # type: ignore[arg-type]
+
+
+def texts(old: object, new: object) -> dict[str, tuple[str | None, str | None]]:
+    return {of.field: (of.old, of.new) for of in differences(old, new)}
+
+
+def test_fields_have_the_names_of_the_api_and_both_values() -> None:
+    before = thing(Spec(host_port=179, peers=("a", "b")), labels={"a": "1"})
+    after = thing(Spec(host_port=1790, peers=("b",)), labels={"b": "2"}, generation=4)
+    assert texts(before, after) == {
+        "metadata.labels.a": ("1", None),
+        "metadata.labels.b": (None, "2"),
+        "spec.hostPort": ("179", "1790"),
+        "spec.peers": ("a, b", "b"),
+    }
+    assert not differences(before, before)
+
+
+def test_a_new_object_has_the_fields_that_are_set() -> None:
+    assert texts(None, thing(Spec(host_port=1))) == {"spec.hostPort": (None, "1")}
+    assert texts(thing(Spec(host_port=1)), None) == {"spec.hostPort": ("1", None)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Spec(password=SecretValue(b"hunter1")), Spec(password=SecretValue(b"hunter2"))),
+        (Spec(raw="neighbor x password hunter1"), Spec(raw="neighbor x password hunter2")),
+        (Spec(raw="a\nhunter1\nb"), Spec(raw="a\nhunter2")),
+    ],
+)
+def test_what_may_be_a_secret_is_withheld_and_its_change_is_shown(
+    before: Spec, after: Spec
+) -> None:
+    (change,) = differences(before, after)
+    assert "hunter" not in str(msgspec.to_builtins(change))
+    assert change.old
+
+
+def test_an_annotation_is_named_without_its_value() -> None:
+    before, after = (thing(annotations={"peers": f"hunter{n}"}) for n in (1, 2))
+    assert texts(before, after) == {"metadata.annotations.peers": ("***", "***")}
+
+
+def test_fields_and_texts_are_bounded() -> None:
+    many = {str(number): "x" * 10_000 for number in range(1000)}
+    *fields, others = differences({}, many)
+    assert len(fields) == MOST_FIELDS
+    assert others.field == f"{1000 - MOST_FIELDS} more fields"
+    assert all(len(of.new or "") == MOST_CHARACTERS for of in fields)

@@ -1,0 +1,137 @@
+"""``waggle top``: what the screen has at each size, rates of two readings, and lines over a pipe."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cells.api.model import ProcessItem
+from cells.api.resource import ApiResource
+from tests.support.api import MadeUp, serving, session_item
+from waggle import output
+from waggle.__main__ import main
+from waggle.top_screen import Reading, lines, size, summary
+
+NOW = datetime.now(UTC)
+
+
+def process(cpu: float, pid: int = 1) -> dict[str, Any]:
+    return {
+        "node": "worker-1",
+        "version": "1",
+        "pid": pid,
+        "startTime": (NOW - timedelta(hours=3, minutes=7)).isoformat(),
+        "cpuSeconds": cpu,
+        "residentOctets": 87_400_000,
+    }
+
+
+def session(name: str, *, up: bool = True, received: int = 0, queued: int = 0) -> dict[str, Any]:
+    item = {
+        "instance": "main",
+        "name": name,
+        "address": "192.0.2.1",
+        "state": "Established" if up else "Idle",
+        "sinceTime": (NOW - timedelta(minutes=5)).isoformat(),
+        "updatesReceived": received,
+        "updatesSent": 7,
+        "queuedOctets": queued,
+    }
+    if not up:
+        return item | {"reason": "connection \x1b[2Jrefused", "retrySeconds": 4.0}
+    return item | {"received": [{"family": "ipv4-unicast", "routes": 3}], "advertised": []}
+
+
+def changes(count: int) -> list[dict[str, Any]]:
+    return [
+        {"eventTime": NOW.isoformat(), "type": "ADDED", "kind": "Service", "name": f"shop/{n}"}
+        for n in range(count)
+    ]
+
+
+BEFORE = Reading(10.0, NOW, process(1.0), [session("tor-1", received=100)], [])
+LATER = Reading(
+    12.0,
+    NOW,
+    process(1.5),
+    [session("tor-1", received=150, queued=2500), session("tor-2", up=False)],
+    changes(50),
+)
+
+
+def test_the_first_line_has_sessions_cpu_memory_and_rates() -> None:
+    assert summary(LATER, BEFORE) == (
+        "worker-1  1/2 Established  cpu 25%  rss 87M  up 3h7m  updates in 25/s out 0/s  queue 2.5K"
+    )
+
+
+def test_a_restarted_agent_and_a_first_reading_have_no_rates() -> None:
+    assert "cpu -" in summary(LATER._replace(process=process(0.1, pid=2)), BEFORE)
+    assert "updates" not in summary(BEFORE, BEFORE)
+
+
+def test_sessions_that_are_down_come_first_with_their_reason() -> None:
+    texts = [text for text, _ in lines(LATER, BEFORE, 120, 24)]
+    down, up = texts[3:5]
+    assert down.split()[:2] == ["tor-2", "Idle"]
+    assert down.endswith("connection \\x1b[2Jrefused (retry in 4s)")
+    assert up.split() == ["tor-1", "Established", "5m", "25", "0", "2.5K", "3", "0"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("height", [1, 3, 6, 24, 60])
+@pytest.mark.parametrize("sessions", [0, 1, 500])
+def test_a_screen_of_any_size_is_not_exceeded(width: int, height: int, sessions: int) -> None:
+    many = [session(f"tor-{n}", up=n % 2 == 0) for n in range(sessions)]
+    shown = lines(LATER._replace(sessions=many), BEFORE, width, height)
+    assert len(shown) <= height
+    assert all(len(text) <= width and text.isprintable() for text, _ in shown)
+
+
+def test_more_sessions_than_fit_are_counted_and_changes_keep_their_place() -> None:
+    many = [session(f"tor-{n}") for n in range(500)]
+    texts = [text for text, _ in lines(LATER._replace(sessions=many), BEFORE, 80, 24)]
+    (more,) = (text for text in texts if text.startswith("... "))
+    listed = sum(text.startswith("tor-") for text in texts)
+    assert more == f"... {500 - listed} more sessions"
+    assert sum("Service/shop/" in text for text in texts) >= 5
+
+
+def test_what_is_wrong_with_the_agent_is_on_the_screen() -> None:
+    assert lines(LATER, BEFORE, 80, 24, "no agent runs here")[1] == ("no agent runs here", "red")
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"), [(0, "0"), (999, "999"), (1500, "1.5K"), (87e6, "87M"), (3e15, "3000T")]
+)
+def test_octets_have_a_unit(octets: float, text: str) -> None:
+    assert size(octets) == text
+
+
+def test_over_a_pipe_each_reading_is_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer = session_item(
+        node="n", instance="main", name="tor-1", state="Established", since_time=NOW, families=[]
+    )
+    item = ProcessItem(
+        node="n", version="1", pid=1, start_time=NOW, cpu_seconds=1.0, resident_octets=87_000_000
+    )
+    path = tmp_path / "agent.sock"
+    own = ApiResource(path="/v1/process", kind="ProcessList", read=lambda _: [item])
+    with serving(path, MadeUp([peer]), own):
+        words = ["top", "--interval", "0.01", "--count", "2", "--socket", str(path)]
+        assert main(words) == output.EXIT_OK
+    printed = capsys.readouterr()
+    assert [text.split("  ")[:2] for text in printed.out.splitlines()] == [
+        ["n", "1/1 Established"]
+    ] * 2
+    assert printed.err == ""
+
+
+def test_without_an_agent_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["top", "--socket", str(tmp_path / "none")]) == output.EXIT_ERROR
+    assert "no agent runs here" in capsys.readouterr().err
