@@ -51,6 +51,7 @@ COMMANDS = (
     "replay",
     "router",
     "demo",
+    "errors",
     "docs",
     "completion",
 )
