@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
+from cells.apply.configuration_metrics import ConfigurationMetrics
 from cells.apply.loop import ApplyLog, ApplyLoop, FirstPass
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
 from cells.apply.session_addresses import SessionAddressLoop
@@ -78,6 +79,7 @@ WIRING = Wiring(
         provide(make_peers, as_=Reconciler),
         provide(DriftMetrics, as_=MetricsCollector),
         provide(PeerLimitReport, as_=MetricsCollector),
+        provide(ConfigurationMetrics, as_=MetricsCollector),
         reconciler_resource,
         verify_action,
     ),

@@ -147,6 +147,18 @@ class ApplyLoop:
             self._first_pass.set()
         return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
+    @property
+    def rounds(self) -> Observable[None]:
+        """Emits after each round, and after a change that needs none."""
+        return self._followed
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the speaker holds the intent."""
+        return self._first_pass.is_set() and not any(
+            report.failure for report in self._runner.reports()
+        )
+
     def wake(self) -> None:
         """Run a round soon: for what changes without a round of intent."""
         self._signal.raise_flag()

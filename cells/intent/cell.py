@@ -144,6 +144,23 @@ class IntentLoop:
         """Emits after each round, the first one once a dialect has been read."""
         return self._done
 
+    @property
+    def is_current(self) -> bool:
+        """Whether all sources have been read and no object is a problem of an administrator."""
+        snapshot = self._database.snapshot()
+        return (
+            self.complete
+            and not self._intent.pending_dialects.count(snapshot)
+            and all(map(self._is_of_tenant, self._problem_rows(snapshot)))
+        )
+
+    def _problem_rows(self, snapshot: Snapshot) -> list[Problem | SourceProblem]:
+        """Return the problems of the intent and of the sources."""
+        return [
+            *self._intent.problems.all(snapshot),
+            *self._tables.source_problems.all(snapshot),
+        ]
+
     def explainer(self) -> Explainer | None:
         """Return what explains the intent; None before the first round."""
         return self._compiler.explainer() if self.ready and self._compiler is not None else None
@@ -284,10 +301,7 @@ class IntentLoop:
         of_tenants = GaugeMetricFamily(
             "waggle_tenant_problems", "Problems that users of namespaces cause and solve."
         )
-        rows: list[Problem | SourceProblem] = [
-            *self._intent.problems.all(snapshot),
-            *self._tables.source_problems.all(snapshot),
-        ]
+        rows = self._problem_rows(snapshot)
         tenants = sum(map(self._is_of_tenant, rows))
         problems.add_metric([], len(rows) - tenants)
         of_tenants.add_metric([], tenants)

@@ -182,7 +182,7 @@ class HttpServer:
 
     async def _get_metrics(self, _: web.Request) -> web.Response:
         return web.Response(
-            body=self._metrics.render(),
+            body=await self._metrics.render(),
             headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
         )
 

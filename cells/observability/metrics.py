@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from cells.hive import Group, Health, Late, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs, Supervisor
+from cells.hive.rounds import in_slices
+from cells.observability.exposition import Collected, exposition
+from reconcilers.sliced_work import Slices
 
 FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets in seconds: from half a millisecond, since a change usually takes a few."""
@@ -31,8 +33,16 @@ LAG_DEGRADED = 1.0
 class MetricsCollector(Protocol):
     """Metrics of state that exists anyway; the members of this group are read at each scrape."""
 
-    def collect(self) -> Iterable[Metric]:
-        """Yield the metrics; called in the loop's thread."""
+    def collect(self) -> Iterable[Collected]:
+        """Yield the metrics, and None where other work may be done; called in the loop's thread."""
+
+
+class CertificateHolder(Protocol):
+    """A part of the program with certificates that end."""
+
+    @property
+    def certificate_ends(self) -> Mapping[str, float]:
+        """When they end, by name, as Unix time."""
 
 
 class Metrics:
@@ -42,8 +52,9 @@ class Metrics:
         self, jobs: Jobs, health: Health, collectors: Late[Group[MetricsCollector]]
     ) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_Collectors(collectors))
+        self._collectors = collectors
         self._health = health
+        self._scrape: asyncio.Task[bytes] | None = None
         self.reconcile_duration = Histogram(
             "waggle_reconcile_duration_seconds",
             "Time that one round took.",
@@ -69,11 +80,30 @@ class Metrics:
             buckets=FAST,
             registry=self.registry,
         )
+        # process_cpu_seconds_total, process_resident_memory_bytes ...: of the kernel, by /proc.
+        ProcessCollector(registry=self.registry)
         jobs.add("loop-lag", self._measure_lag)
 
-    def render(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        return generate_latest(self.registry)
+    def slices(self) -> Slices[bytes]:
+        """Return everything in Prometheus' text format, in slices."""
+        return exposition(self.collect())
+
+    async def render(self) -> bytes:
+        """Return everything in Prometheus' text format; scrapes at the same time share the work."""
+        if self._scrape is None:
+            self._scrape = asyncio.create_task(in_slices(self.slices()))
+            self._scrape.add_done_callback(self._scraped)
+        # A client that goes away cancels its own wait only.
+        return await asyncio.shield(self._scrape)
+
+    def _scraped(self, _: asyncio.Task[bytes]) -> None:
+        self._scrape = None
+
+    def collect(self) -> Iterable[Collected]:
+        """Yield all metrics, and None where other work may be done."""
+        yield from self.registry.collect()
+        for collector in self._collectors():
+            yield from collector.collect()
 
     async def _measure_lag(self) -> None:
         loop = asyncio.get_running_loop()
@@ -86,19 +116,6 @@ class Metrics:
                 self._health.degraded(f"the event loop was blocked for {lag:.1f} s")
             else:
                 self._health.ok("the event loop keeps up")
-
-
-class _Collectors(Collector):
-    def __init__(self, collectors: Late[Group[MetricsCollector]]) -> None:
-        self._collectors = collectors
-
-    def collect(self) -> Iterable[Metric]:
-        for collector in self._collectors():
-            yield from collector.collect()
-
-    def describe(self) -> Iterable[Metric]:
-        # Without this the registry would collect once at registration, before anything runs.
-        return ()
 
 
 class ProcessMetrics:
@@ -129,8 +146,30 @@ class ProcessMetrics:
         yield ready
 
 
+class CertificateMetrics:
+    """When the certificates of this process end."""
+
+    def __init__(self, holders: Late[Group[CertificateHolder]]) -> None:
+        self._holders = holders
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metric of all certificates."""
+        ends = GaugeMetricFamily(
+            "waggle_certificate_expiry_timestamp_seconds",
+            "When a certificate ends.",
+            labels=["certificate"],
+        )
+        for holder in self._holders():
+            for name, end in holder.certificate_ends.items():
+                ends.add_metric([name], end)
+        yield ends
+
+
 WIRING = Wiring(
     provides=(Metrics,),
     invokes=(Metrics,),
-    contributes=(provide(ProcessMetrics, as_=MetricsCollector),),
+    contributes=(
+        provide(ProcessMetrics, as_=MetricsCollector),
+        provide(CertificateMetrics, as_=MetricsCollector),
+    ),
 )

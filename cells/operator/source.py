@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cells.hive import Group, Wiring, provide
-from cells.observability.metrics import MetricsCollector
+from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.sources.kubernetes import Kubernetes, make_access, make_source
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
 from reconcilers.dialect import Dialect, SingleObject, extended
@@ -31,5 +31,8 @@ WIRING = Wiring(
     private=(make_access, read_of_cluster, secret_readers),
     provides=(make_source, Kubernetes),
     invokes=(Kubernetes, ReferencedSecrets),
-    contributes=(provide(Kubernetes, as_=MetricsCollector),),
+    contributes=(
+        provide(Kubernetes, as_=MetricsCollector),
+        provide(Kubernetes, as_=CertificateHolder),
+    ),
 )

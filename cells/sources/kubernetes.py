@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
@@ -30,6 +30,7 @@ from resources.enumeration import first_of
 from resources.errors import ObjectName
 from resources.ingest import Ingest
 from resources.kubernetes import (
+    REASONS_OF_ENDS,
     Access,
     Connection,
     FeedStatus,
@@ -231,6 +232,11 @@ class Kubernetes:
         failures = CounterMetricFamily(
             "waggle_kubernetes_failures", "Lists and watches that failed.", labels=labels
         )
+        ends = CounterMetricFamily(
+            "waggle_kubernetes_watch_restarts",
+            "Watches that ended and were started again.",
+            labels=[*labels, "reason"],
+        )
         feeds: dict[tuple[str, str], list[Reflector]] = {}
         for reflector in self.source.reflectors:
             status = reflector.status
@@ -240,7 +246,21 @@ class Kubernetes:
             lists.add_metric(names, sum(feed.lists for feed in members))
             watches.add_metric(names, sum(feed.watches for feed in members))
             failures.add_metric(names, sum(feed.failures for feed in members))
-        return [up, lists, watches, failures]
+            for reason in REASONS_OF_ENDS:
+                ended = sum(feed.watch_ends[reason] for feed in members)
+                ends.add_metric([*names, reason], ended)
+        return [up, lists, watches, failures, ends]
+
+    @property
+    def certificate_ends(self) -> Mapping[str, float]:
+        """When the certificates end by which the API server is reached (`CertificateHolder`)."""
+        return self.source.certificate_ends
+
+    @property
+    def is_current(self) -> bool:
+        """Whether every kind that the API server has is followed, and no object is held."""
+        phases = [status.phase for status in self._statuses.values()]
+        return bool(phases) and all(phase in (Phase.FOLLOWING, Phase.MISSING) for phase in phases)
 
 
 def make_access(options: KubernetesOptions) -> Access:

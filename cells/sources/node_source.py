@@ -13,7 +13,7 @@ from cells.dialects.wiring import DialectKinds
 from cells.hive import Group, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.node import ThisNode
-from cells.observability.metrics import MetricsCollector
+from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.sources.kubernetes import Kubernetes, make_access, make_source
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
 from cells.sources.unused_objects import UnusedObjectsLog
@@ -97,5 +97,9 @@ WIRING = Wiring(
     private=(make_access, secret_readers),
     provides=(read_of_node, make_source, Kubernetes),
     invokes=(Kubernetes, ReferencedSecrets, UnusedObjectsCount),
-    contributes=(provide(Kubernetes, as_=MetricsCollector), provide(make_source, as_=Source)),
+    contributes=(
+        provide(Kubernetes, as_=MetricsCollector),
+        provide(Kubernetes, as_=CertificateHolder),
+        provide(make_source, as_=Source),
+    ),
 )

@@ -18,7 +18,7 @@ from resources.kubernetes.migration import (
     migrate,
     versioned_kinds,
 )
-from resources.kubernetes.reflector import Reflector
+from resources.kubernetes.reflector import REASONS_OF_ENDS, Reflector
 from resources.kubernetes.selection import Reading, Selection, of_cluster, of_node
 from resources.kubernetes.source import KubernetesSource
 from resources.kubernetes.timeouts import Timeouts
@@ -26,6 +26,7 @@ from resources.kubernetes.writer import Writer
 
 __all__ = [
     "IN_CLUSTER",
+    "REASONS_OF_ENDS",
     "Access",
     "ApplyClient",
     "Backoff",

@@ -69,6 +69,11 @@ class Certificates(msgspec.Struct, frozen=True):
         """When the certificate ends."""
         return _certificate(self.certificate).not_valid_after_utc
 
+    @property
+    def end_of_authority(self) -> dt.datetime:
+        """When the authority that issued it ends."""
+        return _issuer(self).not_valid_after_utc
+
 
 def from_secret(data: Mapping[str, Any] | None) -> Certificates | None:
     """Return what a Secret has, or None where a server cannot present it.

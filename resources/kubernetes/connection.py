@@ -82,6 +82,9 @@ class Connection:
         self._client: _Client | None = None
         self._lock = asyncio.Lock()
         self._loaded_at = float("-inf")
+        self.certificate_ends: Mapping[str, float] = {}
+        """When the certificates of the configuration end, as Unix time: ``client``, the agent's own,
+        and ``api-server-authority``, the first of those that it trusts."""
 
     @property
     def server(self) -> str:
@@ -228,24 +231,41 @@ class Connection:
                 except (AttributeError, IndexError, KeyError, TypeError):
                     # Of the library: it expects mappings and lists.
                     raise _UnusableError("it is no kubeconfig") from None
-            self._check_authorities(settings.ssl_ca_cert)
+            ends = self._ends_of_authorities(settings.ssl_ca_cert)
+            if settings.cert_file:
+                ends["client"] = await asyncio.to_thread(_end_of, settings.cert_file)
             api = library.api_client(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unconfigured(str(self._access), _reason(error)) from None
+        self.certificate_ends = ends
         _replace_session(api.rest_client)
         return api
 
-    def _check_authorities(self, path: str | None) -> None:
-        """Raise `_UnusableError` for a file without a certificate: OpenSSL names no reason."""
+    def _ends_of_authorities(self, path: str | None) -> dict[str, float]:
+        """Return when the first authority of a file ends.
+
+        Raises `_UnusableError` for a file without a certificate: OpenSSL names no reason.
+        """
         if path is None:
-            return
+            return {}
         try:
-            ssl.create_default_context(cafile=path)
+            context = ssl.create_default_context(cafile=path)
         except ssl.SSLError:
             # The path of a kubeconfig's data is that of a temporary file.
             fields = "certificate-authority or certificate-authority-data"
             where = path if self._access.in_cluster else fields
             raise _UnusableError(f"no certificate in {where}") from None
+        ends = [str(authority["notAfter"]) for authority in context.get_ca_certs()]
+        return {"api-server-authority": min(map(ssl.cert_time_to_seconds, ends))} if ends else {}
+
+
+def _end_of(path: str) -> float:
+    """Return when a certificate ends, as Unix time."""
+    # Slow to import, and few agents have one: those in the cluster have a token.
+    from cryptography import x509
+
+    certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())
+    return certificate.not_valid_after_utc.timestamp()
 
 
 async def read_limited_body(response: aiohttp.ClientResponse, most: int) -> bytes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 
@@ -37,6 +38,23 @@ from resources.source import Event
 
 MAX_BROKEN_WATCHES = 3
 """Failed watches from one version before a new list: an event after it may be the cause."""
+
+
+REASONS_OF_ENDS: Final = ("closed", "relist", "expired", "silent", "unreachable", "rejected")
+"""The API server has closed it, as it does after some minutes; a list is due; 410 Gone; no data for
+too long; no connection; any other response."""
+
+
+def _reason_of_end(error: KubernetesError) -> str:
+    """Return one of `REASONS_OF_ENDS`."""
+    match error:
+        case Expired():
+            return "expired"
+        case ReadTimeout():
+            return "silent"
+        case Unreachable():
+            return "unreachable"
+    return "rejected"
 
 
 class Reflector:
@@ -99,6 +117,8 @@ class Reflector:
         self.lists = 0
         """Complete lists."""
         self.watches = 0
+        self.watch_ends: Counter[str] = Counter()
+        """Watches that ended and were started again, by `REASONS_OF_ENDS`."""
         self.failures = 0
 
     @property
@@ -293,9 +313,14 @@ class Reflector:
             async with asyncio.timeout_at(self._list_at) as limit:
                 self._limit = limit
                 await self._watch_on()
+            self.watch_ends["closed"] += 1
+        except KubernetesError as error:
+            self.watch_ends[_reason_of_end(error)] += 1
+            raise
         except TimeoutError:
             if not limit.expired():
                 raise
+            self.watch_ends["relist"] += 1
             self._list_at = None
             self.feed.request_list()
         finally:

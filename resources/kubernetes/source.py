@@ -85,6 +85,11 @@ class KubernetesSource:
         return text if "://" in text else ""
 
     @property
+    def certificate_ends(self) -> Mapping[str, float]:
+        """When the certificates end by which it connects (`Connection.certificate_ends`)."""
+        return {} if self._connection is None else self._connection.certificate_ends
+
+    @property
     def reflectors(self) -> tuple[Reflector, ...]:
         """The loops of all feeds."""
         of_objects = (reflector for named in self._named.values() for reflector in named.reflectors)

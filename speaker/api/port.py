@@ -6,7 +6,7 @@ that speaks BGP. All methods are quick, never block, and belong to the event loo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from speaker.api.best_paths import BestPathSource
@@ -141,6 +141,12 @@ class SpeakerPort(BestPathSource, Protocol):
 
     def peers(self) -> Sequence[PeerStatus]:
         """Return the status of all peers, by instance and name."""
+
+    def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
+        """Iterate over the same in slices, between which the speaker may go on.
+
+        A peer that is removed meanwhile is left out.
+        """
 
     def instances(self) -> Sequence[InstanceStatus]:
         """Return the status of all instances, by name."""

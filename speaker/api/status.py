@@ -46,6 +46,16 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why routes are not advertised, for an obstacle; otherwise why stale ones are kept. As text."""
 
 
+class MessageCounts(msgspec.Struct, frozen=True, rename="camel"):
+    """Messages of one direction, by type (RFC 4271 section 4.1, RFC 2918)."""
+
+    open: int = 0
+    update: int = 0
+    notification: int = 0
+    keepalive: int = 0
+    route_refresh: int = 0
+
+
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One session. The encoded names are used by the local API, whose answers have these fields."""
 
@@ -81,6 +91,9 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     messages_sent: int
     updates_received: int
     updates_sent: int
+    received_by_type: MessageCounts = MessageCounts()
+    """Of all sessions since the peer was configured."""
+    sent_by_type: MessageCounts = MessageCounts()
     malformed_updates: int = 0
     """Malformed UPDATEs of this session, which cost their routes only (RFC 7606)."""
     malformed: str = ""

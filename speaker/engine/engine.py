@@ -400,8 +400,10 @@ class Engine:
         """Iterate over all sessions, by instance and name."""
         self._context.now = now
         for _, instance in sorted(self._instances.items()):
-            for _, peer in sorted(instance.peers.items()):
-                yield views.peer_status(instance, peer)
+            for name, peer in sorted(instance.peers.items()):
+                # A reader in slices gives peers the time to be removed.
+                if instance.peers.get(name) is peer:
+                    yield views.peer_status(instance, peer)
 
     def collectors(self, now: float) -> Iterator[CollectorStatus]:
         """Iterate over the monitoring stations, by name."""

@@ -24,6 +24,7 @@ from speaker.peer import open_exchange, peer_status
 from speaker.peer.actions import Connect
 from speaker.peer.connections import COLLISION, Connections
 from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.message_counts import MessageCounters
 from speaker.peer.peer_context import PeerContext
 from speaker.peer.retry_backoff import RetryBackoff
 from speaker.peer.session import Session
@@ -55,6 +56,7 @@ class Peer:
         """The name of the dynamic peer configuration that it was created by."""
         self.session_end = SessionEnd()
         self.backoff = RetryBackoff(context)
+        self.messages = MessageCounters()
         self.connections = Connections(context, self, outgoing=not config.passive)
         self.flaps = 0
         self.down_since = context.now

@@ -116,6 +116,9 @@ class StandInSpeaker:
     def peers(self) -> Sequence[PeerStatus]:
         return [self._status(instance, peer) for (instance, _), peer in self._peers.items()]
 
+    def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
+        yield self.peers()
+
     def instances(self) -> Sequence[InstanceStatus]:
         return [
             InstanceStatus(

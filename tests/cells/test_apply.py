@@ -19,7 +19,6 @@ from cells.declarations import APPLY, SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
 from cells.intent.cell import IntentLoop
-from cells.observability.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.instances import Instances
@@ -34,6 +33,7 @@ from statedb import Database, Snapshot
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
 from tests.support.cells import rewired
+from tests.support.metrics import scrape
 from tests.support.wait import until
 from waggle.__main__ import main
 from waggle_agent.__main__ import CELLS
@@ -121,7 +121,7 @@ def test_verify_finds_repairs_prints_counts_and_logs_drift(
     assert '"kind": "DriftList"' in shown
     assert logged.count("event=apply.drift ") == 2
     assert "reconciler=peer" in logged
-    metrics = hive.get(Metrics).render().decode()
+    metrics = scrape(hive)
     assert 'waggle_reconcile_drift_total{reconciler="peer"} 1.0' in metrics
     assert 'waggle_reconcile_drift_total{reconciler="route-set"} 1.0' in metrics
     assert 'waggle_reconcile_drift_total{reconciler="instance"} 0.0' in metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,6 +32,7 @@ from speaker.api import (
     Fault,
     InstanceStatus,
     ListenChanged,
+    MessageCounts,
     PeerStatus,
     PrefixLimit,
     RecordingEnded,
@@ -68,6 +69,8 @@ UP = PeerStatus(
     last_error=None,
     flaps=2,
     messages_received=10,
+    received_by_type=MessageCounts(open=1, route_refresh=2),
+    sent_by_type=MessageCounts(open=1, update=3, keepalive=40),
     messages_sent=11,
     updates_received=1,
     updates_sent=1,
@@ -91,6 +94,9 @@ class Stub:
 
     def peers(self) -> Sequence[PeerStatus]:
         return self.statuses
+
+    def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
+        yield self.peers()
 
     def instances(self) -> Sequence[InstanceStatus]:
         return [
@@ -446,7 +452,7 @@ class OneCollector(Collector):
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        return self._metrics.collect()
+        return filter(None, self._metrics.collect())
 
 
 def scraped(bench: Bench) -> CollectorRegistry:
@@ -464,7 +470,9 @@ def test_metrics_of_a_session() -> None:
     assert value("waggle_bgp_session_state", PEER | {"state": "Established"}) == 1
     assert value("waggle_bgp_session_established_timestamp_seconds", PEER) == 1000
     assert value("waggle_bgp_session_drops_total", PEER) == 2
-    assert value("waggle_bgp_messages_sent_total", PEER) == 11
+    assert value("waggle_bgp_messages_sent_total", PEER | {"type": "update"}) == 3
+    assert value("waggle_bgp_messages_received_total", PEER | {"type": "route_refresh"}) == 2
+    assert value("waggle_bgp_malformed_updates", PEER) == 0
     family = PEER | {"family": "ipv4-unicast"}
     assert value("waggle_bgp_advertised_routes", family) == 7
     assert value("waggle_bgp_received_routes", family | {"status": "accepted"}) == 3

@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 from cells.declarations import SPEAKER
 from cells.hive import Level, load, provide
 from cells.hive.hive import Hive
-from cells.observability.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from speaker.api import SpeakerPort
@@ -24,6 +23,7 @@ from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
 from tests.support.apiserver import ApiServer
 from tests.support.cells import rewired
+from tests.support.metrics import scrape
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS
 
@@ -134,7 +134,7 @@ def run(flags: Mapping[str, Any], expected: dict[str, str]) -> str:
             with contextlib.suppress(AssertionError):  # the one below has the difference
                 await until(lambda: states(hive) == expected, within=15)
             assert states(hive) == expected
-            return hive.get(Metrics).render().decode()
+            return scrape(hive)
         finally:
             hive.shutdown()
             await task
@@ -194,8 +194,9 @@ def test_of_a_node_that_is_drained(tmp_path: Path) -> None:
 METRICS = {
     "waggle_bgp_advertised_routes": "family instance peer peer_address",
     "waggle_bgp_connections_refused_total": "instance",
-    "waggle_bgp_messages_received_total": "instance peer peer_address",
-    "waggle_bgp_messages_sent_total": "instance peer peer_address",
+    "waggle_bgp_malformed_updates": "instance peer peer_address",
+    "waggle_bgp_messages_received_total": "instance peer peer_address type",
+    "waggle_bgp_messages_sent_total": "instance peer peer_address type",
     "waggle_bgp_received_routes": "family instance peer peer_address status",
     "waggle_bgp_send_queue_bytes": "instance peer peer_address",
     "waggle_bgp_session_drops_total": "instance peer peer_address",
@@ -203,12 +204,15 @@ METRICS = {
     "waggle_bgp_session_state": "instance peer peer_address state",
     "waggle_bgp_session_up": "instance local_asn peer peer_address peer_asn",
     "waggle_build_info": "python version",
+    "waggle_config_current": "",
+    "waggle_config_current_timestamp_seconds": "",
     "waggle_drained": "",
     "waggle_event_loop_lag_seconds": "le",
     "waggle_intent_routes": "",
     "waggle_kubernetes_failures_total": "kind namespace",
     "waggle_kubernetes_feed_up": "kind namespace",
     "waggle_kubernetes_lists_total": "kind namespace",
+    "waggle_kubernetes_watch_restarts_total": "kind namespace reason",
     "waggle_kubernetes_watches_total": "kind namespace",
     "waggle_problems": "",
     "waggle_propagation_duration_seconds": "le",
@@ -221,6 +225,9 @@ METRICS = {
     "waggle_report_object_writes_total": "kind",
     "waggle_report_writes_total": "what",
     "waggle_source_objects": "kind",
+    "waggle_table_revision_total": "table",
+    "waggle_table_rows": "table",
+    "waggle_table_unread_changes": "table",
     "waggle_task_restarts_total": "task",
     "waggle_tenant_problems": "",
 }

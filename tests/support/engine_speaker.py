@@ -6,7 +6,7 @@ Reads are the engine's own. Calls are recorded, and fail where the test wants th
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from speaker.api import (
@@ -148,6 +148,9 @@ class EngineSpeaker(ConfigurationReads):
 
     def peers(self) -> Sequence[PeerStatus]:
         return list(self.host.engine.peers(self.network.now))
+
+    def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
+        yield self.peers()
 
     def instances(self) -> Sequence[InstanceStatus]:
         return list(self.host.engine.instances())

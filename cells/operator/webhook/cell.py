@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Mapping
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
@@ -12,7 +13,7 @@ from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.http import parse_address
-from cells.observability.metrics import MetricsCollector
+from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER
 from cells.operator.owner import Owner
@@ -96,6 +97,15 @@ class Webhook:
         if not verdict.allowed:
             log.info("denied", event_name="webhook.denied", kind=kind, reason=verdict.message)
 
+    @property
+    def certificate_ends(self) -> Mapping[str, float]:
+        """When the presented certificate and its authority end (`CertificateHolder`)."""
+        presented = self._keeper.presented
+        if presented is None:
+            return {}
+        ends = {"webhook": presented.end, "webhook-authority": presented.end_of_authority}
+        return {name: end.timestamp() for name, end in ends.items()}
+
     def collect(self) -> list[Metric]:
         """Return the number of reviews."""
         reviews = CounterMetricFamily(
@@ -108,5 +118,8 @@ class Webhook:
 
 WIRING = Wiring(
     invokes=(Webhook,),
-    contributes=(provide(Webhook, as_=MetricsCollector),),
+    contributes=(
+        provide(Webhook, as_=MetricsCollector),
+        provide(Webhook, as_=CertificateHolder),
+    ),
 )

@@ -60,7 +60,8 @@ class CertificateKeeper:
         self._leads = leads
         self._health = health
         self._now = now
-        self._presented: Certificates | None = None
+        self.presented: Certificates | None = None
+        """The certificate of the listening server."""
         self._published: str | None = None
         """The authorities that the configuration is known to have."""
 
@@ -101,8 +102,8 @@ class CertificateKeeper:
                 self._now(),
                 self._names,
                 published=is_published,
-                presented=self._presented,
-                trusted=(await self._trusted(writer) if None in (stored, self._presented) else ""),
+                presented=self.presented,
+                trusted=(await self._trusted(writer) if None in (stored, self.presented) else ""),
             )
             owners = await self._owners(writer)
             metadata = (secret or {}).get("metadata") or {}
@@ -115,7 +116,7 @@ class CertificateKeeper:
             self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
             return False
         published = not self._leads() or await self._publish(writer, stored)
-        if self._presented not in (stored, None):
+        if self.presented not in (stored, None):
             bundle = await self._trusted(writer)
             if bundle and not is_trusted(stored, bundle):
                 self._health.degraded(
@@ -134,9 +135,9 @@ class CertificateKeeper:
 
     async def _present(self, certificates: Certificates) -> None:
         """Present a certificate from now on, and listen."""
-        if certificates != self._presented:
+        if certificates != self.presented:
             self._server.load(certificates)
-            self._presented = certificates
+            self.presented = certificates
             until = certificates.end.isoformat()
             log.info("certificate", event_name="webhook.certificate", until=until)
         if not self._server.listens:

@@ -18,6 +18,7 @@ from speaker.message import KEEPALIVE, Notification, Open, decode_open
 from speaker.negotiated import Negotiated
 from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.message_counts import TYPE_POSITION
 from speaker.peer.message_stream import MessageStream
 from speaker.peer.session.event_tables import (
     ERROR_EVENT,
@@ -360,6 +361,7 @@ class Session:
         """Send one message."""
         if self.connection is not None:
             self.messages_sent += 1
+            self.owner.messages.sent[message[TYPE_POSITION]] += 1
             self._context.out.append(Write(self.connection, (message,)))
 
     def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
@@ -367,6 +369,7 @@ class Session:
         if self.connection is not None:
             self.messages_sent += messages
             self.updates_sent += messages
+            self.owner.messages.sent[MessageType.UPDATE] += messages
             self._context.out.append(Write(self.connection, parts, prefixes))
 
     def _notify(self, message: Notification, text: str | None = None) -> None:
@@ -415,11 +418,14 @@ class Session:
 
     def _messages(self, kind: int, bodies: Sequence[bytes]) -> None:
         # The fence of every message: an internal error costs this session, and is reported.
+        updates = self.updates
+        before = updates.received
         try:
             if kind == MessageType.UPDATE and self.state is State.ESTABLISHED:
                 self.updates.receive(bodies)
             else:
                 self._control_received += 1
+                self.owner.messages.received[kind] += 1
                 self._control(kind, bodies[0])
         except NotificationError as error:
             self._fail(ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
@@ -439,6 +445,8 @@ class Session:
                 Notification.cease(CeaseSubcode.OUT_OF_RESOURCES),
                 "internal error while handling a message",
             )
+        finally:
+            self.owner.messages.received[MessageType.UPDATE] += updates.received - before
 
     def _control(self, kind: int, body: bytes) -> None:
         """Process any message but an UPDATE in Established. Raises `NotificationError`."""

@@ -9,6 +9,7 @@ from speaker.fsm import State
 from speaker.message import Notification, Open
 from speaker.negotiated import Negotiated
 from speaker.peer.actions import Connect
+from speaker.peer.message_counts import MessageCounters
 from speaker.peer.retry_backoff import RetryBackoff
 from speaker.peer.session_end import SessionEnd
 
@@ -54,6 +55,10 @@ class SessionOwner(Protocol[S_contra]):
     @property
     def backoff(self) -> RetryBackoff:
         """The retry backoff."""
+
+    @property
+    def messages(self) -> MessageCounters:
+        """The counts of messages, of all sessions."""
 
     def connect_request(self, connection: int) -> Connect:
         """Return the action that opens a connection to the peer."""

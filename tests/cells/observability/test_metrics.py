@@ -4,29 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from prometheus_client.core import Metric
+
 from cells import declarations
-from cells.hive import Level, load
+from cells.dialects.cell import DialectCell
+from cells.hive import Cell, Level, load
 from cells.hive.hive import Hive
+from cells.observability.exposition import exposed_name
 from cells.observability.metrics import Metrics
 from tests.support import looptime
-from waggle_agent.__main__ import CELLS
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| ([\w, ]*)\|", re.MULTILINE)
+
+Described = dict[str, tuple[str, set[str]]]
+"""Types and labels by name."""
 
 
-def test_every_documented_metric_exists_and_every_metric_is_documented() -> None:
-    documented = set()
-    for line in PAGE.read_text().splitlines():
-        if line.startswith("| `waggle_"):
-            documented |= set(re.findall(r"`(waggle_\w+)`", line.split("|")[1]))
-    hive = Hive(CELLS, load(CELLS, flags={"disable_cell": ["logging"], "--bfd": "true"}))
-    text = hive.get(Metrics).render().decode()
-    types = dict(re.findall(r"^# TYPE (waggle_\w+) (\w+)$", text, re.MULTILINE))
-    created = {name for name in types if name.endswith("_created")}
-    assert documented == types.keys() - created
+def documented() -> Described:
+    rows = ROW.findall(PAGE.read_text())
+    return {name: (kind, set(re.findall(r"\w+", labels))) for name, kind, labels in rows}
+
+
+def served(cells: Sequence[Cell], **flags: object) -> Described:
+    """What a program serves: its metrics with all cells on."""
+    dialects = [cell.name for cell in cells if isinstance(cell, DialectCell)]
+    switches = {"disable_cell": ["logging"], "enable_cell": dialects}
+    hive = Hive(cells, load(cells, flags={**switches, **flags}))
+    found: Described = {}
+    for metric in filter(None, hive.get(Metrics).collect()):
+        name = exposed_name(metric)
+        assert name not in found, "a name is one family"
+        found[name] = (metric.type, labels_of(metric))
+    return found
+
+
+def labels_of(metric: Metric) -> set[str]:
+    names = getattr(metric, "_labelnames", None)
+    if names is None:
+        names = {name for sample in metric.samples for name in sample.labels} - {"le"}
+    return set(names)
+
+
+def test_every_metric_is_documented_with_its_type_and_labels() -> None:
+    source = {"--kubeconfig": "in-cluster"}
+    fib = {"--fib": "true", "--fib-socket": "fib.sock"}
+    agent = served(AGENT_CELLS, **source, **fib, **{"--bfd": "true"})
+    operator = served(OPERATOR_CELLS, **source, **{"--webhook": "9443"})
+    for name in agent.keys() & operator.keys():
+        assert agent[name][0] == operator[name][0]
+    described = documented()
+    both = {**operator, **agent}
+    both = {name: of for name, of in both.items() if name.startswith(("waggle_", "process_"))}
+    assert both == described
 
 
 def test_f22_a_blocked_loop_shows_in_health_and_recovers() -> None:

@@ -15,7 +15,6 @@ from structlog.testing import LogCapture
 
 from cells.hive import Level, SettingError, load
 from cells.hive.hive import Hive
-from cells.observability.metrics import Metrics
 from cells.operator import cell
 from cells.operator.election import Leadership, LostLeadershipError
 from cells.options import OperatorOptions
@@ -27,6 +26,7 @@ from tests.reconcilers.cilium.v1.build import policy_object
 from tests.resources.kubernetes.objects import advertisement
 from tests.resources.kubernetes.test_migration import definition
 from tests.support.apiserver import ApiServer, cut, status
+from tests.support.metrics import scrape
 from tests.support.wait import until
 from waggle_operator.__main__ import CELLS, main
 
@@ -150,7 +150,7 @@ def test_node_configs_and_conditions_are_written_once(tmp_path: Path) -> None:
                 lambda: levels(hive)["operator/objects"][1] == "all objects are written (5 writes)"
             )
             assert len(written(server)) == 5
-            scraped = hive.get(Metrics).render().decode()
+            scraped = scrape(hive)
             assert "waggle_operator_leader 1.0" in scraped
             assert "waggle_operator_writes_total 5.0" in scraped
 
@@ -295,7 +295,7 @@ def test_f09_a_failed_write_is_retried_and_delays_no_other(tmp_path: Path) -> No
         async with operator(server, tmp_path) as (hive, _):
             await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
             await until(lambda: levels(hive)["operator/objects"][0] is Level.OK)
-            scraped = hive.get(Metrics).render().decode()
+            scraped = scrape(hive)
             assert 'waggle_reconcile_errors_total{controller="operator"} 5.0' in scraped
 
     run(scenario)

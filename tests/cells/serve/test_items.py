@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cells.api.model import FamilyCount
 from cells.serve.items import INTERNAL, collector_item, peer_item
-from speaker.api import CollectorStatus, FamilyStatus, PeerStatus
+from speaker.api import CollectorStatus, FamilyStatus, MessageCounts, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 FAMILY = FamilyStatus(family=IPV4_UNICAST, negotiated=True, received=5, accepted=3, advertised=7)
@@ -32,6 +32,7 @@ UP = PeerStatus(
     last_error=None,
     flaps=0,
     messages_received=10,
+    sent_by_type=MessageCounts(open=1, update=2, keepalive=8),
     messages_sent=11,
     updates_received=1,
     updates_sent=2,
@@ -62,6 +63,7 @@ def test_a_session_is_its_fields_by_the_names_of_the_api() -> None:
         "messagesSent": 11,
         "updatesReceived": 1,
         "updatesSent": 2,
+        "sentByType": MessageCounts(open=1, update=2, keepalive=8),
         "flaps": 0,
         "queuedOctets": 4,
         "gracefulRestartSeconds": 120,

@@ -18,7 +18,6 @@ from cells.dialects import cilium
 from cells.dialects.cell import agent_cell
 from cells.hive import Level, load
 from cells.hive.hive import Hive
-from cells.observability.metrics import Metrics
 from cells.sources.feed_log import FeedLog
 from cells.sources.kubernetes import Kubernetes
 from resources.cilium.kinds import ADVERTISEMENT
@@ -31,6 +30,7 @@ from tests.reconcilers.build import peer_config
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.support.apiserver import ApiServer, status
 from tests.support.kinds import KINDS
+from tests.support.metrics import scrape
 from tests.support.wait import until
 from waggle_agent.__main__ import main
 
@@ -146,9 +146,11 @@ def test_an_api_server_that_fails_is_named_in_health_and_metrics(tmp_path: Path)
         assert re.match(
             r"the API server cannot be read since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", message
         )
-        scraped = hive.get(Metrics).render().decode()
+        scraped = scrape(hive)
         assert 'waggle_kubernetes_feed_up{kind="Service",namespace=""} 0.0' in scraped
         assert 'waggle_kubernetes_lists_total{kind="Service",namespace=""} 1.0' in scraped
+        restarts = re.findall(r"watch_restarts_total{kind=\"Service\".*} (\S+)", scraped)
+        assert sum(map(float, restarts)) == 1
         await server.start()
         await until(lambda: hive.health.level() is Level.OK)
         assert levels(hive)["kubernetes"][1].startswith("reading from kubeconfig ")

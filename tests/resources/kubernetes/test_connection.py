@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -12,6 +13,7 @@ import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 import uvloop
 
+from resources.kubernetes.certificates import due
 from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.errors import Unconfigured, Unreachable
 from tests.resources.kubernetes.source.test_credentials import authority_and_server
@@ -138,6 +140,29 @@ def test_ca_data_without_a_certificate_is_named_as_such(text: str, tmp_path: Pat
         assert caught.value.reason == (
             "no certificate in certificate-authority or certificate-authority-data"
         )
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_ends_of_the_certificates_by_which_it_connects(tmp_path: Path) -> None:
+    now = dt.datetime.now(dt.UTC)
+    issued = due(None, now, ("127.0.0.1",), published=False)
+    assert issued is not None
+    files = {"ca": issued.authorities, "crt": issued.certificate, "key": issued.key}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    user = {"client-certificate": str(tmp_path / "crt"), "client-key": str(tmp_path / "key")}
+    ca = str(tmp_path / "ca")
+    path = write_kubeconfig(tmp_path / "config", "https://127.0.0.1:1", user, ca=ca)
+
+    async def scenario() -> None:
+        connection = Connection(Access(str(path)))
+        assert connection.certificate_ends == {}
+        with pytest.raises(Unreachable):
+            await _ask(connection, 1.0)
+        ends = {"client": issued.end, "api-server-authority": issued.end_of_authority}
+        assert connection.certificate_ends == {name: t.timestamp() for name, t in ends.items()}
         await connection.close()
 
     asyncio.run(scenario())
