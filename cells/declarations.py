@@ -20,6 +20,7 @@ from cells.options import (
     KubernetesOptions,
     LoggingOptions,
     ManifestsOptions,
+    MetricsOptions,
     NodeOptions,
     OperatorOptions,
     ReadinessOptions,
@@ -63,6 +64,7 @@ SPANS = Cell(
 METRICS = Cell(
     name="metrics",
     description="Measurements for Prometheus; the http cell serves them.",
+    options=MetricsOptions,
     wiring="cells.observability.metrics",
 )
 

@@ -67,6 +67,19 @@ class SpansOptions(Options, frozen=True):
     ] = None
 
 
+class MetricsOptions(Options, frozen=True):
+    """Options of the metrics cell."""
+
+    compat: Annotated[
+        bool,
+        setting(
+            "also serve metrics by the names of the programs that API dialects stand for, so that "
+            "their dashboards and alerts go on",
+            flag="--compat-metrics",
+        ),
+    ] = False
+
+
 class HttpOptions(Options, frozen=True):
     """Options of the http cell."""
 

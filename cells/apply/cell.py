@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
+from cells.apply.compat_metrics import CompatCollector
 from cells.apply.configuration_metrics import ConfigurationMetrics
 from cells.apply.loop import ApplyLog, ApplyLoop, FirstPass
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
@@ -62,6 +63,7 @@ WIRING = Wiring(
         SessionReadings,
         LearnedLimitLoop,
         PeerLimitReport,
+        ConfigurationMetrics,
     ),
     # What an earlier process knew is read before the first round.
     invokes=(
@@ -80,6 +82,7 @@ WIRING = Wiring(
         provide(DriftMetrics, as_=MetricsCollector),
         provide(PeerLimitReport, as_=MetricsCollector),
         provide(ConfigurationMetrics, as_=MetricsCollector),
+        provide(CompatCollector, as_=MetricsCollector),
         reconciler_resource,
         verify_action,
     ),

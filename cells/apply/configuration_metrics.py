@@ -43,6 +43,12 @@ class ConfigurationMetrics:
         elif self._current_until is None:
             self._current_until = self._clock()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the configuration is current."""
+        self._compare()
+        return self._current_until is None
+
     def collect(self) -> Iterable[Metric]:
         """Yield both metrics."""
         self._compare()

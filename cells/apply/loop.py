@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ class ApplyLog:
 
     def __init__(self, metrics: Metrics) -> None:
         self._errors = metrics.reconcile_errors.labels("apply")
+        self.failures: Counter[str] = Counter()
+        """Attempts that failed, by the instance of the object."""
 
     def note(self, outcome: Outcome) -> None:
         """Log an outcome that differs from that of the attempt before."""
@@ -55,6 +58,7 @@ class ApplyLog:
             )
         elif outcome.error is not None:
             self._errors.inc()
+            self.failures[outcome.key[0]] += 1
             if not outcome.repeated:
                 log.error(
                     "cannot be applied",
@@ -153,11 +157,14 @@ class ApplyLoop:
         return self._followed
 
     @property
+    def has_applied(self) -> bool:
+        """Whether a complete round has been done."""
+        return self._first_pass.is_set()
+
+    @property
     def is_current(self) -> bool:
         """Whether the speaker holds the intent."""
-        return self._first_pass.is_set() and not any(
-            report.failure for report in self._runner.reports()
-        )
+        return self.has_applied and not any(report.failure for report in self._runner.reports())
 
     def wake(self) -> None:
         """Run a round soon: for what changes without a round of intent."""

@@ -1,25 +1,17 @@
-"""Metrics of BFD sessions, read at each scrape; FRR-k8s's metrics have its names, too."""
+"""Metrics of BFD sessions, read at each scrape."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    Metric,
-    UntypedMetricFamily,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
-from reconcilers.model import Instance
 from reconcilers.tables import IntentTables
 from statedb import Database
 
 LABELS: Final = ("instance", "peer", "peer_address")
-FRRK8S: Final = "frrk8s_bfd_"
-DEFAULT_VRF: Final = "default"
 MICROSECONDS: Final = 1_000_000
 
 Rows = Sequence[tuple[BfdSession, BfdCounters | None]]
@@ -41,7 +33,6 @@ class BfdMetrics:
         ]
         yield from _states(rows)
         yield from _counts(rows)
-        yield from _of_frrk8s(rows, {row.name: row for row in intent.instances.all(snapshot)})
         yield from _of_process(next(intent.bfd_process.all(snapshot), None))
 
 
@@ -115,36 +106,3 @@ def _of_process(process: BfdProcess | None) -> Iterator[Metric]:
         for reason, packets in process.discarded:
             discarded.add_metric([reason], packets)
     yield from (connected, realtime, lateness, discarded)
-
-
-def _of_frrk8s(rows: Rows, instances: dict[str, Instance]) -> Iterator[Metric]:
-    """Yield the metrics of FRR-k8s's exporter; its counters have names without ``_total``."""
-    up = GaugeMetricFamily(
-        f"{FRRK8S}session_up", "BFD session state (1 is up, 0 is down).", labels=["peer", "vrf"]
-    )
-    counters = {
-        name: UntypedMetricFamily(f"{FRRK8S}{name}", text, labels=["peer", "vrf"])
-        for name, text in (
-            ("control_packet_input", "Number of received BFD control packets."),
-            ("control_packet_output", "Number of sent BFD control packets."),
-            ("session_up_events", "Number of BFD session up events."),
-            ("session_down_events", "Number of BFD session down events."),
-        )
-    }
-    seen: set[tuple[str, str]] = set()
-    for row, counted in rows:
-        instance = instances.get(row.instance)
-        vrf = (None if instance is None else instance.vrf) or DEFAULT_VRF
-        labels = (row.address or row.peer, vrf)
-        if labels in seen:
-            continue  # peers of several instances share the session
-        seen.add(labels)
-        up.add_metric(labels, row.up)
-        values = {"session_up_events": row.ups, "session_down_events": _losses(row)}
-        if counted is not None:
-            values["control_packet_input"] = counted.packets_received
-            values["control_packet_output"] = counted.packets_sent
-        for name, value in values.items():
-            counters[name].add_metric(labels, value)
-    yield up
-    yield from counters.values()

@@ -31,11 +31,11 @@ class PlainCounter(Metric):
 
     def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
         super().__init__(name, text, "counter")
-        self._labels = labels
+        self._labelnames = labels
 
     def add_metric(self, labels: Sequence[str], value: float) -> None:
         """Add a sample."""
-        self.add_sample(self.name, dict(zip(self._labels, labels, strict=True)), value)
+        self.add_sample(self.name, dict(zip(self._labelnames, labels, strict=True)), value)
 
 
 def exposition(collected: Iterable[Collected]) -> Slices[bytes]:

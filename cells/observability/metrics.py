@@ -20,6 +20,7 @@ from cells.hive import Group, Health, Late, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs, Supervisor
 from cells.hive.rounds import in_slices
 from cells.observability.exposition import Collected, exposition
+from cells.options import MetricsOptions
 from reconcilers.sliced_work import Slices
 
 FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -49,8 +50,14 @@ class Metrics:
     """All metrics of one program."""
 
     def __init__(
-        self, jobs: Jobs, health: Health, collectors: Late[Group[MetricsCollector]]
+        self,
+        jobs: Jobs,
+        health: Health,
+        options: MetricsOptions,
+        collectors: Late[Group[MetricsCollector]],
     ) -> None:
+        self.compat = options.compat
+        """Whether dialects serve metrics by the names of other programs."""
         self.registry = CollectorRegistry()
         self._collectors = collectors
         self._health = health

@@ -11,10 +11,10 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import structlog
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from cells.hive import (
     Group,
@@ -28,10 +28,11 @@ from cells.hive.hive import Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
+from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics, MetricsCollector
 from cells.operator.abandoned import AbandonedObjectsCheck
 from cells.operator.cluster_addresses import ClusterAddressesJob
-from cells.operator.condition_metrics import condition_metrics
+from cells.operator.compat_metrics import CompatCollector
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER, LeaderCheck, LeaderChecks
 from cells.operator.leftovers import LeftoverObjects
@@ -42,9 +43,9 @@ from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import SecretsNamespace
 from reconcilers.api_server import RequestError
-from reconcilers.dialect import ConditionMetric, Dialect, Operation, extended
+from reconcilers.dialect import Dialect, Operation, extended
 from reconcilers.kernel.options import FibOptions
-from reconcilers.model import Condition, ObjectRef, Problem
+from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
 from reconcilers.operator.planned_conditions import PlannedConditions
 from reconcilers.operator.planned_objects import PlannedObjects
@@ -120,9 +121,7 @@ class Operator:
         self._managed = frozenset().union(*types)
         self._kubernetes = kubernetes
         self._leadership = leadership
-        self._metrics = [metric for _, metric in extended(dialects, ConditionMetric)]
-        self._conditions: Mapping[ObjectRef, tuple[Condition, ...]] = {}
-        """Of the last plan, while this operator leads."""
+        self._compat = CompatCollector(dialects, metrics)
         self._duration = metrics.reconcile_duration.labels("operator")
         self._errors = metrics.reconcile_errors.labels("operator")
         self._synced = readiness.gate("sources", "the first reading of all objects")
@@ -229,7 +228,7 @@ class Operator:
                     self._health.degraded("; ".join(texts))
                 else:
                     self._health.ok("follows what it reads")
-                self._conditions = plan.conditions
+                self._compat.conditions = plan.conditions
                 objects.plan(plan)
                 conditions.plan(plan)
                 summary = await in_slices(runner.slices(now))
@@ -291,6 +290,7 @@ class Operator:
             log.info("written", event_name="operator.written", object=ref, what=verb)
         elif error is not None:
             self._errors.inc()
+            self._compat.errors[ObjectRef(*outcome.key)] += 1
             log.warning(
                 "not written",
                 event_name="operator.write_failed",
@@ -301,13 +301,14 @@ class Operator:
                 retry_in=round(outcome.retry_in, 1),
             )
 
-    def collect(self) -> list[Metric]:
-        """Return whether this operator leads, its writes, and metrics of conditions."""
+    def collect(self) -> Iterator[Collected]:
+        """Yield whether this operator leads, its writes, and the metrics of dialects."""
         leader = GaugeMetricFamily("waggle_operator_leader", "1 while this operator leads.")
         leader.add_metric([], self._leadership.gained.is_set())
         writes = CounterMetricFamily("waggle_operator_writes", "Objects and statuses written.")
         writes.add_metric([], self._written)
-        return [leader, writes, *condition_metrics(self._metrics, self._conditions)]
+        yield from (leader, writes)
+        yield from self._compat.collect()
 
 
 def _log_adopted(ref: ObjectRef) -> None:

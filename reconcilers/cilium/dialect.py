@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from reconcilers.cilium import pod_ip_pools
 from reconcilers.cilium.cluster_addresses import RESERVED_ADDRESSES
+from reconcilers.cilium.compat_metrics import COMPAT_METRICS
 from reconcilers.cilium.compile_node import NodeConfiguration
 from reconcilers.cilium.convert import TO_V2
 from reconcilers.cilium.host_needs import HOST_NEEDS
@@ -114,6 +115,7 @@ class CiliumDialect(Dialect):
     options_type: ClassVar = CiliumOptions
     operator_options_type: ClassVar = CiliumOperatorOptions
     extensions: ClassVar = (
+        COMPAT_METRICS,
         OptionalKinds(
             _TRANSLATED, when=lambda given: given.translates, option=_TRANSLATE, operator=True
         ),

@@ -14,6 +14,15 @@ Two ways from objects to routes, on purpose different:
 
 from reconcilers.dialect.admission import Admission, node_group
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
+from reconcilers.dialect.compat_metrics import (
+    CompatHistogram,
+    CompatMetric,
+    CompatMetrics,
+    Durations,
+    MetricsContext,
+    OperatorMetricsContext,
+    Session,
+)
 from reconcilers.dialect.compilation import (
     ClusterAddresses,
     ClusterContext,
@@ -107,11 +116,15 @@ __all__ = [
     "ClusterIntent",
     "Command",
     "Companion",
+    "CompatHistogram",
+    "CompatMetric",
+    "CompatMetrics",
     "ConditionMetric",
     "Contributed",
     "Conversion",
     "Dialect",
     "DialectSecrets",
+    "Durations",
     "Everything",
     "Explanation",
     "Extension",
@@ -123,6 +136,7 @@ __all__ = [
     "KindSource",
     "LogLevel",
     "LogLevelObject",
+    "MetricsContext",
     "NodeContext",
     "NodeIntent",
     "NodeObject",
@@ -133,6 +147,7 @@ __all__ = [
     "ObjectStatus",
     "Objects",
     "Operation",
+    "OperatorMetricsContext",
     "OptionalKinds",
     "Outcome",
     "PrefixSource",
@@ -155,6 +170,7 @@ __all__ = [
     "Selection",
     "ServiceAddress",
     "ServiceSource",
+    "Session",
     "SingleObject",
     "StoredState",
     "Target",

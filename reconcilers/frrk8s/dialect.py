@@ -21,6 +21,7 @@ from reconcilers.frrk8s.admission import ADMISSION
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES, addresses_of_rows
+from reconcilers.frrk8s.compat_metrics import COMPAT_METRICS
 from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, neighbor_problems, rows
 from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.explain import EXPLANATION
@@ -100,6 +101,7 @@ class Frrk8sDialect(Dialect):
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
     extensions: ClassVar = (
+        COMPAT_METRICS,
         OptionalKinds(
             (SERVICE_CIDR,),
             when=_blocks_cluster,

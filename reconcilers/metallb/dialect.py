@@ -17,6 +17,7 @@ from reconcilers.dialect import (
     RouteSource,
 )
 from reconcilers.metallb.admission import ADMISSION
+from reconcilers.metallb.compat_metrics import COMPAT_METRICS
 from reconcilers.metallb.explain import EXPLANATION
 from reconcilers.metallb.feed import Checked, MetalLBFeed
 from reconcilers.metallb.findings import Secrets, finding_slices
@@ -82,6 +83,7 @@ class MetalLBDialect(Dialect):
     options_type: ClassVar = MetalLBOptions
     operator_options_type: ClassVar = MetalLBOperatorOptions
     extensions: ClassVar = (
+        COMPAT_METRICS,
         DialectSecrets(_secrets, option="namespace"),
         ReservedAddresses(_session_ends),
         STORED_STATE,

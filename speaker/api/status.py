@@ -55,6 +55,11 @@ class MessageCounts(msgspec.Struct, frozen=True, rename="camel"):
     keepalive: int = 0
     route_refresh: int = 0
 
+    @property
+    def total(self) -> int:
+        """Messages of all types."""
+        return self.open + self.update + self.notification + self.keepalive + self.route_refresh
+
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One session. The encoded names are used by the local API, whose answers have these fields."""

@@ -34,6 +34,7 @@ EXTENSIONS = {
     api.LogLevelObject: "log_level",
     api.ApiPath: "views",
     api.Command: "command",
+    api.CompatMetrics: "compat_metrics",
 }
 """The role of each type of extension with functions of its own."""
 FUNCTIONS = {"candidates": "candidates", "rows": "convert", "draft": "convert"}

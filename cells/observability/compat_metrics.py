@@ -1,0 +1,45 @@
+"""Metrics of dialects, as the metrics cell collects them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import Histogram
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
+
+from cells.observability.exposition import Collected, PlainCounter
+from reconcilers.dialect import CompatHistogram, CompatMetric, Durations
+
+
+def translated(metrics: Iterable[CompatMetric | CompatHistogram | None]) -> Iterator[Collected]:
+    """Yield metrics of a dialect; its None as well."""
+    for metric in metrics:
+        match metric:
+            case CompatHistogram():
+                histogram = HistogramMetricFamily(metric.name, metric.text, labels=metric.labels)
+                for labels, rounds in metric.samples:
+                    histogram.add_metric(labels, rounds.buckets, rounds.sum)
+                yield histogram
+            case CompatMetric():
+                make = PlainCounter if metric.type == "counter" else GaugeMetricFamily
+                family = make(metric.name, metric.text, labels=metric.labels)
+                # Peers that another program would not tell apart: a second sample of the same labels
+                # makes the whole scrape invalid.
+                for labels, value in dict(reversed(metric.samples)).items():
+                    family.add_metric(labels, value)
+                yield family
+            case None:
+                yield None
+
+
+def durations(histogram: Histogram) -> Durations:
+    """Return what a histogram has observed."""
+    buckets: list[tuple[str, float]] = []
+    total = 0.0
+    for metric in histogram.collect():
+        for sample in metric.samples:
+            if sample.name.endswith("_bucket"):
+                buckets.append((sample.labels["le"], sample.value))
+            elif sample.name.endswith("_sum"):
+                total = sample.value
+    return Durations(tuple(buckets), total)

@@ -1,0 +1,86 @@
+"""Metrics of conditions, by the names that another program has for them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+from cells.hive import Group, Health, Late
+from cells.observability.metrics import Metrics
+from cells.operator.compat_metrics import CompatCollector
+from cells.options import MetricsOptions
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import Dialect
+from reconcilers.model import Condition, ObjectRef
+from reconcilers.ovnk.dialect import OvnkDialect
+from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS
+
+if TYPE_CHECKING:
+    from cells.hive.jobs import Jobs
+
+NAME = "ovnkube_clustermanager_route_advertisement_condition"
+
+
+def metrics(*, compat: bool) -> Metrics:
+    jobs = cast("Jobs", SimpleNamespace(add=lambda *_: None))
+    return Metrics(jobs, Health(), MetricsOptions(compat=compat), Late(lambda: Group()))
+
+
+def samples(*conditions: Condition) -> dict[tuple[str, str, str], float]:
+    """Return the series of RouteAdvertisements by name, condition and status."""
+    collector = CompatCollector(Group([cast("Dialect", OvnkDialect)]), metrics(compat=True))
+    for condition in conditions:
+        before = collector.conditions.get(condition.object, ())
+        collector.conditions = {**collector.conditions, condition.object: (*before, condition)}
+    (gauge,) = filter(None, collector.collect())
+    assert {sample.name for sample in gauge.samples} <= {NAME}
+    return {
+        (labels["name"], labels["condition"], labels["status"]): value
+        for _, labels, value, *_ in gauge.samples
+    }
+
+
+def of(name: str, type_: str, *, status: bool, kind: str = ROUTE_ADVERTISEMENTS.name) -> Condition:
+    return Condition(ObjectRef(kind, "", name), type_, status, "Any")
+
+
+def test_route_advertisements_have_both_statuses_of_accepted_and_the_present_one_is_1() -> None:
+    assert samples(
+        of("north", "Accepted", status=True),
+        of("north", "Another", status=True),
+        of("south", "Accepted", status=False),
+        of("blue", "TransportAccepted", status=True, kind=CLUSTER_NETWORK.name),
+    ) == {
+        ("north", "Accepted", "true"): 1,
+        ("north", "Accepted", "false"): 0,
+        ("south", "Accepted", "true"): 0,
+        ("south", "Accepted", "false"): 1,
+    }
+
+
+def test_deleted_objects_have_no_series() -> None:
+    assert samples() == {}
+
+
+def test_without_the_option_there_is_none() -> None:
+    assert (
+        list(
+            CompatCollector(Group([cast("Dialect", OvnkDialect)]), metrics(compat=False)).collect()
+        )
+        == []
+    )
+
+
+def test_failed_writes_of_cilium_s_objects_are_counted_by_kind_and_name() -> None:
+    collector = CompatCollector(Group([cast("Dialect", CiliumDialect)]), metrics(compat=True))
+    collector.errors[ObjectRef("CiliumBGPNodeConfig", "", "n1")] += 2
+    collector.errors[ObjectRef("FRRConfiguration", "ns", "x")] += 1
+    found = {metric.name: metric for metric in filter(None, collector.collect())}
+    errors = found["cilium_operator_bgp_control_plane_reconcile_errors_total"]
+    assert [(one.labels, one.value) for one in errors.samples] == [
+        ({"resource_kind": "CiliumBGPNodeConfig", "resource_name": "n1"}, 2)
+    ]
+    assert (
+        found["cilium_operator_bgp_control_plane_reconcile_run_duration_seconds"].type
+        == "histogram"
+    )
