@@ -52,6 +52,7 @@ COMMANDS = (
     "router",
     "demo",
     "errors",
+    "schema",
     "docs",
     "completion",
 )

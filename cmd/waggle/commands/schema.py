@@ -1,0 +1,55 @@
+"""``waggle schema``: the JSON Schema of the answers of a kind."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from typing import Any
+
+from waggle import output
+from waggle.output import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, USAGE, member
+from waggle.tables import Column
+
+COLUMNS = (
+    Column("KIND", member("kind")),
+    Column("ID", lambda item: item["schema"]["$id"], minor=1, beneath=True),
+)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Declare the command and its arguments."""
+    parser = subparsers.add_parser(
+        "schema",
+        help="print the JSON Schema of the answers of a kind",
+        description="Print the JSON Schema (draft 2020-12) of what commands print with -o json, by the "
+        "kind in it. Without KIND: the kinds. Within cli.waggle/v1 members are only added.",
+        epilog=output.exit_statuses(
+            {EXIT_OK: "success", EXIT_USAGE: USAGE, EXIT_NOT_FOUND: "no such kind"},
+            "example:\n  waggle schema PeerList > peers.schema.json",
+        ),
+    )
+    parser.add_argument("kind", nargs="?", metavar="KIND", help="for example PeerList")
+    output.add_output_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the schema, or the kinds; returns the exit status."""
+    from waggle.schemas import item_types, schema
+
+    kinds = item_types()
+    if args.kind is None:
+        items = [{"kind": kind, "schema": schema(kind)} for kind in kinds]
+        if args.output in output.TABLES:
+            output.table(COLUMNS, items, args)
+        else:
+            output.dump(output.document("SchemaList", items), args.output)
+        return EXIT_OK
+    if args.kind not in kinds:
+        close = difflib.get_close_matches(args.kind, kinds, n=1)
+        hint = f"did you mean {close[0]}?" if close else "waggle schema lists the kinds"
+        output.complain(args.prog, f"there is no kind {args.kind!r}; {hint}")
+        return EXIT_NOT_FOUND
+    # A schema is no table: as JSON, unless another form is asked for.
+    form = "json" if args.output in output.TABLES else args.output
+    output.dump_value(schema(args.kind), form)
+    return EXIT_OK

@@ -1,0 +1,150 @@
+"""``waggle schema``: what each command prints with ``-o json`` is valid, and has no unknown member."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cmd.lab import NODE, configuration, service
+from tests.cmd.schema_members import FILE, lines
+from tests.support.agent import Agent
+from tests.support.reason_words import modules
+from waggle.__main__ import COMMANDS, main
+from waggle.schemas import item_types, schema
+
+OPEN = f"{'ff' * 16}001d0104fde8005ac000020100"
+OF_AGENT = (
+    *("status", "peers", "bfd", "routes", "routes available", "routes received", "routes --count"),
+    *("explain", "explain --all", "explain shop/web", "explain 198.51.100.10 --received"),
+    *("reconcilers", "verify", "history", "peers --peer none", "routes 203.0.113.0/24"),
+    *("peers clear tor-1", "explain none/none", "trace 198.51.100.10/32", "routes kernel"),
+    "plan -f {}",
+)
+OFFLINE = (
+    *("plan -f {} --from {} --add", "docs", "docs router", "errors", "errors NoRule", "schema"),
+    *(f"decode {OPEN}", "errors none", "explain -f {} --node node-1 --all"),
+)
+WITHOUT_A_LIST = {
+    *("api", "check", "completion", "convert", "crds", "demo", "render", "replay", "router", "top"),
+    *("watch", "plan"),
+}
+"""Documents of another API, objects of Kubernetes, streams, programs; replay and router: below."""
+
+
+@pytest.fixture(name="agent", scope="module")
+def running_agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """An agent with a Service and a peer that does not answer."""
+    arguments = ("--enable-cell", "cilium", "--trace-buffer", "100")
+    agent = Agent(None, tmp_path_factory.mktemp("agent"), node=NODE, arguments=arguments)
+    agent.write_objects("all.json", *configuration([1]), service("web", "198.51.100.10"))
+    agent.start()
+    agent.wait_ready()
+    yield agent
+    agent.stop()
+
+
+def strict(value: Any) -> Any:  # noqa: ANN401  JSON
+    """Return a schema that allows no member that it does not have."""
+    if isinstance(value, list):
+        return [strict(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    closed = {name: strict(part) for name, part in value.items()}
+    if "properties" in value and value.get("title") != "MessageItem":
+        closed["additionalProperties"] = False
+    return closed
+
+
+def check(printed: str) -> dict[str, Any]:
+    """Check an answer by the schema of its kind; returns it."""
+    answer: dict[str, Any] = json.loads(printed)
+    jsonschema.validate(answer, strict(schema(answer["kind"])))
+    return answer
+
+
+@pytest.mark.program
+def test_the_answers_of_an_agent_are_valid(
+    agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in OF_AGENT:
+        words = command.format(agent.manifests).split()
+        main([*words, "-o", "json", "--socket", str(agent.socket)])
+        printed = capsys.readouterr()
+        assert printed.out, (command, printed.err)
+        check(printed.out)
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("path", ["cells", "health", "process", "intent"])
+def test_the_answers_of_paths_without_a_command_are_valid(
+    agent: Agent, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cells.api.client import at_socket
+
+    assert check(json.dumps(at_socket(agent.socket).get(f"/v1/{path}", {})))["items"]
+
+
+@pytest.mark.parametrize("command", OFFLINE)
+def test_answers_without_an_agent_are_valid(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifests = tmp_path / "all.json"
+    objects = [*configuration([1]), service("web", "198.51.100.10")]
+    manifests.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    main([*command.replace("{}", str(manifests)).split(), "-o", "json"])
+    check(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("command", ["peers", "routes", "explain", "status", "verify", "history"])
+def test_an_error_is_valid_too(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "-o", "json", "--socket", str(tmp_path / "none")]) == 1
+    assert check(capsys.readouterr().out)["errors"][0]["code"] == "AgentNotRunning"
+
+
+def test_every_command_is_checked() -> None:
+    checked = {command.split()[0] for command in (*OF_AGENT, *OFFLINE)}
+    assert set(COMMANDS) - checked - WITHOUT_A_LIST == set()
+
+
+def test_every_kind_that_the_code_names_has_a_schema() -> None:
+    named = {
+        node.value
+        for path, tree in modules()
+        if path.parts[-4:-2] != ("cmd", "tests")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(
+            r"(?!NotIn|Reconciler)[A-Z][A-Za-z]+Report|(?!NotIn)[A-Z][A-Za-z]+List", node.value
+        )
+    }
+    assert named - {"List"} | {"ReconcilerList"} == set(item_types())
+
+
+def test_members_are_only_added() -> None:
+    """``python -m tests.cmd.schema_members`` adds a new one to the file."""
+    assert set(FILE.read_text().splitlines()) == set(lines())
+
+
+def test_schemas_are_valid_themselves() -> None:
+    for kind in item_types():
+        jsonschema.Draft202012Validator.check_schema(schema(kind))
+
+
+def test_a_schema_is_printed_by_its_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "PeerList"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == schema("PeerList")
+    assert printed["$id"] == "urn:cli.waggle:v1:PeerList"
+    assert main(["schema", "PeersList"]) == 4
+    text = "waggle schema: there is no kind 'PeersList'; did you mean PeerList?\n"
+    assert capsys.readouterr().err == text
