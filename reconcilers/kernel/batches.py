@@ -38,6 +38,8 @@ def moved_routes(
 
 def _by_set(part: Mapping[bytes, NextHopSet | None]) -> dict[NextHopSet | None, list[bytes]]:
     """Group prefixes by their next hops."""
+    if len(set(map(id, part.values()))) == 1:
+        return {next(iter(part.values())): list(part)}
     by_set: dict[NextHopSet | None, list[bytes]] = {}
     last: object = by_set
     prefixes: list[bytes] = []

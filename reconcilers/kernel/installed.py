@@ -141,10 +141,10 @@ class InstalledRoutes:
         """The number of routes of a table."""
         return len(self._held.get(table, ()))
 
-    def held(self, table: RouteTable, prefixes: Iterable[bytes]) -> dict[bytes, NextHopSet]:
+    def held(self, table: RouteTable, prefixes: Collection[bytes]) -> dict[bytes, NextHopSet]:
         """Return the next hops of those prefixes that are in the kernel, or on their way to it."""
         known = self._held.get(table)
-        if not known:
+        if not known or known.keys().isdisjoint(prefixes):
             return {}
         get = known.get
         return {nlri: hops for nlri in prefixes if (hops := get(nlri)) is not None}

@@ -266,8 +266,8 @@ class KernelRoutes(Reconciler):
         for without in (self.installed.occupied(table), withheld):
             if without:
                 wanted = {nlri: hops for nlri, hops in wanted.items() if nlri not in without}
-        pending = [nlri for nlri, hops in wanted.items() if hops is PENDING]
-        if pending:
+        if PENDING in wanted.values():
+            pending = [nlri for nlri, hops in wanted.items() if hops is PENDING]
             for nlri in pending:
                 del wanted[nlri]
             wanted.update(self.installed.held(table, pending))

@@ -368,6 +368,8 @@ class Runner:
 
 def difference(desired: State, actual: State) -> dict[Part, Any]:
     """Return the changes that turn the actual state into the desired one; None removes a part."""
+    if not actual:
+        return dict(desired)
     changes = {part: value for part, value in desired.items() if actual.get(part) != value}
     changes.update((part, None) for part in actual if part not in desired)
     return changes

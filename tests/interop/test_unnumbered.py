@@ -11,6 +11,7 @@ import pytest
 
 from cells.api.client import AgentError, at_socket
 from tests.support.daemon import Daemon
+from tests.support.kernel_writer import gateways, routes
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
 
@@ -30,6 +31,7 @@ class Unnumbered:
             "listen": [{"address": "::", "port": 1790}],
             "originate": sorted(self.prefixes),
             "apiSocket": str(self.socket),
+            "kernel": number == 1,
             "neighbors": [{"interface": DEVICE, "port": 1790, "import": "all", "export": "all"}],
         }
         (directory / "router.yaml").write_text(json.dumps(document))
@@ -73,11 +75,22 @@ def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_pat
             # IPv4 as well: RFC 8950 with the link-local address.
             assert all(hop.startswith("fe80::") for hop in found.values()), found
 
+    def installed() -> None:
+        """In the kernel both families have the link-local gateway, IPv4 as well (RFC 8950)."""
+        found = {}
+        for family in (4, 6):
+            for prefix, row in routes(link.left, family).items():
+                ((gateway, device, _),) = gateways(row)
+                found[prefix] = (gateway, device)
+        (next_hop,) = set(left.learnt().values())
+        assert found == dict.fromkeys(right.prefixes, (next_hop, DEVICE))
+
     left.daemon.start()
     try:
         eventually(undiscovered, context=logs)
         right.daemon.start()
         eventually(learnt, context=logs)
+        eventually(installed, context=logs)
         assert str(left.peer()["address"]).endswith(f"%{DEVICE}")
         # The other end goes and another one comes, with the same address.
         right.daemon.kill()

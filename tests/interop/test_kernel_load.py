@@ -1,0 +1,206 @@
+"""Many sessions and many routes in the kernel of an agent's namespace, as ``ip route`` reads them.
+
+One BIRD has all sessions, each from an address of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.cells.kernel.test_writer_process import children
+from tests.interop.conftest import NeedRouter
+from tests.interop.test_kernel_routes import OTHERS, OURS, PORT, PREFIX, Lab, address
+from tests.support.agent import Agent
+from tests.support.netns import DEVICE, linked_namespaces
+from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
+from tests.support.routers.base import IPV4
+from tests.support.routers.bird import Bird
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+
+ASN, OTHER_ASN = 64701, 64702
+ROUTES = 20_000
+
+
+@contextlib.contextmanager
+def lab(asns: Sequence[int], directory: Path) -> Iterator[Lab]:
+    """An agent with a session for each AS number."""
+    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+        link.left.add_address(f"{OURS[0]}/24")
+        addresses = tuple(map(address, range(len(asns))))
+        link.right.batch(*(f"addr add {each}/24 dev {DEVICE}" for each in addresses))
+        flags = ("--enable-cell", "frrk8s", "--disable-cell", "cilium")
+        agent = Agent(link.left, directory / "agent", arguments=flags, kernel=True)
+        agent.write_objects("configuration.json", configuration(asns))
+        sessions = tuple(
+            PeerSettings(
+                OURS[0],
+                64710,
+                # BIRD, which does not connect, has one session for each address and port.
+                port=PORT + number,
+                families=(IPV4,),
+                local_address=own,
+                local_asn=asn,
+                restart_time=60,
+            )
+            for number, (own, asn) in enumerate(zip(addresses, asns, strict=True))
+        )
+        settings = RouterSettings(ASN, addresses[0], addresses, sessions, PORT)
+        router: Router = KINDS["bird"](settings, link.right, directory / "bird")
+        parts: list[Agent | Router] = [agent, router]
+        for part in parts:
+            part.start()
+            stack.callback(part.stop)
+        for part in parts:
+            part.wait_ready()
+        found = Lab(agent, link, [router])
+        eventually(lambda: established(found, len(asns)), within=30, context=found.logs)
+        yield found
+
+
+def established(found: Lab, count: int) -> None:
+    states = [peer["state"] for peer in found.agent.peers().values()]
+    assert states.count("Established") == count, states
+
+
+def configuration(asns: Sequence[int]) -> dict[str, Any]:
+    neighbors = [
+        {
+            "address": address(number),
+            "asn": asn,
+            "port": PORT,
+            "enableGracefulRestart": True,
+            "toReceive": {"allowed": {"mode": "all"}},
+        }
+        for number, asn in enumerate(asns)
+    ]
+    router = {"asn": 64710, "id": OURS[0], "neighbors": neighbors}
+    return {
+        "apiVersion": "frrk8s.metallb.io/v1beta1",
+        "kind": "FRRConfiguration",
+        "metadata": {"name": "fabric", "namespace": "frr-k8s-system"},
+        "spec": {"bgp": {"routers": [router]}},
+    }
+
+
+def via(numbers: Iterable[int]) -> list[str]:
+    return sorted(map(address, numbers))
+
+
+def test_a_route_has_the_next_hops_of_all_equal_paths(
+    need_router: NeedRouter, tmp_path: Path
+) -> None:
+    """Of 64, 8 and 2 sessions; the path over another AS is not equal, and follows them."""
+    need_router("bird")
+    with lab([ASN] * 64 + [OTHER_ASN], tmp_path) as found:
+        bird = cast("Bird", found.routers[0])
+        bird.announce(PREFIX, OTHERS)
+        left = 64
+        for count in (64, 8, 2, 0):
+            for number in range(count, left):
+                bird.ask(f"disable p{number}")
+            left = count
+            hops = via(range(count) if count else [64])
+            found.until({PREFIX: hops, OTHERS: hops})
+
+
+def prefix(number: int) -> str:
+    return f"20.{number >> 8}.{number & 255}.0/24"
+
+
+def swap(bird: Router, table: int) -> None:
+    """Announce one of two tables in place of the other one."""
+    of_table = [prefix(n + table * ROUTES) for n in range(ROUTES)]
+    bird.withdraw(*(set(bird.announced) - set(of_table)))
+    bird.announce(*of_table)
+
+
+def kill_writer(agent: Agent) -> None:
+    """Kill -9, if one runs at present."""
+    for keeper in children(agent.daemon.pid):
+        for writer in children(keeper):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(writer, signal.SIGKILL)
+
+
+@pytest.mark.timeout(240)
+def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted(
+    need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router("bird")
+    rng = random.Random(186)  # noqa: S311
+    with lab([ASN, ASN], tmp_path) as found:
+        side, agent, bird = found.link.left, found.agent, cast("Bird", found.routers[0])
+        # As FRR has them: our protocol number, our table, our metric. One more is of another program.
+        theirs = {prefix(n): "bgp" for n in rng.sample(range(2 * ROUTES), 200)}
+        theirs[prefix(7)] = "static"
+        side.batch(
+            *(
+                f"route add {place} via {address(9)} dev {DEVICE} proto {proto} metric 20"
+                for place, proto in theirs.items()
+            )
+        )
+
+        def rows() -> dict[str, list[str]]:
+            listed = json.loads(side.run("ip", "-j", "route", "show", "metric", "20"))
+            return {
+                row["dst"]: [
+                    row["protocol"],
+                    *sorted(h["gateway"] for h in row.get("nexthops", [row])),
+                ]
+                for row in listed
+            }
+
+        foreign = {place: [proto, address(9)] for place, proto in theirs.items()}
+        assert rows() == foreign
+        for life in range(10):
+            swap(bird, life % 2)
+            time.sleep(rng.uniform(0.0, 0.5))
+            kill_writer(agent)
+            time.sleep(rng.uniform(0.0, 0.5))
+            agent.daemon.kill()
+            agent.start()
+            eventually(lambda: established(found, 2), within=30, context=found.logs)
+        swap(bird, 0)
+        wanted = {prefix(n): ["bgp", *via((0, 1))] for n in range(ROUTES)} | foreign
+
+        def right() -> None:
+            have = rows()
+            wrong = {p for p in have.keys() | wanted.keys() if have.get(p) != wanted.get(p)}
+            assert not wrong, (len(wrong), sorted(wrong)[:3])
+
+        eventually(right, within=60, context=found.logs)
+
+        command = [*side.command(), "ip", "monitor", "route", "nexthop"]
+        with (tmp_path / "monitor").open("w") as output:
+            monitor = subprocess.Popen(command, stdout=output)
+        try:
+            time.sleep(0.3)
+            bird.kill()
+            bird.resume()
+            eventually(lambda: established(found, 2), within=30, context=found.logs)
+            eventually(lambda: fresh(agent), within=30, context=found.logs)
+            right()
+        finally:
+            monitor.terminate()
+            monitor.wait(5)
+        assert "Deleted" not in (tmp_path / "monitor").read_text()
+
+
+def fresh(agent: Agent) -> None:
+    """Fails while routes of before a restart are kept (RFC 4724)."""
+    for peer in agent.peers().values():
+        assert "stale" not in peer
+        assert [family["routes"] for family in peer["received"]] == [ROUTES]
