@@ -301,7 +301,8 @@ class InstalledRoutes:
             else:
                 oldest = list(islice(waiting, min(OLDEST, room)))
                 some = {nlri: waiting.pop(nlri) for nlri in oldest}
-                some.update(waiting.popitem() for _ in range(room - len(some)))
+                newest = list(islice(reversed(waiting), room - len(some)))
+                some.update(zip(newest, map(waiting.pop, newest), strict=True))
                 changed[table] = some
             room -= len(changed[table])
             if room <= 0:

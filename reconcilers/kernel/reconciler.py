@@ -196,15 +196,11 @@ class KernelRoutes(Reconciler):
         self.compared = True
         if not self.installed.listed:
             return at_once({})
-        changed: dict[RouteTable, set[bytes] | None] = {}
+        changed = self.wanted_tables.take_changed()
         if self._whole:
             self._whole = False
             changed.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))
-        for changes in (
-            self.wanted_tables.take_changed(),
-            self.installed.take_changed(),
-            self.withheld.take_changed(),
-        ):
+        for changes in (self.installed.take_changed(), self.withheld.take_changed()):
             for table, parts in changes.items():
                 known = changed.setdefault(table, set())
                 if parts is None or known is None:

@@ -147,23 +147,32 @@ class InstanceRoutes:
             return WantedRoute(paths, Forwarding(why_not=rejected))
         return WantedRoute(paths, self._rules.of(paths, family))
 
-    def next_hops(self, family: Family, prefixes: Iterable[bytes]) -> dict[bytes, NextHopSet]:
+    def next_hops(self, family: Family, prefixes: Collection[bytes]) -> dict[bytes, NextHopSet]:
         """Return the next hops of those prefixes that shall be in the kernel, or `PENDING`."""
         paths, rejected = self._paths.get(family), self._rejected.get(family, {})
         if paths is None:
             return {}
         get, of = paths.get, self._rules.of
+
+        def hops_of(known: PathSet) -> NextHopSet | None:
+            forwarding = of(known, family)
+            return PENDING if forwarding.pending else forwarding.next_hops
+
+        if len(set(map(id, map(get, prefixes)))) == 1 and rejected.keys().isdisjoint(prefixes):
+            # As of a session that begins: no step of the interpreter for each prefix.
+            same = get(next(iter(prefixes)))
+            hops = None if same is None else hops_of(same)
+            return {} if hops is None else dict.fromkeys(prefixes, hops)
         next_hops_of: dict[bytes, NextHopSet] = {}
         last: PathSet | None = None
-        hops: NextHopSet | None = None
+        hops = None
         for nlri in prefixes:
             known = get(nlri)
             if known is None or nlri in rejected:
                 continue
             if known is not last:
                 # Neighbours in a table have the same paths, mostly.
-                forwarding = of(known, family)
-                last, hops = known, PENDING if forwarding.pending else forwarding.next_hops
+                last, hops = known, hops_of(known)
             if hops is not None:
                 next_hops_of[nlri] = hops
         return next_hops_of
