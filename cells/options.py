@@ -123,7 +123,7 @@ class NodeOptions(Options, frozen=True):
         setting(
             "namespace of the ConfigMap waggle-cluster-addresses: the operator publishes there the "
             "addresses of all Nodes, Pods and peers, which no Service may use. By default none is "
-            "read, and those of other nodes are not known",
+            "read, and addresses of other nodes are not known",
             flag="--cluster-addresses-namespace",
         ),
     ] = None
@@ -314,7 +314,7 @@ class ReportOptions(Options, frozen=True):
     status: Annotated[
         bool,
         setting(
-            "write the status of the objects that this node reports on; if false, one that was "
+            "write the status of the objects that this node reports on; if false, a status that was "
             "written is removed",
             flag="--status-report",
         ),

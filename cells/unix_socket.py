@@ -105,7 +105,7 @@ def _clear(path: Path, program: str) -> None:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink()  # no process listens: left by one that was killed
+            path.unlink()  # no process listens: left by a process that was killed
             return
         except FileNotFoundError:
             return

@@ -237,11 +237,11 @@ def check(
         of_kinds = (_selects_with_others, _selects_alone)
         to_come = [_nodes_to_come(loaded, of_kind, [*present, *unnamed]) for of_kind in of_kinds]
         loaded.replacements.append((core.NODE, Replace(unnamed)))
-    problems = _Problems({}, [])
-    compiled = problems.add(loaded, dialects, settings, nodes)
+    problems = _NodeProblems({}, [])
+    compiled = problems.compile(loaded, dialects, settings, nodes)
     if loaded.rejected:
-        repaired = _Problems({}, [])
-        repaired.add_without_effect(repaired.add(_repaired(loaded), dialects, settings, nodes))
+        repaired = _NodeProblems({}, [])
+        repaired.add_without_effect(repaired.compile(_repaired(loaded), dialects, settings, nodes))
         problems.add_remaining(repaired, loaded)
     for assumed in to_come:
         if not assumed.nodes:
@@ -256,7 +256,7 @@ def check(
         replacements = [of_kind for of_kind in loaded.replacements if of_kind[0] in known]
         replacements.append((core.NODE, Replace(assumed.nodes)))
         names = [node.metadata.name for node in assumed.nodes]
-        problems.add(loaded._replace(replacements=replacements), selecting, settings, names)
+        problems.compile(loaded._replace(replacements=replacements), selecting, settings, names)
     problems.add_without_effect(compiled)
     return {
         "nodes": sorted(problems.nodes),
@@ -269,20 +269,20 @@ def check(
     }
 
 
-class _Problems(NamedTuple):
-    """The problems of nodes, each once and with its nodes, and the nodes."""
+class _NodeProblems(NamedTuple):
+    """The problems of manifests, each once and with its nodes, and the nodes."""
 
     by_content: dict[str, Json]
     nodes: list[str]
 
-    def add(
+    def compile(
         self,
         loaded: Loaded,
         dialects: Sequence[type[Dialect]],
         settings: OfflineSettings,
         nodes: Iterable[str],
     ) -> OfflineIntent | None:
-        """Compile the objects for nodes, by default for all; returns the last compilation."""
+        """Compile manifests for nodes, or for all, and add the problems; returns the last result."""
         compiled = None
         for names in _node_groups(loaded, dialects, settings, nodes):
             self.nodes.extend(names)
@@ -299,10 +299,10 @@ class _Problems(NamedTuple):
         for problem in compiled.without_effect() if compiled is not None else ():
             self._of_content(problem)["nodes"] += self.nodes
 
-    def add_remaining(self, repaired: _Problems, loaded: Loaded) -> None:
+    def add_remaining(self, repaired: _NodeProblems, loaded: Loaded) -> None:
         """Add the problems that invalid objects have besides, of a compilation without these errors.
 
-        Those of generated objects are theirs as well. Not conflicts: they depend on what is wrong.
+        Problems of generated objects are theirs as well. Not conflicts: they depend on what is wrong.
         """
         errors = {
             str(invalid.kind.name_of(invalid.value)): invalid.errors for invalid in loaded.rejected

@@ -461,7 +461,7 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     count: int = 1
     """The number of problems that it stands for: those that are not listed have one together."""
     of_tenant: bool = False
-    """True if users of a namespace cause and solve it: it is apart from those of administrators."""
+    """True if users of a namespace cause and solve it: it is apart from problems of administrators."""
 
     def __post_init__(self) -> None:
         """Bound the message, wherever it comes from."""

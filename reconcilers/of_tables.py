@@ -25,7 +25,7 @@ class OfTables(Generic[T]):
 
     def of(self, snapshot: Snapshot, namespace: str) -> T:
         """Return the value of the objects of a namespace."""
-        # Not the revisions: those of a trial are there again, with other rows.
+        # Not the revisions: a trial uses its numbers again, with other rows.
         versions: list[object] = [*map(snapshot.state, self._tables)]
         last = self._last
         if last is not None and last[1] == namespace and all(map(is_, last[0], versions)):

@@ -87,6 +87,6 @@ class Progress:
 
 
 def progress_of(args: argparse.Namespace) -> Progress:
-    """Return the progress of a command; one that draws nothing, where it was not started."""
+    """Return the progress of a command, which draws nothing where it was not started."""
     given = getattr(args, "progress", None)
     return given if isinstance(given, Progress) else Progress(getattr(args, "prog", "waggle"))

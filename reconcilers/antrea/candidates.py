@@ -1,6 +1,6 @@
 """What Services, Egresses and the Node have to advertise, and why it is not advertised. Pure.
 
-A candidate is one address of one object. `reject` decides for routes and for explanations alike.
+A candidate is one address of one object. `rejected_candidate` decides for routes and for explanations.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Candidate(NamedTuple):
         return self.family
 
 
-def reject(candidate: Candidate, route_set: RouteSet) -> Reason | None:
-    """Return why a set does not have a candidate, or None."""
+def rejected_candidate(candidate: Candidate, route_set: RouteSet) -> Reason | None:
+    """Return why the routes of a policy do not have a candidate, or None."""
     withheld = candidate.withheld
     if withheld is not None and withheld.reason == FAMILY_NOT_ENABLED:
         return withheld
@@ -103,7 +103,7 @@ def contributions(
             else ServiceAddress(candidate.service_field, candidate.nlri)
         )
         for route_set in rules:
-            if reject(candidate, route_set) is None:
+            if rejected_candidate(candidate, route_set) is None:
                 origin = Origin(candidate.object, route_set.policy, candidate.type)
                 contribution = Contribution(origin, _ATTRIBUTES)
                 yield Contributed(

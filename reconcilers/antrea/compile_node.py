@@ -38,7 +38,7 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 INSTANCE: Final = "antrea"
 HOLD_TIME, CONNECT_RETRY_TIME = 90, 120
-"""Seconds; those of Antrea's speaker."""
+"""Seconds, as Antrea's speaker has them."""
 BFD_INTERVAL: Final = 300
 """Milliseconds, in both proposals."""
 MAX_DUPLICATES: Final = 10
@@ -132,7 +132,7 @@ def _confederation(policy: BGPPolicy) -> Confederation | None:
 
 
 def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
-    """Return one entry for each address; ``problems`` takes those of another AS number.
+    """Return one entry for each address; ``problems`` takes entries of another AS number.
 
     Of several entries with the same AS number the last one counts, as in Antrea.
     """

@@ -12,7 +12,7 @@ from reconcilers.antrea.explain import EXPLANATION
 from reconcilers.antrea.operate import OPERATION
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
 from reconcilers.antrea.passwords import SECRET
-from reconcilers.antrea.route_sources import EgressSource, PodCidrSource, ServiceSource
+from reconcilers.antrea.route_sources import AntreaServiceSource, EgressSource, PodCidrSource
 from reconcilers.antrea.views import PATHS
 from reconcilers.dialect import (
     ClusterAddresses,
@@ -90,7 +90,7 @@ class AntreaDialect(Dialect):
         super().__init__(tables, options)
         self.of_node = options if isinstance(options, AntreaOptions) else AntreaOptions()
         sources: list[RouteSource] = [
-            ServiceSource(tables, ready_only=self.of_node.ready_endpoints),
+            AntreaServiceSource(tables, ready_only=self.of_node.ready_endpoints),
             PodCidrSource(tables),
         ]
         if self.of_node.egress:

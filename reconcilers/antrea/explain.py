@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconcilers.antrea.candidates import Candidate, Reason, candidates, reject
+from reconcilers.antrea.candidates import Candidate, Reason, candidates, rejected_candidate
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.dialect import Explanation, explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
@@ -17,7 +17,7 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
     decided: tuple[Reason, ObjectRef | None] | None = _suppressed(candidate, peer)
     if decided is None:
         nothing = Reason("NoRoutes", "the peer is advertised nothing")
-        reason = nothing if route_set is None else reject(candidate, route_set)
+        reason = nothing if route_set is None else rejected_candidate(candidate, route_set)
         decided = None if reason is None else (reason, policy)
     if decided is not None:
         (word, message), rule = decided

@@ -41,7 +41,7 @@ class RouterId(NamedTuple):
 
 
 def node_facts(node: Node) -> NodeFacts:
-    """Return the enabled families of a node: those of a pod CIDR and an address of it.
+    """Return the enabled families of a node: with a pod CIDR and an address.
 
     A node without any pod CIDR has the families of its addresses.
     """

@@ -8,8 +8,7 @@ from typing import Any, cast
 from reconcilers.antrea import candidates
 from reconcilers.antrea.node_facts import node_facts
 from reconcilers.antrea.route_sets import RouteSet
-from reconcilers.dialect import Contributed, NodeContext, RowSource
-from reconcilers.dialect import ServiceSource as Services
+from reconcilers.dialect import Contributed, NodeContext, RowSource, ServiceSource
 from reconcilers.model import ObjectRef
 from resources.antrea.egress import Egress
 from resources.antrea.kinds import EGRESS
@@ -18,7 +17,7 @@ from resources.tables import Tables
 from statedb import Change, Key, Snapshot, Table
 
 
-class ServiceSource(Services):
+class AntreaServiceSource(ServiceSource):
     """Services with their EndpointSlices; keys are namespace and name."""
 
     def __init__(self, tables: Tables, *, ready_only: bool) -> None:

@@ -15,7 +15,7 @@ class BfdOptions(Options, frozen=True):
     bfd: Annotated[
         bool,
         setting(
-            "have a BFD session with each peer whose object asks for one; the sessions are those of "
+            "have a BFD session with each peer whose object configures one; the sessions run in "
             "waggle-bfd, which goes on while the agent is restarted",
             flag="--bfd",
         ),

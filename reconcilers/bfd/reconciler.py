@@ -155,7 +155,7 @@ class BfdSessions(SingleValue):
         keys: dict[tuple[str, str], SessionKey] = {}
         wanted: dict[SessionKey, Settings] = {}
         peers: dict[SessionKey, list[tuple[str, str]]] = {}
-        # Those of an agent before, too: a single hop stays one.
+        # Sessions of a former agent, too: a single hop stays one.
         present = {*self.statuses, *self._keys.values()}
         # Peers that share a session have the settings of the first one.
         rows = sorted(self._intent.peers.all(snapshot), key=lambda row: (row.instance, row.name))

@@ -17,10 +17,10 @@ from reconcilers.cilium.report import STATUSES
 from reconcilers.cilium.reported_sessions import REPORTED_SESSIONS
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.cilium.route_sources import (
+    CiliumServiceSource,
     InterfaceSource,
     PodCidrSource,
     PodIpPoolSource,
-    ServiceSource,
 )
 from reconcilers.cilium.services import ServiceOptions
 from reconcilers.dialect import (
@@ -178,7 +178,7 @@ class CiliumDialect(Dialect):
         self.sources: tuple[RouteSource, ...] = (
             InterfaceSource(tables),
             PodCidrSource(tables),
-            ServiceSource(tables, self.service_options),
+            CiliumServiceSource(tables, self.service_options),
             PodIpPoolSource(tables),
         )
 

@@ -12,8 +12,7 @@ from typing import Any, cast
 from reconcilers.cilium import interfaces, pod_cidrs, pod_ip_pools, services
 from reconcilers.cilium.node_facts import known_node
 from reconcilers.cilium.route_sets import RouteSet
-from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext
-from reconcilers.dialect import ServiceSource as Services
+from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext, ServiceSource
 from reconcilers.model import ObjectRef
 from resources.cilium.kinds import CILIUM_NODE, POD_IP_POOL
 from resources.core import EndpointSlice, Service
@@ -21,7 +20,7 @@ from resources.tables import Tables
 from statedb import Change, Key, Snapshot, Table
 
 
-class ServiceSource(Services):
+class CiliumServiceSource(ServiceSource):
     """Services with their EndpointSlices; keys are namespace and name."""
 
     def __init__(self, tables: Tables, options: services.ServiceOptions) -> None:

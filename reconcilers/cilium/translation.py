@@ -1,8 +1,8 @@
 """The objects of v2 that the operator generates for Cilium's v1 policies.
 
 Each has its policy as controller, so that the API server garbage-collects it with the policy. An object
-without that owner reference is left unchanged, whatever its name; one that its policy is not translated
-to any more is deleted.
+without that owner reference is left unchanged, whatever its name; an object that the translation of its
+policy no longer contains is deleted.
 """
 
 from __future__ import annotations

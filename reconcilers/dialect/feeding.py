@@ -45,7 +45,7 @@ class Feeding:
         """The names of the dialects, those together that feed each other."""
         groups: dict[str, set[str]] = {}
         for dialect in reversed(list(self.dialects.values())):
-            # One that is fed comes after its feeders, here before them.
+            # A dialect that is fed comes after its feeders, here before them.
             fed = self.fed(dialect)
             group = groups[fed.name] if fed is not None else set()
             group.add(dialect.name)
@@ -63,7 +63,7 @@ class Feeding:
     def route_sources(self, dialect: Dialect) -> tuple[RouteSource, ...]:
         """Return the sources of the route sets of a dialect: its own, and those of what feeds it.
 
-        One that feeds another has no route sets: a source follows changes in one place.
+        A dialect that feeds another one has no route sets: a source follows changes in one place.
         """
         if dialect.feeds is not None:
             return ()
@@ -76,7 +76,7 @@ class Feeding:
     ) -> NodeContext:
         """Return the context in which a dialect is compiled for a node.
 
-        ``compiled`` is what other dialects were compiled to, by name; one that is not there feeds
+        ``compiled`` is what other dialects were compiled to, by name; a missing one feeds
         nothing.
         """
         feeds = {}
@@ -96,7 +96,7 @@ class Feeding:
     ) -> ClusterContext:
         """Return the context in which the operator's part of a dialect runs on a snapshot.
 
-        What feeds it is compiled node by node, when it is asked for; `FeederError` where it cannot be.
+        What feeds it is compiled node by node, when it is needed; `FeederError` where it cannot be.
         ``operated`` is what dialects have returned, those that are fed before their feeders.
         """
         fed = operated.get(dialect.feeds or "")

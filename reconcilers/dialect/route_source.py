@@ -110,7 +110,7 @@ class RouteSource(Protocol):
 
 @runtime_checkable
 class PrefixSource(RouteSource, Protocol):
-    """A route source that can be asked for single prefixes of an object, which may have 100,000."""
+    """A route source that returns single prefixes of an object, which may have 100,000."""
 
     def contributions_to(
         self,

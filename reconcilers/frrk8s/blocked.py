@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from reconcilers.frrk8s.options import Frrk8sOptions, canonical
+import ipaddress
+from collections.abc import Iterable
+
+from reconcilers.frrk8s.options import Frrk8sOptions
+from reconcilers.frrk8s.values import prefix
 from resources.core.kinds import SERVICE_CIDR
 from resources.tables import Tables
+from speaker.nlri import prefix_to_text
 from statedb import Snapshot
 
 
@@ -24,7 +29,10 @@ class Blocked:
         if self._blocks_cluster:
             of_cluster = self._of_cluster(snapshot)
             if of_cluster != self._cluster:
-                self._cluster, self._all = of_cluster, canonical((*self._configured, *of_cluster))
+                self._cluster, self._all = (
+                    of_cluster,
+                    canonical_prefixes((*self._configured, *of_cluster)),
+                )
         return self._all
 
     def _of_cluster(self, snapshot: Snapshot) -> tuple[str, ...]:
@@ -33,3 +41,11 @@ class Blocked:
             *(text for row in t.nodes.all(snapshot) for text in row.pod_networks),
             *(text for row in t.of(SERVICE_CIDR).all(snapshot) for text in row.spec.cidrs),
         )
+
+
+def canonical_prefixes(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return blocked prefixes in canonical form, sorted, each once. Raises ValueError."""
+    written = [prefix_to_text(*prefix(text)) for text in texts]
+    networks = map(ipaddress.ip_network, dict.fromkeys(written))
+    ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))
+    return tuple(map(str, ordered))

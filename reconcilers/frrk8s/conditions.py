@@ -59,7 +59,7 @@ class _Found(msgspec.Struct):
     nodes: set[str] = msgspec.field(default_factory=set)
     problems: dict[Problem, set[str]] = msgspec.field(default_factory=dict)
     standing_in_the_way: set[Problem] = msgspec.field(default_factory=set)
-    """Not those of younger objects that ``isolate`` leaves out in favour of this one."""
+    """Without problems of younger objects that ``isolate`` leaves out in favour of this one."""
     parts: set[str] = msgspec.field(default_factory=set)
 
 

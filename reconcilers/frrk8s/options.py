@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Iterable
 from typing import Annotated, Final, Literal, TypeAlias
 
 from resources.option_declarations import InvalidOption, Options, setting
@@ -58,7 +56,13 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
     @property
     def blocked(self) -> tuple[str, ...]:
         """The prefixes among ``always_block``, in canonical form, each once."""
-        return canonical(text for text in self._always_block if text != AUTO)
+        texts = [text for text in self._always_block if text != AUTO]
+        if not texts:
+            return ()
+        # Every program reads the options, also where the dialect is off.
+        from reconcilers.frrk8s.blocked import canonical_prefixes
+
+        return canonical_prefixes(texts)
 
     @property
     def blocks_cluster(self) -> bool:
@@ -69,18 +73,3 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
     def _always_block(self) -> list[str]:
         texts = (text.strip() for value in self.always_block for text in value.split(","))
         return [text for text in texts if text]
-
-
-def canonical(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return prefixes in canonical form, sorted, each once. Raises ValueError."""
-    given = list(texts)
-    if not given:
-        return ()
-    # Every program reads the options, also where the dialect is off.
-    from reconcilers.frrk8s.values import prefix
-    from speaker.nlri import prefix_to_text
-
-    written = [prefix_to_text(*prefix(text)) for text in given]
-    networks = map(ipaddress.ip_network, dict.fromkeys(written))
-    ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))
-    return tuple(map(str, ordered))

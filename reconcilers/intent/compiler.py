@@ -108,7 +108,7 @@ class IntentCompiler:
             db, resources, intent, tuple(self._dialects.values()), node, options, on_error
         )
         self._problems: list[Problem] = []
-        """Of the configuration; those of single objects are in the route sets."""
+        """Of the configuration; problems of single objects are in the route sets."""
         self._pieces = Pieces()
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)

@@ -69,7 +69,7 @@ class DialectReadings:
     def pending(
         self, dialects: Iterable[str], reading: Reading, waiting: Mapping[str, Table[Any]]
     ) -> tuple[PendingDialect, ...]:
-        """Return those of some dialects that are not read, or ``waiting`` for another table."""
+        """Return the dialects that are not read, or ``waiting`` for another table."""
         return tuple(
             PendingDialect(name, (waiting[name].name,) if name in waiting else self.unread_of(name))
             for name in dialects

@@ -51,7 +51,7 @@ class _Sets(NamedTuple):
     """Route sets to which objects contribute."""
 
     names: frozenset[str]
-    """Among those of all dialects."""
+    """Among the sets of all dialects."""
     rules: tuple[Any, ...]
     new: bool
     """True if no object has contributed to them yet."""

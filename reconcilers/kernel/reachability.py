@@ -33,7 +33,7 @@ def targets(
     """Return what a node depends on.
 
     ``api_server``: its URL, or an empty text; ``nodes``: addresses of all nodes, or prefixes, as text;
-    ``own``: those of this one; ``resolv_conf``: the text of the file with the DNS servers.
+    ``own``: addresses of this node; ``resolv_conf``: the text of the file with the DNS servers.
     """
     mine = set(_addresses(own))
     others = sorted(set(_addresses(nodes)) - mine)

@@ -178,7 +178,7 @@ class HostRouting:
     def lookup(self, vrf: str, address: bytes, *, neighbor: bool = False) -> HostRoute | None:
         """See `Routing`.
 
-        Where the length of a network is assumed, a neighbour may be on one that is larger.
+        Where the length of a network is assumed, a neighbour may be on a larger network.
         """
         known = self._vrfs.get(vrf)
         if known is None or not known.routes:
@@ -212,7 +212,7 @@ class HostRouting:
         return self._host is None or (known is not None and known.usable)
 
     def networks(self, vrf: str, family: Family) -> Mapping[bytes, str]:
-        """See `Routing`; those of assumed length are none of them."""
+        """See `Routing`; without networks of assumed length."""
         known = self._vrfs.get(vrf)
         return {} if known is None else known.connected[_is_ipv6(family)]
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import Admission
-from reconcilers.metallb.feed import excluded_node
+from reconcilers.metallb.node_facts import excluded_node
 from reconcilers.model import Problem, ref_to
 from resources.errors import shortened
 from resources.metallb import kinds

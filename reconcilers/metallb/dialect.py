@@ -56,7 +56,7 @@ def _secrets(
 def _session_ends(
     dialect: MetalLBDialect, snapshot: Snapshot, _node: str | None
 ) -> ClusterAddresses:
-    """Return both ends of all BGPPeers in effect: those of the namespace."""
+    """Return both ends of all BGPPeers in effect, which are in the namespace."""
     rows = dialect.tables.of(metallb.BGP_PEER).all(snapshot)
     own = [row.spec for row in rows if row.metadata.namespace == dialect.options.namespace]
     return ClusterAddresses(

@@ -11,8 +11,8 @@ from reconcilers.metallb.advertised import Advertisement, PeerRules
 from reconcilers.metallb.candidates import Candidate, candidates
 from reconcilers.metallb.route_sources import rules_of
 from reconcilers.metallb.services import (
-    crowded_text,
     decide,
+    excess_of_communities,
     too_many_communities,
 )
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
@@ -85,7 +85,7 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     for entry in crowded:
         del prefixes[entry.nlri]
     if not prefixes:
-        text = "; ".join(map(crowded_text, crowded))
+        text = "; ".join(map(excess_of_communities, crowded))
         return _Answer("TooManyCommunities", text, crowded[0].advertisements[0])
     advertised = tuple(sorted(prefixes, key=lambda prefix: -prefix[0]))
     message = "" if nlri in prefixes else f"as a part of an aggregate of length {advertised[0][0]}"

@@ -11,10 +11,10 @@ from reconcilers.metallb.advertised import (
     NodeRules,
     PeerRules,
     PeerRulesFactory,
-    Withheld,
     node_rules,
 )
 from reconcilers.metallb.findings import Secrets
+from reconcilers.metallb.node_facts import excluded_node
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOptions
 from reconcilers.metallb.preferences_beside_frrk8s import fed_preferences, given, watched
@@ -29,7 +29,6 @@ from reconcilers.metallb.translation import (
 )
 from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.sliced_work import Pieces, Slices
-from resources.core import Node
 from resources.core.kinds import BY_SERVICE
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
 from resources.tables import Tables
@@ -40,7 +39,6 @@ PIECES_OF_OBJECT: Final = 5
 PIECES_OF_RULES: Final = 2
 """Pieces of a slice for the rules of one peer."""
 NO_RULES: Final[Mapping[str, PeerRules]] = {}
-EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
 class Checked(NamedTuple):
@@ -117,17 +115,6 @@ class MetalLBFeed(api.Feed):
             if service.spec.type == "LoadBalancer":
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
                 yield service_state(service, slices, self._node, self._class)
-
-
-def excluded_node(node: Node | None, ignore_label: bool) -> Withheld | None:
-    """Return why a node is excluded from advertising Services, or None."""
-    if node is None:
-        return None
-    if node.network_unavailable:
-        return ("NetworkUnavailable", "the node's condition NetworkUnavailable is True")
-    if EXCLUDE_LABEL in node.metadata.labels and not ignore_label:
-        return ("NodeExcluded", f"the node has the label {EXCLUDE_LABEL}")
-    return None
 
 
 def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:

@@ -237,8 +237,8 @@ def too_many_communities(
     return tuple(crowded for crowded in crowded_prefixes if crowded.communities > MAX_COMMUNITIES)
 
 
-def crowded_text(entry: Crowded) -> str:
-    """Return why a prefix is not advertised."""
+def excess_of_communities(entry: Crowded) -> str:
+    """Return why a prefix of a Service is not advertised: the communities of its advertisements."""
     prefix = prefix_to_text(entry.family, entry.nlri)
     return (
         f"{prefix} has {entry.communities} communities, and at most {MAX_COMMUNITIES} are possible"
@@ -246,7 +246,7 @@ def crowded_text(entry: Crowded) -> str:
 
 
 def _too_many(state: ServiceState, entry: Crowded) -> Problem:
-    message = f"{state.ref} is not advertised: {crowded_text(entry)}"
+    message = f"{state.ref} is not advertised: {excess_of_communities(entry)}"
     objects = tuple(sorted((*entry.advertisements, state.ref)))
     category: ProblemCategory = "conflict" if len(entry.advertisements) > 1 else "invalid"
     return Problem(objects, "spec.communities", message, category=category)

@@ -185,7 +185,7 @@ class Planner:
         context: ClusterContext,
         operated: Mapping[str, ClusterIntent],
     ) -> Slices[ClusterIntent]:
-        """Return the intent of one dialect; of one that fails the last objects, and the problem."""
+        """Return the intent of a dialect; after a failure the last objects, and the problem."""
         before = self._last.get(dialect.name, ClusterIntent())
         try:
             of_dialect = self._feeding.cluster_context(dialect, context, snapshot, operated)

@@ -1,6 +1,6 @@
 """Holds the programs that a dialect relies on against the versions that it is tested with.
 
-One that assigns the addresses that a dialect advertises, for example. Its version is that of its image;
+An example is the program that assigns the advertised addresses. Its version is that of its image;
 of its definitions, the versions of the API that are served.
 """
 

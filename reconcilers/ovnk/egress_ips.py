@@ -19,7 +19,7 @@ def network_of_namespaces(
 ) -> dict[str, tuple[Namespace, str]]:
     """Return the network that the Pods of each namespace are on, of those where one is known.
 
-    ``primary`` has those of namespaces with a network in place of the default one.
+    ``primary`` has the namespaces with a network in place of the default one.
     """
     networks = {}
     for row in namespaces:

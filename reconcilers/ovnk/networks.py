@@ -96,7 +96,7 @@ class Attachment(NamedTuple):
     network: Network | None
     """None where it has none that may be advertised, or that is not known yet."""
     stored: bool = True
-    """False for one that does not exist yet."""
+    """False for a network that does not exist yet."""
 
 
 class Networks(NamedTuple):

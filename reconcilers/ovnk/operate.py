@@ -20,7 +20,7 @@ from reconcilers.model import (
     Problem,
     ref_to,
 )
-from reconcilers.ovnk import managed_bgp, written
+from reconcilers.ovnk import generated_objects, managed_bgp
 from reconcilers.ovnk.attachments import Advertisers, advertiser_annotations, default_attachment
 from reconcilers.ovnk.comparison import Comparison
 from reconcilers.ovnk.conditions import accepted, transport_accepted
@@ -70,7 +70,7 @@ class Configurations(NamedTuple):
 
     sources: list[FRRConfiguration]
     """The objects that are not generated, in the order of namespace and name."""
-    stored: written.Stored
+    stored: generated_objects.Stored
 
 
 class RouteAdvertisementsController:
@@ -165,7 +165,7 @@ class RouteAdvertisementsController:
             rows = list(table.all(snapshot))
             configurations = Configurations(
                 sorted((row for row in rows if not is_generated(row)), key=lambda row: row.key),
-                written.stored(rows),
+                generated_objects.stored(rows),
             )
             self._configurations = last = (state, configurations)
         return last[1]

@@ -14,7 +14,7 @@ from resources.frrk8s.frrconfiguration import RawConfig
 from resources.frrk8s.neighbor import Neighbor
 
 PRIORITY = 10
-"""Of the text among those of other objects."""
+"""Of the text, among the texts of other objects."""
 
 
 class Section(NamedTuple):

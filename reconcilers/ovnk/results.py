@@ -12,6 +12,7 @@ from typing import NamedTuple
 from reconcilers.ovnk import generate
 from reconcilers.ovnk.errors import InternalError, NotAccepted
 from reconcilers.ovnk.generate import OfSource
+from reconcilers.ovnk.generated_objects import StoredKey, key_of
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.selection import (
@@ -21,7 +22,6 @@ from reconcilers.ovnk.selection import (
     advertised,
     select_networks,
 )
-from reconcilers.ovnk.written import StoredKey, key_of
 from resources.core import Node
 from resources.ovnk.routeadvertisements import RouteAdvertisements
 

@@ -83,7 +83,7 @@ class ReconcileError(Exception):
         all_objects: bool = False,
         outdated: bool = False,
     ) -> None:
-        """``retry_after``: seconds that the target asks for, added to the pause.
+        """``retry_after``: seconds that the target requires, added to the pause.
 
         With ``all_objects`` the error concerns every object of the reconciler: it pauses, and lists its
         objects again. ``outdated``: the listing of the target is to be renewed soon.

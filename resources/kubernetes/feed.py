@@ -2,14 +2,14 @@
 
 An invalid object keeps its last valid version. A list that lacks many of the known objects is no proof
 that these were deleted: they are kept until further lists have confirmed it for a while
-(`resources.disappearance`). One that is older than the known resource version has to be confirmed by a
-second list. API servers restart, are restored from backups, and may be behind proxies.
+(`resources.disappearance`). A list that is older than the known resource version has to be confirmed
+by a second list. API servers restart, are restored from backups, and may be behind proxies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.kind import Kind
 from resources.kubernetes import wire
 from resources.kubernetes.errors import Expired, InvalidResponse, UnconfirmedList
+from resources.kubernetes.listing import Contents, Listing
 from resources.meta import ObjectKey, Resource
 from resources.source import Delete, Event, SourceProblem, Upsert
 
@@ -35,48 +36,6 @@ def older(one: str, other: str) -> bool:
     if one.isdecimal() and other.isdecimal():
         return int(one) < int(other)
     return False
-
-
-class Contents(Generic[T]):
-    """What is kept of objects that are read."""
-
-    def __init__(self) -> None:
-        self.rows: dict[ObjectKey, T] = {}
-        self.problems: dict[ObjectKey, tuple[SourceProblem, ...]] = {}
-        self.dropped_by: set[str] = set()
-        """The keys of the labels by which the selectors of dropped objects select nodes."""
-
-
-class Listing(Contents[T]):
-    """A list that is being read, page by page."""
-
-    def __init__(self, feed: Feed[T]) -> None:
-        super().__init__()
-        self._feed = feed
-        self._labels = feed.labels
-        self.dropped: set[ObjectKey] = set()
-        """Objects of the feed that the list has, and that no longer concern the node."""
-        self.version = ""
-
-    @property
-    def outdated(self) -> bool:
-        """True if the labels of the node have changed since the first page."""
-        return self._labels != self._feed.labels
-
-    def begin(self, version: str) -> None:
-        """Store the version of a page. Raises `InvalidResponse` if the pages' versions differ."""
-        if not version:
-            raise InvalidResponse("sends a list without a resourceVersion")
-        if self.version and version != self.version:
-            raise InvalidResponse("sends pages of different versions")
-        self.version = version
-
-    def add(self, items: Iterable[msgspec.Raw]) -> None:
-        """Decode the objects of a page."""
-        for raw in items:
-            key = self._feed.read(raw, self)
-            if key not in self.rows and key in self._feed.rows:
-                self.dropped.add(key)
 
 
 class Feed(Contents[T]):
@@ -265,7 +224,7 @@ class Feed(Contents[T]):
     def read(self, raw: msgspec.Raw, into: Contents[T]) -> ObjectKey:
         """Decode an object into rows and problems; an invalid one keeps its last valid row.
 
-        One that concerns other nodes alone has neither.
+        An object that concerns other nodes alone has neither.
         """
         rows, problems = into.rows, into.problems
         try:

@@ -28,9 +28,10 @@ from resources.kubernetes.errors import (
     UnconfirmedList,
     Unreachable,
 )
-from resources.kubernetes.feed import Feed, Listing
+from resources.kubernetes.feed import Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lines import OBJECTS_PER_TURN, process_lines
+from resources.kubernetes.listing import Listing
 from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.selection import Selection
 from resources.kubernetes.timeouts import Timeouts

@@ -105,8 +105,8 @@ class KubernetesSource:
     def restore(self, rows: Mapping[str, Sequence[Resource]]) -> None:
         """Provide rows from before the start, by kind, for feeds without a completed list.
 
-        They are used from `use_restored` on. Lists are compared with them: one that lacks many has to
-        be confirmed.
+        They are used from `use_restored` on. Lists are compared with them: a list that lacks many has
+        to be confirmed.
         """
         self._restored = rows
         for reflector in self.reflectors:

@@ -1,8 +1,8 @@
 """The kernel's notifications (inotify) of changes in directories, for the event loop.
 
-Nothing runs while nothing changes. A file that was renamed into its place is whole; one that is written
-in place may be written further. What the kernel refuses raises nothing; it is in `Notifications.errors`
-until a later call of `watch` succeeds.
+Nothing runs while nothing changes. A file that was renamed into its place is whole; a file that is
+written in place may be incomplete. What the kernel refuses raises nothing; it is in
+`Notifications.errors` until a later call of `watch` succeeds.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class Session:
         self._octets = b""
         """The encoded periodic packet without authentication; empty when a field of it has changed."""
         self._last_octets = b""
-        """The last received packet; one that is equal to it changes no variable."""
+        """The last received packet; an equal one changes no variable."""
 
     # What is negotiated
 

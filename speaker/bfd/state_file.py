@@ -4,7 +4,7 @@ The file is mapped into memory (in a directory of memory, such as /run: nothing 
 and has what the process last wrote, however the process ended. Each session has a slot of fixed size;
 sequence numbers are written with every authenticated packet, the rest when it changes.
 
-A slot is written in two steps, its checksum last: one that was cut short is not read.
+A slot is written in two steps, its checksum last: a slot that was cut short is not read.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class StateFile:
             yield slot, msgspec.structs.replace(state, transmit_sequence=sequence)
 
     def write(self, state: Saved) -> None:
-        """Write the state of a session; one that fits no slot begins anew in the next process."""
+        """Write the state of a session; a session that fits no slot begins anew in the next process."""
         octets = self._encode(state)
         if len(octets) > SLOT_OCTETS - _HEADER.size:
             # Of a device name that no kernel has: the session never comes Up.

@@ -38,7 +38,7 @@ class Backlog:
         return sum(len(some) for half in (self._newer, self._older) for some in half.values())
 
     def add(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
-        """Add prefixes with their best path before; of one that is there the first one remains."""
+        """Add prefixes with their best path before; of a prefix twice the first one remains."""
         newer = self._newer.setdefault(family, {})
         older = self._older.get(family)
         if older:

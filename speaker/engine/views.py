@@ -219,7 +219,7 @@ def available(
 ) -> Iterator[Sequence[RouteView]]:
     """Iterate over the Loc-RIB, then over the routes that only route sets have, in slices.
 
-    One path of a prefix is the best one: one that this router originates, where there is any.
+    One path of a prefix is the best one: the path that this router originates, where there is one.
 
     With ``prefixes``: over the routes of each of them in turn, found by key. With ``peer`` only over
     the paths from this peer.

@@ -257,7 +257,7 @@ class UpdateGroup(Generic[M]):
     def _best(self, family: Family) -> Iterator[tuple[Path, Sequence[bytes]]]:
         """Iterate over the exported routes of a family without ADD-PATH, by path.
 
-        Those that are left out are among them.
+        Routes that cannot be encoded are among them.
         """
         groups = self._grouped.get(family)
         if groups is None:

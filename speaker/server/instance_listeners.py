@@ -80,7 +80,7 @@ class InstanceListeners:
         if known is not None:
             if known.config == config:
                 return
-            # What happens to the addresses of one that has listened ends no session.
+            # An instance that has listened loses no session by what happens to its addresses.
             may_connect = known.may_connect or not any(
                 listener.waits_for_address for listener in known.listeners
             )

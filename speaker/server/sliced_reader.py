@@ -33,7 +33,7 @@ class SlicedReader:
     async def read(self, slices: Iterator[Sequence[T]]) -> AsyncGenerator[Sequence[T]]:
         """Yield the items of ``slices``, each of which is less than `SLICE_SECONDS` of work.
 
-        After one that is more, the loop is left for as long. Never an empty sequence. An exception of
+        After a longer slice the loop is left for as long. Never an empty sequence. An exception of
         ``slices`` is raised.
         """
         ended = False
@@ -47,7 +47,7 @@ class SlicedReader:
                     some = next(slices, None)
                     ended = some is None
                     items += some or ()
-                # A first slice copies the keys of its table. Those of several readers in a row would
+                # A first slice copies the keys of its table. Several such slices in a row would
                 # be one long turn for what needs more than one, as a request does.
                 excess = self._clock() - began - 2 * SLICE_SECONDS
                 if excess > 0:

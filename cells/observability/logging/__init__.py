@@ -61,7 +61,7 @@ class Logs:
     def override(self, by: str, level: str | None) -> None:
         """Set the level in place of the configured one; None: no longer.
 
-        Of several the one that logs most is in effect.
+        Of several the most verbose one is in effect.
         """
         if level is None:
             self._overrides.pop(by, None)

@@ -49,7 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="list the BFD sessions of the agent",
         description="List the BFD sessions of a running agent. REMOTE is the state of the other end, "
         "INTERVAL and DETECTION are the times in use, as both ends have negotiated them; ASKED is what "
-        "an end asks for: transmit and receive interval, and the detection multiplier. LONGEST-GAP is "
+        "an end requests: transmit and receive interval, and the detection multiplier. LONGEST-GAP is "
         "the longest time between two received packets while Up, LATENESS the latest that the process "
         "has met a deadline.",
         epilog=output.exit_statuses(

@@ -40,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--soft",
         choices=("in", "out"),
-        help="with clear: the session stays up. in: the peer is asked for its routes again "
+        help="with clear: the session stays up. in: the peer sends its routes again "
         "(ROUTE-REFRESH); out: all routes are sent to it again",
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name, address or object")

@@ -133,7 +133,7 @@ class _Reader:
 
     def process(self, given: Mapping[str, Any], path: str) -> Process:
         """Read one process."""
-        # Fields of the metadata are beside those of a misplaced spec.
+        # Fields of the metadata are beside the fields of a misplaced spec.
         known = given.keys() if path == "metadata" else _PROCESS_FIELDS
         self._note_unknown(given, known, path)
         asn = self._number(given, "localASN", path)

@@ -263,7 +263,7 @@ class Service:
             settings,
             desired_min_tx=max(settings.desired_min_tx, least),
             required_min_rx=receive and max(receive, least),
-            # No echo packets are sent, and those of a neighbor are not returned by every kernel.
+            # No echo packets are sent, and not every kernel returns the packets of a neighbor.
             echo_interval=0,
             required_min_echo_rx=0,
         )

@@ -1,7 +1,7 @@
 """Isolation of objects that do not go together: ``--on-conflict=isolate``. Pure.
 
-`order` takes objects in by their age, `references` knows what refers to what, `relations` what
-feeding dialects know of their own.
+`order` takes objects in by their age, `isolated_objects` are these with their units, `references`
+knows what refers to what, `relations` what feeding dialects know of their own.
 """
 
 from reconcilers.frrk8s.isolation.order import Isolated, LeftOut, isolated

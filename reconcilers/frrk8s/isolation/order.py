@@ -1,11 +1,11 @@
 """The order of isolation: what is taken, and why the rest is left out. Pure.
 
-Objects are taken in from the oldest to the youngest. One that is invalid or unresolved, or that differs
-from an older one, is left out as a whole.
+Objects are taken in from the oldest to the youngest. An object that is invalid or unresolved, or that
+differs from an older one, is left out as a whole.
 
-A reference to a VRF counts where any object of the node has a router of it, also a younger one: objects
-may import each other's VRFs. What refers to an object that is left out is left out as well; what it had
-displaced is tried again.
+A reference to a VRF is resolved where any object of the node has a router of it, also a younger one:
+objects may import the VRFs of each other. What refers to an object that is left out is left out, too;
+what it had displaced is tried again.
 
 Objects of all dialects that feed this one are in the same order. What these know of them
 beside units, such as other references and other conflicts, are `JointRelations`.
@@ -26,11 +26,10 @@ from reconcilers.frrk8s.claims import (
     own_problems,
     password_claims,
 )
+from reconcilers.frrk8s.isolation.isolated_objects import IsolatedObject, isolated_objects
 from reconcilers.frrk8s.isolation.references import (
-    IsolatedObject,
     Providers,
     References,
-    objects_of,
 )
 from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.one_object import imported_elsewhere
@@ -113,7 +112,7 @@ class _Isolation:
         self._pieces = pieces
         self._resolve = resolve
         self._relations = relations
-        self._objects = objects_of(units, relations)
+        self._objects = isolated_objects(units, relations)
         self._wrong: dict[ObjectRef, list[Problem]] = {ref: [] for ref in relations.wrong}
         """The problems of objects that are left out whatever the others are."""
         self._claims: dict[ObjectRef, Claims] = {}

@@ -1,6 +1,6 @@
 """The addresses of the cluster that no Service may use: of Nodes, Pods, the API, cluster IPs. Pure.
 
-An agent of an API server reads its own Node alone. The operator publishes those of all Nodes in one
+An agent of an API server reads its own Node alone. The operator publishes all networks in one
 object, which agents read by its name (`reconcilers.intent.service_addresses.published`); from manifests
 everything is computed from the objects themselves.
 """

@@ -133,7 +133,7 @@ class AddressRulesTracker:
         return due
 
     def _read_networks(self, snapshot: Snapshot, compiled: Collection[str] | None) -> Slices[bool]:
-        """Read the addresses of dialects that were compiled; None is all, and those of Nodes."""
+        """Read the addresses of dialects that were compiled; None is all, and the Nodes."""
         t, before_parts = self._resources, dict(self._parts)
         if compiled is None:
             self._parts[""] = (of_tables(t, snapshot), of_tables(t, snapshot, self._node))

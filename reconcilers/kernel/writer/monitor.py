@@ -50,7 +50,7 @@ class LinkLost(NamedTuple):
 
     link: int
     has_routes: bool
-    """True if it may have routes: with another master those of a VRF are gone, of a bridge are not."""
+    """True if it may have routes: a new master removes the routes of a VRF, not of a bridge."""
 
 
 class Events(NamedTuple):

@@ -1,7 +1,7 @@
 """Netlink sockets: requests, packed requests with one acknowledgement, and dumps.
 
 linux/netlink.h. A datagram may hold many requests, which the kernel handles in order; it answers those
-that fail, and the one that asks for an acknowledgement. An answer to a request that failed has the
+that fail, and the one with an acknowledgement. An answer to a request that failed has the
 whole request in it, so that requests of one datagram need no numbers of their own.
 """
 

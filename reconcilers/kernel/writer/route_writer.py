@@ -4,7 +4,7 @@ A route is ours if it has our protocol number and a nexthop object of ours, or `
 kernels have no such objects. Protocol, table and metric are no proof: other programs use the same. A
 route is created only where none is (NLM_F_EXCL), and replaced only where the present one is ours.
 
-What a batch asks for and the kernel has is not written again, so that adopting the routes of a former
+What a batch has and the kernel has, too, is not written again, so that adopting the routes of a former
 writer costs one listing.
 """
 
@@ -138,7 +138,7 @@ class RouteWriter:
     # Writing
 
     def apply(self, batch: Batch) -> Confirmed:
-        """Do what a batch asks for."""
+        """Write the changes of a batch."""
         began, before = time.monotonic(), self._kernel.requests
         failures = Failures()
         for move in batch.moves:

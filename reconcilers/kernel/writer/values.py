@@ -3,7 +3,7 @@
 The agent sends `Hello`, `Settings`, `Batch`, `Track` and `Read`; the writer answers with
 `Hello`, `Listing`, `Confirmed`, `Changed`, `Resolved` and `Health`. After `Settings` the
 writer reads the kernel once and lists the routes that are ours, so that a new agent, or a new writer,
-adopts them. What a batch asks for and the kernel already has is not written again.
+adopts them. What the kernel already has of a batch is not written again.
 
 Prefixes are in wire form (RFC 4271 section 4.3): the length in bits, and the octets that it needs, bits
 behind the length 0. Several prefixes are concatenated. Addresses are 4 or 16 octets. All values are
@@ -133,7 +133,7 @@ class Track(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Asks for our routes as the kernel has them now, in `Listing` with the same number."""
+    """Requests our routes as the kernel has them now, in `Listing` with the same number."""
 
     number: int
     """1 or higher; 0 is the listing that follows `Settings`."""
@@ -192,7 +192,7 @@ class Failure(NamedTuple):
 
 
 class Confirmed(NamedTuple):
-    """A batch is done: all its routes are as it asks, except for those of ``failures``."""
+    """A batch is done: all its routes are in the kernel, except for ``failures``."""
 
     number: int
     written: int

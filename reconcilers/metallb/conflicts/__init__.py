@@ -1,7 +1,7 @@
 """Conflicts between MetalLB's objects that are valid by themselves: each rule once. Pure.
 
 A rule is an index of objects: isolation adds them one after another and asks with which of them another
-one conflicts; a check adds all, and asks for their problems. Source: MetalLB internal/config/config.go.
+one conflicts; a check adds all, and returns their problems. Source: MetalLB internal/config/config.go.
 """
 
 from reconcilers.metallb.conflicts.facts import Facts, differing

@@ -60,7 +60,7 @@ class Aggregates:
         return self._facts.too_wide(4, four) | self._facts.too_wide(6, six)
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
-        """Yield those of an advertisement: one with its first pool, one for each pool without any."""
+        """Yield the problems of an advertisement: with its first pool, and each pool without any."""
         if not isinstance(row, BGPAdvertisement):
             return
         facts = self._facts

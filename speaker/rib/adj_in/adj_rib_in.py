@@ -277,7 +277,7 @@ class AdjRibIn(HeldRoutes):
     def mark_stale(self, family: Family, *, refresh: bool = False) -> None:
         """Mark all held routes of a family as stale; those that are only counted are forgotten.
 
-        ``refresh``: the peer has asked for it, by BoRR (RFC 7313).
+        ``refresh``: the peer has begun one, by BoRR (RFC 7313).
         """
         self._counted.pop(family, None)
         if not self.held(family):

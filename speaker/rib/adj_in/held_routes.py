@@ -101,7 +101,7 @@ class HeldRoutes:
     def announced(self, family: Family) -> int:
         """Return the number of routes that were received in the present session.
 
-        Those of the last session are not among them. Those that a route refresh marks as stale are:
+        Routes of the last session are not among them. Routes that a route refresh marks as stale are:
         a peer may send any number of BoRRs.
         """
         marks = self._marks.get(family)

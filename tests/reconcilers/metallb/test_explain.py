@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcilers.dialect import Target
-from reconcilers.metallb.feed import EXCLUDE_LABEL
+from reconcilers.metallb.node_facts import EXCLUDE_LABEL
 from reconcilers.model import RouteExplanation
 from tests.reconcilers.metallb.build import MetalLBNode
 from tests.reconcilers.metallb.objects import advertisement, peer, pool

@@ -12,7 +12,8 @@ from resources.core import Service
 from resources.core.kinds import ENDPOINT_SLICE, NAMESPACE, SERVICE_CIDR
 from resources.kind import Kind
 from resources.kubernetes.errors import Expired, InvalidResponse, StatusError, UnconfirmedList
-from resources.kubernetes.feed import Feed, Listing, older
+from resources.kubernetes.feed import Feed, older
+from resources.kubernetes.listing import Listing
 from resources.source import Delete, Upsert
 from tests.support.kinds import ADVERTISEMENT, SECRET, SERVICE
 

@@ -216,7 +216,7 @@ class RouterKernel:
 
 
 def _accepted(peer: PeerConfig) -> tuple[PrefixRule, ...] | None:
-    """Return what a neighbour's import policy names: the kernel asks for the default route."""
+    """Return what a neighbour's import policy names: the kernel has a default route if it is named."""
     if not isinstance(peer.import_, Policy):
         return () if peer.import_ == "none" else None
     named = [rule for term in peer.import_.terms for rule in term.match.prefixes or ()]

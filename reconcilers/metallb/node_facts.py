@@ -1,0 +1,21 @@
+"""What MetalLB has to know of a Node: whether it advertises Services. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconcilers.metallb.advertised import Withheld
+from resources.core import Node
+
+EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+def excluded_node(node: Node | None, ignore_label: bool) -> Withheld | None:
+    """Return why a node is excluded from advertising Services, or None."""
+    if node is None:
+        return None
+    if node.network_unavailable:
+        return ("NetworkUnavailable", "the node's condition NetworkUnavailable is True")
+    if EXCLUDE_LABEL in node.metadata.labels and not ignore_label:
+        return ("NodeExcluded", f"the node has the label {EXCLUDE_LABEL}")
+    return None
