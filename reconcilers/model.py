@@ -17,6 +17,7 @@ from resources.enumeration import MAX_MESSAGE_CHARACTERS, bounded
 from resources.kind import Kind
 from resources.meta import Resource
 from resources.secret_value import SecretValue
+from speaker.api import BfdProfile, Confederation
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 
@@ -57,13 +58,6 @@ class PrefixRule(msgspec.Struct, frozen=True):
         """Return the rule in the form of ``waggle routes received``: ``10.0.0.0/8 ge 16 le 24``."""
         lengths = (("ge", self.ge), ("le", self.le))
         return " ".join([self.prefix, *(f"{word} {n}" for word, n in lengths if n is not None)])
-
-
-class Confederation(msgspec.Struct, frozen=True):
-    """RFC 5065: the identifier shown outside, and the member AS numbers of the other members."""
-
-    identifier: int
-    members: tuple[int, ...] = ()
 
 
 class InstanceImport(msgspec.Struct, frozen=True):
@@ -143,26 +137,6 @@ class FieldRef(msgspec.Struct, frozen=True):
 
 
 PasswordRef: TypeAlias = SecretRef | FieldRef
-
-
-class BfdProfile(msgspec.Struct, frozen=True):
-    """BFD settings of a peer (RFC 5880, RFC 5883); intervals in milliseconds."""
-
-    receive_interval: int = 300
-    transmit_interval: int = 300
-    detect_multiplier: int = 3
-    echo_interval: int = 50
-    echo_mode: bool = False
-    """True to use the echo function."""
-    passive: bool = False
-    minimum_ttl: int = 254
-    """Of received packets of a multihop session."""
-    name: str = ""
-    """The name of the profile, if it has one."""
-    multihop: bool | None = None
-    """Whether the session is multihop (RFC 5883); None where the session's TTL decides."""
-    strict: bool = False
-    """Whether BGP waits until BFD is Up (draft-ietf-idr-bgp-bfd-strict-mode)."""
 
 
 class NextHop(msgspec.Struct, frozen=True):

@@ -18,8 +18,6 @@ from reconcilers.antrea.passwords import SECRET, Passwords
 from reconcilers.antrea.route_sets import RouteSet, route_sets
 from reconcilers.dialect import NodeIntent
 from reconcilers.model import (
-    BfdProfile,
-    Confederation,
     GracefulRestart,
     Instance,
     ObjectAnnotations,
@@ -34,6 +32,7 @@ from resources.antrea.bgppolicy import Bfd, BGPPeer
 from resources.antrea.kinds import BGP_POLICY
 from resources.core import Node, Secret
 from resources.meta import ObjectKey
+from speaker.api import BfdProfile, Confederation
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 INSTANCE: Final = "antrea"

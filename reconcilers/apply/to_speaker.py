@@ -7,13 +7,9 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from msgspec.structs import asdict
-
 from reconcilers.model import Attributes, Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
-    BfdProfile,
-    Confederation,
     GracefulRestart,
     Import,
     InstanceConfig,
@@ -46,16 +42,13 @@ def instance_config(instance: Instance) -> InstanceConfig:
     listen: tuple[tuple[str, int], ...] = ()
     if instance.listen_port is not None:
         listen = tuple((address, instance.listen_port) for address in LISTEN_ADDRESSES)
-    confederation = instance.confederation
     return InstanceConfig(
         name=instance.name,
         local_asn=instance.local_asn,
         router_id=instance.router_id,
         listen=listen,
         vrf=instance.vrf,
-        confederation=None
-        if confederation is None
-        else Confederation(confederation.identifier, confederation.members),
+        confederation=instance.confederation,
         originate=instance.originates,
         imports=tuple(
             InstanceImport(row.instance, _accepted(row.accept)) for row in instance.imports
@@ -148,7 +141,7 @@ def peer_config(
         next_hop_ipv6=peer.next_hop(IPV6_UNICAST, configured=True),
         default_next_hop_ipv4=peer.next_hop(IPV4_UNICAST, configured=False),
         default_next_hop_ipv6=peer.next_hop(IPV6_UNICAST, configured=False),
-        bfd=None if peer.bfd is None else BfdProfile(**asdict(peer.bfd)),
+        bfd=peer.bfd,
         disabled_reason=down,
     )
 

@@ -11,8 +11,9 @@ import ipaddress
 from collections.abc import Container, Iterable
 from typing import Final
 
-from reconcilers.model import BfdProfile, Instance, Peer
+from reconcilers.model import Instance, Peer
 from resources.host.network import Host
+from speaker.api import BfdProfile
 from speaker.bfd.values import SessionKey, Settings
 
 MICROSECONDS: Final = 1000

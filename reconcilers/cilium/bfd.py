@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from reconcilers.model import BfdProfile
 from resources.cilium.peerconfig import Bfd
+from speaker.api import BfdProfile
 
 FLAG: Final = "--cilium-next-fields"
 IGNORED: Final = f"is proposed for a later release of the API, and ignored without {FLAG}"

@@ -10,12 +10,19 @@ import msgspec
 
 from reconcilers.age import Age, age_by_name
 from reconcilers.frrk8s.values import MED, Prefix, shown_vrf
-from reconcilers.model import Attributes, BfdProfile, ObjectRef, PasswordRef, PeerAs, PrefixRule
+from reconcilers.model import (
+    Attributes,
+    ObjectRef,
+    PasswordRef,
+    PeerAs,
+    PrefixRule,
+)
 from reconcilers.redistribution import Redistribution, is_permitted
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.host import KernelRoute
 from resources.secret_value import SecretValue
+from speaker.api import BfdProfile
 
 INDEX: Final = re.compile(r"\[\d+\]")
 COMPARED_PREFIXES: Final = 10_000

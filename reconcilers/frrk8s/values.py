@@ -11,11 +11,11 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from reconcilers.model import BfdProfile
 from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices
 from resources.addresses import canonical_address
 from resources.errors import shortened
 from resources.frrk8s.frrconfiguration import BfdProfile as ProfileSpec
+from speaker.api import BfdProfile
 from speaker.nlri import Family, prefix_to_wire
 
 Prefix: TypeAlias = tuple[Family, bytes]

@@ -10,8 +10,6 @@ from typing import Final
 
 from reconcilers.model import (
     Attributes,
-    BfdProfile,
-    Confederation,
     Instance,
     Peer,
     PrefixRule,
@@ -19,6 +17,7 @@ from reconcilers.model import (
 )
 from reconcilers.tables import KEY, IntentTables, Json
 from resources.tables import Tables
+from speaker.api import BfdProfile, Confederation
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text, prefix_to_wire
 from statedb import Snapshot
 

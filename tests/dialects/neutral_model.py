@@ -15,7 +15,6 @@ from cells.agent import agent_cells
 from cells.dialects import cilium
 from reconcilers.dialect import Dialect, NodeContext, NodeIntent
 from reconcilers.model import (
-    Confederation,
     Instance,
     InstanceImport,
     ObjectRef,
@@ -24,6 +23,7 @@ from reconcilers.model import (
 )
 from resources.kind import Kind
 from resources.meta import Resource, Struct
+from speaker.api import Confederation
 from speaker.nlri import Family
 from statedb import Snapshot
 from tests.support.cells import entry

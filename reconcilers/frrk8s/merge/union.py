@@ -16,10 +16,16 @@ from reconcilers.frrk8s.unit import (
     Unit,
 )
 from reconcilers.frrk8s.values import Prefix
-from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Problem
+from reconcilers.model import (
+    Attributes,
+    ObjectRef,
+    PrefixRule,
+    Problem,
+)
 from reconcilers.redistribution import Redistribution
 from reconcilers.sliced_work import Pieces, Slices
 from resources.secret_value import SecretValue
+from speaker.api import BfdProfile
 
 PIECES_OF_NEIGHBOR: Final = 5
 """Pieces of a slice for one neighbour."""

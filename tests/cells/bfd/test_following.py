@@ -14,9 +14,10 @@ from reconcilers.bfd.process.values import CODEC, Hello, Message, Statuses
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS
 from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
-from reconcilers.model import BfdProfile, Instance, ObjectRef, Peer
+from reconcilers.model import Instance, ObjectRef, Peer
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
+from speaker.api import BfdProfile
 from speaker.bfd.values import SessionKey
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconcilers.model import BfdProfile, SecretRef
+from reconcilers.model import SecretRef
 from resources.errors import ObjectName
+from speaker.api import BfdProfile
 from tests.reconcilers.antrea.build import Cluster, dual, node, policy, secret
 
 FIELD = "data[{}]".format

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reconcilers.model import Confederation, InstanceImport, PrefixRule
-from speaker.api import RouteAttributes
+from reconcilers.model import InstanceImport, PrefixRule
+from speaker.api import Confederation, RouteAttributes
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows, changed
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from reconcilers.model import BfdProfile, FieldRef, NextHop, ObjectRef, PrefixRule
+from reconcilers.model import (
+    FieldRef,
+    NextHop,
+    ObjectRef,
+    PrefixRule,
+)
 from resources.kind import Kind
 from resources.meta import Resource
 from resources.secret_value import SecretValue
+from speaker.api import BfdProfile, PeerConfig, RouteAttributes
 from speaker.api import BfdProfile as SpeakerProfile
-from speaker.api import PeerConfig, RouteAttributes
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows, changed
 

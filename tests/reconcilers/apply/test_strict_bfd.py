@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from reconcilers.apply.peers import NO_BFD, Peers
 from reconcilers.bfd_session import DOWN, UP, BfdSession
-from reconcilers.model import BfdProfile
 from reconcilers.target import Runner
+from speaker.api import BfdProfile
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows
 
 STRICT = replace(PEER, bfd=BfdProfile(strict=True))

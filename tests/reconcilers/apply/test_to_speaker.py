@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
-from reconcilers.model import Confederation, Instance, Peer
+from reconcilers.model import Instance, Peer
 from speaker import api
+from speaker.api import Confederation
 
 
 def test_a_confederation_reaches_the_speaker() -> None:

@@ -6,10 +6,16 @@ from msgspec.structs import replace
 
 from reconcilers.bfd.process.values import Message, RemoveSessions, SetSessions, Statuses
 from reconcilers.bfd.reconciler import KEPT_SECONDS, BfdSessions
-from reconcilers.model import BfdProfile, Instance, ObjectRef, Peer, PendingDialect
+from reconcilers.model import (
+    Instance,
+    ObjectRef,
+    Peer,
+    PendingDialect,
+)
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.tables import Tables
+from speaker.api import BfdProfile
 from speaker.bfd.values import SessionKey, Settings
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from reconcilers.bfd.process.values import Discarded, ProcessStatus
 from reconcilers.bfd.rows import NO_ADDRESS, counters_row, process_row, session_row
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess
-from reconcilers.model import BfdProfile, Peer
+from reconcilers.model import Peer
+from speaker.api import BfdProfile
 from speaker.bfd.values import SessionKey, State
 from tests.reconcilers.bfd.build import status_of
 

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from reconcilers.bfd.wanted import bfd_settings, wanted_session
-from reconcilers.model import BfdProfile, Instance, ObjectRef, Peer
+from reconcilers.model import Instance, ObjectRef, Peer
 from resources.host.network import Device, Host
+from speaker.api import BfdProfile
 from speaker.bfd.values import SessionKey, Settings
 
 INSTANCE = Instance("i", None, 65001, "192.0.2.1", None, ObjectRef("Router", "", "r"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.model import BfdProfile
+from speaker.api import BfdProfile
 from tests.reconcilers.build import NODE, Cluster, cluster_config, peer_config, usual
 from tests.support import kinds
 

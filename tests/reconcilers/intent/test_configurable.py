@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from reconcilers.intent.configurable import configurable
 from reconcilers.model import (
-    BfdProfile,
     FieldRef,
     NextHop,
     ObjectRef,
@@ -16,6 +15,7 @@ from reconcilers.model import (
     Problem,
     SecretRef,
 )
+from speaker.api import BfdProfile
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 NEIGHBOR = ObjectRef("Neighbor", "ns", "n")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reconcilers.bfd_session import BfdSession
 from reconcilers.intent.missing_bfd import missing_bfd
-from reconcilers.model import BfdProfile
+from speaker.api import BfdProfile
 from tests.reconcilers.build import Cluster, cluster_config, peer, peer_config, usual
 from tests.support import kinds
 

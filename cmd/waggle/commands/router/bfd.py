@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import structlog
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from cells.api.model import BfdItem
 from cells.hive.child_process import ChildEndedError, ChildProcess, stay_connected
@@ -35,10 +35,17 @@ from reconcilers.bfd.process.values import (
 from reconcilers.bfd.rows import counters_row, process_row, session_row
 from reconcilers.bfd.wanted import wanted_session
 from reconcilers.bfd_session import BfdProcess
-from reconcilers.model import BfdProfile, Instance, Peer
+from reconcilers.model import Instance, Peer
 from reconcilers.process.client import ProcessClient
 from resources.host.network import Host
-from speaker.api import ESTABLISHED, DynamicPeerConfig, Event, PeerConfig, StateChanged, UnknownName
+from speaker.api import (
+    ESTABLISHED,
+    DynamicPeerConfig,
+    Event,
+    PeerConfig,
+    StateChanged,
+    UnknownName,
+)
 from speaker.bfd.values import SessionKey, Settings
 from speaker.server import Speaker
 from waggle.commands.router.config import INSTANCE, Config
@@ -259,5 +266,5 @@ def _row(peer: PeerConfig) -> Peer:
         local_asn=peer.local_asn,
         local_address=peer.local_address,
         ebgp_multihop=peer.ebgp_multihop,
-        bfd=None if peer.bfd is None else BfdProfile(**asdict(peer.bfd)),
+        bfd=peer.bfd,
     )
