@@ -9,7 +9,7 @@ from tests.mutants.rules import Mutant
 _CASES: Final = "tests/cases/test_frrk8s_metallb.py"
 _MERGER: Final = "reconcilers/frrk8s/merge/merger.py"
 _UNION: Final = "reconcilers/frrk8s/merge/union.py"
-_REFERENCES: Final = "reconcilers/frrk8s/isolation/references.py"
+_ISOLATED: Final = "reconcilers/frrk8s/isolation/isolated_objects.py"
 _ISOLATION: Final = "reconcilers/frrk8s/isolation/order.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
@@ -160,7 +160,7 @@ _CHANGES: Final = (
     # Isolation
     (
         "frrk8s",
-        _REFERENCES,
+        _ISOLATED,
         "key=lambda item: ages[item[0]]",
         "key=lambda item: item[0]",
     ),
