@@ -164,6 +164,46 @@ class StatusItem(Item, frozen=True, kw_only=True):
     """The language of the speaker's prefix tables: Python or C; why not C, where it is unusable."""
 
 
+class HostInstanceItem(Item, frozen=True, kw_only=True):
+    """A BGP instance of a node."""
+
+    name: str
+    local_asn: int = msgspec.field(name="localASN")
+    router_id: str = msgspec.field(name="routerID")
+    vrf: str | None = None
+    listening: list[str] = []
+    listen_error: str | None = None
+    """Why it does not listen where it shall."""
+
+
+class InterfaceItem(Item, frozen=True, kw_only=True):
+    """A network interface."""
+
+    name: str
+    mtu: int
+
+
+class SupportItem(Item, frozen=True, kw_only=True):
+    """What the kernel supports; absent where that is unknown."""
+
+    tcp_md5: bool | None = msgspec.field(name="tcpMD5", default=None)
+    vrf: bool | None = None
+    ipv6: bool | None = None
+
+
+class HostItem(Item, frozen=True, kw_only=True):
+    """The host of an agent."""
+
+    node: str
+    kernel: str
+    """Its release."""
+    clock_synchronized: bool | None = None
+    """Absent where the kernel does not say."""
+    supports: SupportItem
+    interfaces: list[InterfaceItem] = []
+    instances: list[HostInstanceItem] = []
+
+
 class OriginItem(Item, frozen=True, kw_only=True):
     """A Kubernetes object that caused a route."""
 

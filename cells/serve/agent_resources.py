@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from cells.api.model import BfdItem, ExplainItem, ReceivedExplainItem, StatusItem
+from cells.api.model import BfdItem, ExplainItem, HostItem, ReceivedExplainItem, StatusItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
@@ -17,6 +17,13 @@ class Status(Protocol):
 
     def item(self) -> StatusItem:
         """Return how the agent is."""
+
+
+class Host(Protocol):
+    """The host of the agent."""
+
+    def host(self) -> HostItem:
+        """Return how the host is."""
 
 
 class Missing(Protocol):
@@ -75,6 +82,7 @@ class Intent(Protocol):
 
 def agent_resources(
     status: Status,
+    host: Host,
     routing: Routing,
     missing: Missing,
     bfd: BfdSessions,
@@ -96,6 +104,7 @@ def agent_resources(
 
     return (
         ApiResource(path="/v1/status", kind="StatusList", read=lambda _: [status.item()]),
+        ApiResource(path="/v1/host", kind="HostList", read=lambda _: [host.host()]),
         peers_resource(
             routing,
             notes=lambda: [row.message for row in status.item().unused_objects],

@@ -12,6 +12,7 @@ from cells.hive.composition import Composition
 from cells.serve.agent_resources import (
     BfdSessions,
     Explanations,
+    Host,
     Intent,
     Missing,
     ReceivedExplanations,
@@ -22,6 +23,7 @@ from cells.serve.agent_routing import AgentRouting
 from cells.serve.bfd import AgentBfd
 from cells.serve.clear import Clearing, ClearPeers, clear_action
 from cells.serve.explain import AgentExplanations
+from cells.serve.host import AgentHost
 from cells.serve.intent import AgentIntent
 from cells.serve.missing_peers import MissingPeers
 from cells.serve.peer_names import PeerNames
@@ -50,6 +52,7 @@ WIRING = Wiring(
         PeerNames,
         provide(AgentRouting, as_=Routing),
         provide(AgentStatus, as_=Status),
+        provide(AgentHost, as_=Host),
         provide(AgentBfd, as_=BfdSessions),
         provide(MissingPeers, as_=Missing),
         provide(AgentExplanations, as_=Explanations),

@@ -35,6 +35,7 @@ COMMANDS = (
     "bfd",
     "routes",
     "explain",
+    "doctor",
     "trace",
     "history",
     "top",
@@ -58,7 +59,7 @@ COMMANDS = (
 )
 """Modules of `waggle.commands` with ``add_parser(subparsers)`` and ``run(args)``, which returns the
 exit status. ``add_parser`` imports nothing slow."""
-OF_DIALECTS = frozenset({"explain", "render", "check", "plan", "convert", "crds"})
+OF_DIALECTS = frozenset({"explain", "doctor", "render", "check", "plan", "convert", "crds"})
 """Modules whose ``add_parser(subparsers, dialects)`` takes the API dialects as well."""
 
 EPILOG = exit_statuses(

@@ -11,6 +11,7 @@ from reconcilers.cilium.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.cilium.compat_metrics import COMPAT_METRICS
 from reconcilers.cilium.compile_node import NodeConfiguration
 from reconcilers.cilium.convert import TO_V2
+from reconcilers.cilium.diagnosis import DIAGNOSIS
 from reconcilers.cilium.host_needs import HOST_NEEDS
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.report import STATUSES
@@ -135,6 +136,7 @@ class CiliumDialect(Dialect):
         RESERVED_ADDRESSES,
         STATUSES,
         REPORTED_SESSIONS,
+        DIAGNOSIS,
         Operation(
             lambda dialect, *context: dialect.cluster.operate(*context),
             condition_kinds=(cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG),

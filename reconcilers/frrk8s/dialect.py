@@ -24,6 +24,7 @@ from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES, addresses_o
 from reconcilers.frrk8s.compat_metrics import COMPAT_METRICS
 from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, neighbor_problems, rows
 from reconcilers.frrk8s.convert import TO_V1BETA1
+from reconcilers.frrk8s.diagnosis import DIAGNOSIS
 from reconcilers.frrk8s.explain import EXPLANATION
 from reconcilers.frrk8s.host_needs import HOST_NEEDS
 from reconcilers.frrk8s.in_effect import NodeObjects
@@ -118,6 +119,7 @@ class Frrk8sDialect(Dialect):
         ADMISSION,
         WRITTEN_OBJECTS,
         REPORTED_SESSIONS,
+        DIAGNOSIS,
         OPERATION,
         EXPLANATION,
         LOG_LEVEL,

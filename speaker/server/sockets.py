@@ -206,7 +206,8 @@ def reset_if_deaf(sock: socket.socket) -> None:
     Without its acknowledgements the kernel sends neither the last octets nor the end of the connection,
     and the peer believes in the session until its hold timer expires.
     """
-    with contextlib.suppress(OSError):
+    # uvloop's socket of a connection that was closed meanwhile raises ValueError in place of OSError.
+    with contextlib.suppress(OSError, ValueError):
         if sock.family == socket.AF_INET:
             min_ttl = sock.getsockopt(socket.IPPROTO_IP, _IP_MINTTL)
         else:

@@ -161,3 +161,19 @@ def test_an_unknown_node_is_answered_with_the_nearest_names(
     assert "no agent has a Pod on a node fleet-goood; the nearest: fleet-good" in (
         capsys.readouterr().err
     )
+
+
+def test_doctor_reads_the_cluster_and_names_the_faults(
+    cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, answer = ask(capsys, "doctor", "--all-nodes", *cluster)
+    assert status == 1
+    results = {(i["check"], i.get("node", "")): i for i in answer["items"]}
+    assert results["api-server", ""]["result"] != "error"
+    assert results["rbac", ""]["result"] == "ok"
+    assert "no complete answer" in results["agents", "fleet-silent"]["evidence"]
+    assert results["port", "fleet-down"]["object"] == "tor-2"
+    assert answer["summary"]["nodes"] == len(NODES)
+    away = ("doctor", "--all-nodes", "--kubeconfig", "/nonexistent/kubeconfig")
+    status, answer = ask(capsys, *away)
+    assert (status, answer["items"][0]["result"]) == (2, "error")

@@ -20,9 +20,11 @@ from cells.api.model import (
     BfdItem,
     ClearedItem,
     ExplainItem,
+    HostItem,
     ReceivedExplainItem,
     RouteItem,
     StatusItem,
+    SupportItem,
 )
 from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
@@ -31,6 +33,7 @@ from cells.hive.hive import Hive
 from cells.serve.agent_resources import (
     BfdSessions,
     Explanations,
+    Host,
     Intent,
     Missing,
     ReceivedExplanations,
@@ -62,7 +65,9 @@ class MadeUp:
         explained_received: Sequence[ReceivedExplainItem] = (),
         bfd: Sequence[BfdItem] = (),
         bfd_problems: Sequence[str] = (),
+        host: HostItem | None = None,
     ) -> None:
+        self._host = host or HostItem(node="n", kernel="6.1", supports=SupportItem())
         self._bfd, self._bfd_problems = bfd, bfd_problems
         self._explained_received = explained_received
         self._peers = peers
@@ -74,6 +79,10 @@ class MadeUp:
     def item(self) -> StatusItem:
         """Return how the agent is."""
         return self._status
+
+    def host(self) -> HostItem:
+        """Return how the host is."""
+        return self._host
 
     def reasons(self, *, empty: bool) -> list[str]:
         """Return the reasons, whether there are peers or not."""
@@ -177,6 +186,7 @@ def api_cell(made_up: MadeUp) -> Cell:
     """Return the cell of the local API with made-up answers."""
     paths = (
         Status,
+        Host,
         Routing,
         Missing,
         BfdSessions,

@@ -1,0 +1,100 @@
+"""The host of an agent as an item of the API: what ``waggle doctor`` has to know of each node.
+
+Read when it is requested: instances from the speaker, the rest from the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from cells.api.model import HostInstanceItem, HostItem, InterfaceItem, SupportItem
+from cells.node import ThisNode
+from speaker.api import SpeakerPort
+
+TCP_MD5SIG: Final = 14
+"""Of setsockopt(2), see tcp(7)."""
+TIME_ERROR: Final = 5
+"""What adjtimex(2) returns while the clock is not synchronized."""
+TIMEX_OCTETS: Final = 1024
+"""More than a struct timex has."""
+MAX_INTERFACES: Final = 64
+VIRTUAL: Final = ("lo", "veth", "cali", "lxc", "cni", "docker", "dummy", "kube-ipvs")
+"""Beginnings of the names of interfaces that lead to no router."""
+
+
+class AgentHost:
+    """`cells.serve.agent_resources.Host` of the real agent."""
+
+    def __init__(self, node: ThisNode, speaker: SpeakerPort) -> None:
+        self._node = node.name
+        self._speaker = speaker
+
+    def host(self) -> HostItem:
+        """Return the host as it is now."""
+        return HostItem(
+            node=self._node,
+            kernel=os.uname().release,
+            clock_synchronized=_is_synchronized(),
+            supports=SupportItem(tcp_md5=_has_md5(), vrf=_has_vrf(), ipv6=_has_ipv6()),
+            interfaces=list(_interfaces(Path("/sys/class/net"))),
+            instances=[
+                HostInstanceItem(
+                    name=instance.name,
+                    local_asn=instance.local_asn,
+                    router_id=instance.router_id,
+                    vrf=instance.vrf,
+                    listening=[f"{address}:{port}" for address, port in instance.listening],
+                    listen_error=instance.listen_error,
+                )
+                for instance in self._speaker.instances()
+            ],
+        )
+
+
+def _is_synchronized() -> bool | None:
+    """Return whether the kernel's clock is synchronized; None where it does not say."""
+    try:
+        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(TIMEX_OCTETS))
+    except (AttributeError, OSError):
+        return None
+    return None if state < 0 else bool(state != TIME_ERROR)
+
+
+def _has_md5() -> bool | None:
+    """Return whether a socket takes a TCP MD5 key; None where that cannot be tried."""
+    address = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton("127.0.0.1"))
+    key = struct.pack("=xxHI80s", 1, 0, b"x")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG, address + key)
+    except PermissionError:
+        return None
+    except OSError:
+        return False
+    return True
+
+
+def _has_vrf() -> bool | None:
+    """Return whether the kernel has VRFs; None where they may be a module that is not loaded."""
+    return True if Path("/proc/sys/net/vrf").exists() else None
+
+
+def _has_ipv6() -> bool:
+    return Path("/proc/net/if_inet6").exists()
+
+
+def _interfaces(directory: Path) -> Iterator[InterfaceItem]:
+    """Yield the interfaces that may lead to routers, with their MTUs."""
+    names = sorted(path.name for path in directory.glob("*") if not path.name.startswith(VIRTUAL))
+    for name in names[:MAX_INTERFACES]:
+        try:
+            mtu = int((directory / name / "mtu").read_text())
+        except (OSError, ValueError):
+            continue  # it has gone meanwhile
+        yield InterfaceItem(name=name, mtu=mtu)

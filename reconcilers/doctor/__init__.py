@@ -1,0 +1,83 @@
+"""The checks of ``waggle doctor``, in the order in which an engineer makes them.
+
+First what everything needs (the API server, kinds, rights, agents, clocks), then what keeps sessions
+down, then what will. Dialects add theirs at the end (`reconcilers.dialect.Diagnosis`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from reconcilers.dialect import Check, Diagnosis, Dialect, Evidence, Finding
+from reconcilers.doctor import agents, cluster, host, sessions
+from resources.kind import Kind
+
+CHECKS: Final[tuple[Check, ...]] = (
+    cluster.API_SERVER,
+    cluster.CRDS,
+    cluster.RBAC,
+    agents.AGENTS,
+    agents.VERSIONS,
+    agents.CLOCK,
+    host.PORT,
+    sessions.MD5,
+    sessions.TTL,
+    host.MTU,
+    host.ROUTER_IDS,
+    sessions.ASNS,
+    sessions.SESSIONS,
+    sessions.ROUTES,
+    cluster.TLS,
+    cluster.STATUSES,
+    host.KERNEL,
+    sessions.OBJECTS,
+)
+"""The checks that are of no dialect."""
+
+
+class Result(NamedTuple):
+    """One check and what it has found; ``skipped`` is why it was not made."""
+
+    check: Check
+    findings: tuple[Finding, ...] = ()
+    skipped: str = ""
+
+
+def checks_of(dialects: Iterable[type[Dialect]]) -> tuple[Check, ...]:
+    """Return all checks in order."""
+    return (*CHECKS, *(own.check for dialect in dialects for own in dialect.each(Diagnosis)))
+
+
+def kinds_of(dialects: Iterable[type[Dialect]]) -> tuple[Kind[Any], ...]:
+    """Return the kinds whose objects checks read."""
+    return tuple(
+        {
+            kind: None
+            for dialect in dialects
+            for own in dialect.each(Diagnosis)
+            for kind in own.kinds
+        }
+    )
+
+
+def examine(evidence: Evidence, checks: Iterable[Check]) -> list[Result]:
+    """Make all checks. An error of one is its result, and stops none of the others."""
+    return [_result(evidence, check) for check in checks]
+
+
+def _result(evidence: Evidence, check: Check) -> Result:
+    of_cluster = evidence.cluster
+    if check.needs == "cluster" and of_cluster is None:
+        return Result(check, skipped="one agent was asked, and no API server (--all-nodes)")
+    is_away = of_cluster is not None and bool(of_cluster.error)
+    if check.needs == "cluster" and is_away and check is not cluster.API_SERVER:
+        return Result(check, skipped="the API server does not answer")
+    if check.needs == "agents" and not evidence.nodes:
+        return Result(check, skipped="no agent was asked")
+    try:
+        return Result(check, tuple(check.run(evidence)))
+    except Exception as error:  # noqa: BLE001  the evidence is what other programs answer
+        return Result(
+            check, skipped=f"the evidence is not understood: {type(error).__name__}: {error}"
+        )

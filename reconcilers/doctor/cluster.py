@@ -1,0 +1,132 @@
+"""Checks of the API server: whether it answers, its kinds, rights, certificates and statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconcilers.dialect import Check, ClusterEvidence, Evidence, Finding
+
+SLOW_SECONDS: Final = 2.0
+OLDEST_VERSION: Final = (1, 25)
+"""Of Kubernetes (docs/install.md)."""
+DAY: Final = 86400.0
+WARNING_DAYS: Final = 14
+ESTABLISHED: Final = "Established"
+
+
+def _cluster(evidence: Evidence) -> ClusterEvidence:
+    assert evidence.cluster is not None  # noqa: S101  `needs` of the checks
+    return evidence.cluster
+
+
+def reachable(evidence: Evidence) -> Iterator[Finding]:
+    """Check that the API server answers, soon, and is not too old."""
+    cluster = _cluster(evidence)
+    if cluster.error:
+        remedy = "check the kubeconfig (--kubeconfig, --context), the network and `kubectl version`"
+        yield Finding(evidence=cluster.error, remedy=remedy)
+        return
+    if cluster.answer_seconds > SLOW_SECONDS:
+        text = f"it took {cluster.answer_seconds:.1f} s to answer"
+        remedy = "look at the load of the API server and of etcd: agents follow changes as late"
+        yield Finding(level="warning", evidence=text, remedy=remedy)
+    numbers = cluster.version.removeprefix("v").split(".")[:2]
+    if all(n.isdecimal() for n in numbers) and tuple(map(int, numbers)) < OLDEST_VERSION:
+        remedy = "update Kubernetes: 1.25 is the oldest version that is supported"
+        yield Finding(level="warning", evidence=f"its version is {cluster.version}", remedy=remedy)
+
+
+def definitions(evidence: Evidence) -> Iterator[Finding]:
+    """Check that the kinds of a dialect are served in a version that Waggle reads."""
+    cluster = _cluster(evidence)
+    if not cluster.served:
+        remedy = (
+            "install the definitions: waggle crds cilium | kubectl create -f - (docs/install.md)"
+        )
+        yield Finding(evidence="the API server has no kind of any BGP API", remedy=remedy)
+    for name in sorted(cluster.missing):
+        text = "it is not served, or in no version that Waggle reads; other kinds of its group are"
+        remedy = f"install or update the definition: waggle crds {name.partition('.')[0]}"
+        yield Finding(level="warning", object=name, evidence=text, remedy=remedy)
+
+
+def rights(evidence: Evidence) -> Iterator[Finding]:
+    """Check the rights of the person, and those that agents miss."""
+    for access in _cluster(evidence).access:
+        if not access.allowed:
+            where = f" in namespace {access.namespace}" if access.namespace else ""
+            text = f"you may not {access.verb} {access.resource}{where}"
+            remedy = "have a role with this right bound to you, or use --from-statuses"
+            yield Finding(level="warning", evidence=text, remedy=remedy)
+    for node in evidence.answered:
+        for part in node.status.get("degraded", ()):
+            if "may not " in part["message"] or "forbidden" in part["message"].lower():
+                yield Finding(
+                    node=node.node,
+                    object=part["path"],
+                    evidence=part["message"],
+                    remedy="apply the roles of the chart again: helm upgrade, or deploy/manifests",
+                )
+
+
+def certificates(evidence: Evidence) -> Iterator[Finding]:
+    """Check that no certificate has expired or does so soon."""
+    for certificate in _cluster(evidence).certificates:
+        days = (certificate.expires - evidence.now) / DAY
+        if days < 0:
+            text = f"{certificate.name} has expired {-days:.0f} days ago"
+            yield Finding(evidence=text, remedy=certificate.remedy)
+        elif days < WARNING_DAYS:
+            text = f"{certificate.name} expires in {days:.0f} days"
+            yield Finding(level="warning", evidence=text, remedy=certificate.remedy)
+
+
+def statuses(evidence: Evidence) -> Iterator[Finding]:
+    """Check that status objects say what the agents say, and are of nodes that exist."""
+    cluster = _cluster(evidence)
+    for name in sorted(cluster.sessions.keys() - (cluster.nodes or cluster.sessions.keys())):
+        sources = sorted({str(session.get("source", "")) for session in cluster.sessions[name]})
+        text = f"{', '.join(sources[:3])}: there is no Node {name}"
+        remedy = (
+            "the leading operator deletes it: kubectl -n waggle-system get lease waggle-operator"
+        )
+        yield Finding(level="warning", node=name, evidence=text, remedy=remedy)
+    for node in evidence.answered:
+        present = {peer.get("address"): peer["state"] for peer in node.peers}
+        for session in cluster.sessions.get(node.node, ()):
+            state = present.get(session.get("address"))
+            is_up, was_up = state == ESTABLISHED, session["state"] == ESTABLISHED
+            if state is None or is_up == was_up:
+                continue
+            yield Finding(
+                level="warning",
+                node=node.node,
+                object=str(session.get("name", "")),
+                evidence=f"{session.get('source')} has {session['state']}, the agent has {state}",
+                remedy="run it again in 10 s; if it stays, see the line status of waggle status for "
+                "why the agent cannot write",
+            )
+        reporting = str(node.status.get("reporting", ""))
+        if "retried" in reporting:
+            remedy = "see the reason; the roles of the chart, or the network to the API server"
+            yield Finding(
+                node=node.node, evidence=f"status not written: {reporting}", remedy=remedy
+            )
+
+
+API_SERVER: Final = Check(
+    name="api-server", question="the API server answers", needs="cluster", run=reachable
+)
+CRDS: Final = Check(
+    name="crds", question="the BGP kinds are served", needs="cluster", run=definitions
+)
+RBAC: Final = Check(
+    name="rbac", question="you and the agents have their rights", needs="cluster", run=rights
+)
+TLS: Final = Check(
+    name="tls", question="no certificate expires soon", needs="cluster", run=certificates
+)
+STATUSES: Final = Check(
+    name="statuses", question="status objects are up to date", needs="cluster", run=statuses
+)
