@@ -408,6 +408,18 @@ class ClearedItem(Item, frozen=True, kw_only=True):
     """What is done, or why nothing is."""
 
 
+class LogLevelItem(Item, frozen=True, kw_only=True):
+    """The log level of a program."""
+
+    level: str
+    """In effect."""
+    configured: str
+    chosen: bool
+    """Whether a person has set it, until the program ends."""
+    set_by: list[str] = []
+    """Dialects whose objects set a level."""
+
+
 class ProcessItem(Item, frozen=True, kw_only=True):
     """The process of the agent."""
 

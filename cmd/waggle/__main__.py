@@ -42,6 +42,7 @@ COMMANDS = (
     "watch",
     "reconcilers",
     "verify",
+    "log",
     "api",
     "render",
     "check",

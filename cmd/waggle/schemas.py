@@ -124,6 +124,7 @@ def item_types() -> dict[str, Any]:
         "HistoryList": history.HistoryItem,
         "IntentList": dict[str, Any],
         "KernelRouteList": KernelRouteItem,
+        "LogLevelList": model.LogLevelItem,
         "MessageList": MessageItem,
         "PageList": PageItem,
         "PeerList": _status(

@@ -9,6 +9,7 @@ from pathlib import Path
 from cells.declarations import SPEAKER
 from cells.hive import load, provide
 from cells.hive.hive import Hive
+from cells.observability.logging import Logs
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from speaker.api import SpeakerPort
@@ -50,6 +51,13 @@ def test_a_level_is_followed_without_a_restart(tmp_path: Path) -> None:
         for written, shown in (("none", "none"), ("warn", "warning")):
             file.write_text(json.dumps(settings(written)))
             await shows(f"level {shown}, set by frrk8s")
+        hive.get(Logs).levels.choose("debug")
+        await shows("level debug, set by waggle log")
+        hive.get(Logs).configure("info")
+        await shows("level debug, set by waggle log")
+        hive.get(Logs).configure("error")
+        hive.get(Logs).levels.choose(None)
+        await shows("level warning, set by frrk8s")
         file.unlink()
         await shows("level error")
         hive.shutdown()

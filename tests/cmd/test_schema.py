@@ -23,8 +23,22 @@ OPEN = f"{'ff' * 16}001d0104fde8005ac000020100"
 OF_AGENT = (
     *("status", "peers", "bfd", "routes", "routes available", "routes received", "routes --count"),
     *("explain", "explain --all", "explain shop/web", "explain 198.51.100.10 --received"),
-    *("reconcilers", "verify", "history", "peers --peer none", "routes 203.0.113.0/24"),
-    *("peers clear tor-1", "explain none/none", "trace 198.51.100.10/32", "routes kernel"),
+    *(
+        "reconcilers",
+        "verify",
+        "log",
+        "log info",
+        "history",
+        "peers --peer none",
+        "routes 203.0.113.0/24",
+    ),
+    *(
+        "routes 203.0.113.0/24",
+        "peers clear tor-1",
+        "explain none/none",
+        "trace 198.51.100.10/32",
+        "routes kernel",
+    ),
     "plan -f {}",
 )
 OFFLINE = (

@@ -15,15 +15,17 @@ from typing import Any
 
 import structlog
 
+from cells.api.resource import ApiAction, ApiResource
 from cells.hive import Health, Wiring
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.logging import lines
+from cells.observability.logging.api import log_action, log_resource
+from cells.observability.logging.levels import LEVELS, LogLevels
 from cells.observability.logging.sink import Sink
 from cells.options import LoggingOptions
 
 STDERR = 2
 
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "none": logging.CRITICAL}
 NOISY = ("aiohttp.access", "opentelemetry", "urllib3")
 """Libraries that log what we report ourselves, or every request."""
 
@@ -40,9 +42,7 @@ class Logs:
     ) -> None:
         self._health = health
         self._render = lines.json if options.format == "json" else lines.logfmt
-        self._configured = self._level = LEVELS[options.level]
-        self._overrides: dict[str, int] = {}
-        """Levels that objects set, by dialect."""
+        self.levels = LogLevels(options.level, self._update)
         self._started = False
         self._sink = sink or Sink(STDERR, self._dropped)
         self._handler = _Handler(self)
@@ -63,36 +63,30 @@ class Logs:
 
         Of several the most verbose one is in effect.
         """
-        if level is None:
-            self._overrides.pop(by, None)
-        else:
-            self._overrides[by] = LEVELS[level]
-        self._update()
+        self.levels.override(by, level)
 
     def configure(self, level: str) -> None:
         """Set the configured level; while objects set one, it takes effect after them."""
-        self._configured = LEVELS[level]
-        self._update()
+        self.levels.configure(level)
 
     def _update(self) -> None:
-        self._level = min(self._overrides.values(), default=self._configured)
         if self._started:
             self._apply()
 
     def _apply(self) -> None:
         """Give the level to the loggers of both libraries."""
+        level = LEVELS[self.levels.level]
         structlog.configure(
             processors=[self._process],
-            wrapper_class=structlog.make_filtering_bound_logger(self._level),
+            wrapper_class=structlog.make_filtering_bound_logger(level),
             logger_factory=_Named,
             cache_logger_on_first_use=False,
         )
-        logging.getLogger().setLevel(self._level)
+        logging.getLogger().setLevel(level)
         for name in NOISY:
-            logging.getLogger(name).setLevel(max(self._level, logging.CRITICAL))
-        by = f", set by {', '.join(sorted(self._overrides))}" if self._overrides else ""
-        name = next(name for name, value in LEVELS.items() if value == self._level)
-        self._health.ok(f"level {name}{by}")
+            logging.getLogger(name).setLevel(max(level, logging.CRITICAL))
+        by = self.levels.set_by
+        self._health.ok(f"level {self.levels.level}" + (f", set by {', '.join(by)}" if by else ""))
 
     async def stop(self) -> None:
         """Write what is left and put the defaults back."""
@@ -155,7 +149,18 @@ class _Handler(logging.Handler):
         self._logs.emit(record.levelname.lower(), record.name, message, values)
 
 
+def level_resource(logs: Logs) -> ApiResource:
+    """Return the path that reads the level."""
+    return log_resource(logs.levels)
+
+
+def level_action(logs: Logs) -> ApiAction:
+    """Return the path that sets the level."""
+    return log_action(logs.levels)
+
+
 WIRING = Wiring(
     provides=(Logs,),
     invokes=(Logs,),
+    contributes=(level_resource, level_action),
 )
