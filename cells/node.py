@@ -17,6 +17,7 @@ from typing import Final
 from cells.api.model import ProcessItem
 from cells.api.resource import ApiResource
 from cells.hive import SettingError, Wiring
+from cells.observability.process_attributes import ProcessAttributes
 from cells.options import NodeOptions
 from reconcilers.report.node_objects.place import Pod
 
@@ -56,7 +57,20 @@ def process_resource(node: ThisNode) -> ApiResource:
     return ApiResource(path="/v1/process", kind="ProcessList", read=lambda _: [read()])
 
 
+def process_attributes(node: ThisNode) -> ProcessAttributes:
+    """Return what the spans of an agent are of."""
+    return ProcessAttributes(
+        {
+            "service.name": "waggle-agent",
+            "k8s.node.name": node.name,
+            "k8s.namespace.name": node.pod.namespace,
+            "k8s.pod.name": node.pod.name,
+            "k8s.pod.uid": node.pod.uid,
+        }
+    )
+
+
 WIRING = Wiring(
     provides=(ThisNode,),
-    contributes=(process_resource,),
+    contributes=(process_resource, process_attributes),
 )

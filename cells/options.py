@@ -49,7 +49,8 @@ class TelemetryOptions(Options, frozen=True):
         float,
         msgspec.Meta(ge=0.0, le=1.0),
         setting(
-            "the part of traces that is recorded and sent, from 0 to 1", flag="--otlp-sample-ratio"
+            "the part of traces that is sent, from 0 to 1, each trace whole",
+            flag="--otlp-sample-ratio",
         ),
     ] = 1.0
 

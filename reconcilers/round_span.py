@@ -6,21 +6,54 @@ several causes is a trace of its own, since a span has one parent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanContext, Tracer
+from opentelemetry.trace import Span, SpanContext, StatusCode, Tracer
+
+from reconcilers.model import ReconcileStatus
+
+MAX_NAMES: Final = 32
+"""Objects that a span names."""
 
 
 def round_span(
     tracer: Tracer, name: str, causes: Sequence[SpanContext]
 ) -> AbstractContextManager[Span]:
     """Start the span of a round, and make it the current one."""
-    context, links = None, None
-    if len(causes) == 1:
-        context = trace.set_span_in_context(trace.NonRecordingSpan(causes[0]), Context())
-    elif causes:
-        links = [trace.Link(cause) for cause in causes]
+    context, links = _origin(causes)
     return tracer.start_as_current_span(name, context=context, links=links)
+
+
+def start_round_span(tracer: Tracer, name: str, causes: Sequence[SpanContext]) -> Span:
+    """Start the span of work that goes on elsewhere; the caller ends it."""
+    context, links = _origin(causes)
+    return tracer.start_span(name, context=context, links=links)
+
+
+def _origin(causes: Sequence[SpanContext]) -> tuple[Context, list[trace.Link]]:
+    # Without a cause: no part of whatever span its task was created in.
+    if len(causes) == 1:
+        return trace.set_span_in_context(trace.NonRecordingSpan(causes[0]), Context()), []
+    return Context(), [trace.Link(cause) for cause in causes]
+
+
+def describe_objects(
+    span: Span,
+    keys: Collection[tuple[str, ...]],
+    failing: Mapping[tuple[str, ...], ReconcileStatus],
+) -> None:
+    """Name the objects of a reconciler's step in its span, and the first one that fails."""
+    if not span.is_recording():
+        return
+    span.set_attribute("waggle.objects", ["/".join(key) for key in islice(keys, MAX_NAMES)])
+    span.set_attribute("waggle.object_count", len(keys))
+    failed = [key for key in keys if key in failing]
+    if failed:
+        span.set_attribute("waggle.failed_count", len(failed))
+        error = failing[failed[0]].error
+        span.set_status(StatusCode.ERROR, f"{'/'.join(failed[0])}: {error}")

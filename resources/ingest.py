@@ -63,26 +63,30 @@ class Ingest:
                     span.set_attribute("waggle.event", type(event).__name__)
                     span.set_attribute("waggle.object", _name(event))
                 with _tracer.start_as_current_span("statedb.commit"):
-                    self.commit(kind, event)
-                self._trace_links.add([span.get_span_context()])
+                    changes = self.commit(kind, event)
+                if changes:
+                    self._trace_links.add([span.get_span_context()])
 
         return handle
 
-    def commit(self, kind: Kind[Any], event: Event) -> None:
-        """Write one event."""
+    def commit(self, kind: Kind[Any], event: Event) -> bool:
+        """Write one event; returns whether it makes a round due."""
         table = self._tables.of(kind)
         with self._db.write(table) as txn:
+            before = table.revision(txn)
             match event:
                 case Replace(objects):
                     replace_all(txn, table, objects)
                     done = self._waiting.pop(kind.name, None)
                     if done is not None:
                         done(txn)
+                        return True
                 case Upsert(row):
                     if table.get(txn, row.key) != row:
                         table.upsert(txn, row)
                 case Delete(key):
                     table.delete(txn, key)
+            return table.revision(txn) != before
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         table = self._tables.source_problems

@@ -24,13 +24,24 @@ class TraceLinks:
     def add(self, contexts: Iterable[SpanContext], since: float | None = None) -> None:
         """Add spans that cause the next round; ``since`` is the first change's monotonic time.
 
-        Spans that are not recorded are ignored, as are those after the first `MAX_LINKS`.
+        Spans beyond `MAX_LINKS` are ignored, but a sampled one takes the place of one that is not:
+        a trace that a collector has does not end at a busy round.
         """
         for context in contexts:
-            if context.is_valid and len(self._contexts) < MAX_LINKS:
+            if not context.is_valid or context in self._contexts:
+                continue
+            if len(self._contexts) < MAX_LINKS:
                 self._contexts.append(context)
+            elif context.trace_flags.sampled:
+                self._displace(context)
         if since is not None and (self._since is None or since < self._since):
             self._since = since
+
+    def _displace(self, context: SpanContext) -> None:
+        for place, present in enumerate(self._contexts):
+            if not present.trace_flags.sampled:
+                self._contexts[place] = context
+                return
 
     def take(self) -> tuple[list[SpanContext], float | None]:
         """Return what was added since the last call: the spans and the first time."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from cells.hive import capabilities
-from tests.support import builds, examples, helm, netns
+from tests.support import builds, examples, helm, jaeger, netns
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.server import ApiServer, api_server
@@ -25,12 +25,17 @@ from tests.support.netns import Link, linked_namespaces
 examples.register_profiles()
 COUNTED = {
     "tests on VRF devices": {"vrf"},
+    "tests with Jaeger": {"jaeger"},
     "tests against real routers": {"interop", "netns"},
     "tests on a real API server": {"apiserver"},
     "tests of the chart": {"helm"},
 }
 """Skipped tests are counted at the end: the markers of each group. A test is of the first one."""
-PROGRAMS: Mapping[str, Callable[[], object]] = {"apiserver": assets.find, "helm": helm.find}
+PROGRAMS: Mapping[str, Callable[[], object]] = {
+    "apiserver": assets.find,
+    "helm": helm.find,
+    "jaeger": jaeger.find,
+}
 """The programs that may be built while tests run, by the marker of the tests that need them."""
 
 
@@ -114,8 +119,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of the chart last: helm may be built meanwhile."""
-    items.sort(key=lambda item: item.get_closest_marker("helm") is not None)
+    """Run the tests of the chart and with Jaeger last: their programs may be built meanwhile."""
+    for marker in ("helm", "jaeger"):
+        items.sort(key=lambda item, marker=marker: item.get_closest_marker(marker) is not None)  # type: ignore[misc]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -22,8 +22,9 @@ from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from cells.intent.cell import IntentLoop, IntentTraceLinks
+from cells.intent.cell import IntentLoop
 from cells.observability.metrics import Metrics
+from cells.sources.resources import ApplyTraceLinks
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.peers import Peers
 from reconcilers.target import Outcome, Runner
@@ -78,7 +79,7 @@ class ApplyLoop:
         database: Database,
         tables: Tables,
         intent: IntentLoop,
-        trace_links: IntentTraceLinks,
+        trace_links: ApplyTraceLinks,
         runner: Runner,
         sessions: Sessions,
         metrics: Metrics,
@@ -120,6 +121,8 @@ class ApplyLoop:
         if self._signal.is_raised or self._runner.is_outdated():
             self._signal.raise_flag()
         else:
+            # A round of intent that changes no row causes no later round.
+            self._trace_links.take()
             self._followed.on_next(None)
 
     async def _run(self) -> None:

@@ -242,7 +242,15 @@ def _report_change(change: Change, span: Span) -> None:
     }
     log.info("BFD session changed", event_name="bfd.changed", **fields)
     if span.is_recording():
-        span.add_event("bfd.changed", {f"waggle.{name}": text for name, text in fields.items()})
+        attributes = {
+            "network.peer.address": change.key.peer,
+            "network.interface.name": change.key.device,
+            "waggle.bfd.former_state": str(change.before),
+            "waggle.bfd.state": str(change.after),
+            "waggle.bfd.diagnostic": diagnostic_name(change.diagnostic),
+            "waggle.bfd.neighbor_state": str(change.remote_state),
+        }
+        span.add_event("bfd.changed", attributes)
 
 
 def _same(old: R | None, new: R) -> bool:

@@ -21,7 +21,7 @@ from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.node import ThisNode
 from cells.observability.metrics import Metrics, MetricsCollector
-from cells.sources.resources import EventTraceLinks, SecretsNamespace
+from cells.sources.resources import ApplyTraceLinks, EventTraceLinks, SecretsNamespace
 from cells.state.claims import ClaimStore
 from cells.state.dialect_states import DialectStates
 from reconcilers.dialect import Dialect
@@ -38,7 +38,6 @@ from resources.core.kinds import CONFIG_MAP
 from resources.enumeration import first_of
 from resources.source import SourceProblem
 from resources.tables import Tables
-from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table
 
 SETTLE_TURNS = 3
@@ -79,10 +78,6 @@ class BfdRunner:
 NO_BFD_RUNNER: Final = "this agent runs without BFD (--bfd)"
 
 
-class IntentTraceLinks(TraceLinks):
-    """The spans of intent rounds, for the next apply round."""
-
-
 class IntentLoop:
     """The job that runs rounds of intent."""
 
@@ -104,7 +99,7 @@ class IntentLoop:
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
-        trace_links: IntentTraceLinks,
+        trace_links: ApplyTraceLinks,
         bfd_runners: Group[BfdRunner],
     ) -> None:
         self._database = database
@@ -327,7 +322,7 @@ def _objects(problem: Problem) -> str:
 
 
 WIRING = Wiring(
-    provides=(IntentTables, make_host_demand, IntentLoop, IntentTraceLinks),
+    provides=(IntentTables, make_host_demand, IntentLoop),
     invokes=(IntentLoop,),
     contributes=(provide(IntentLoop, as_=MetricsCollector),),
 )

@@ -30,6 +30,7 @@ from cells.kernel.state import KernelState
 from cells.observability.metrics import MetricsCollector
 from cells.sources.host import HostNeed
 from cells.sources.kernel_routes import OwnProtocol
+from cells.sources.resources import ApplyTraceLinks
 from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import Fib, FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
@@ -58,6 +59,7 @@ def make_kernel_routes(
     client: WriterClient,
     dialects: Group[Dialect],
     options: FibOptions,
+    trace_links: ApplyTraceLinks,
 ) -> KernelRoutes:
     """Return the reconciler."""
     installing = set()
@@ -69,7 +71,7 @@ def make_kernel_routes(
     def installs(row: Instance) -> bool:
         return row.dialect in installing
 
-    return KernelRoutes(database, intent_tables, client, options, installs)
+    return KernelRoutes(database, intent_tables, client, options, installs, causes=trace_links)
 
 
 def make_own_protocol(options: FibOptions) -> OwnProtocol:

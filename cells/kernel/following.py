@@ -16,6 +16,7 @@ from reconcilers.kernel.deferral import Deferral
 from reconcilers.kernel.next_hop_metrics import Metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.round_span import round_span
 from reconcilers.tables import IntentTables
 from resources.streams import guarded
 from resources.tables import Tables
@@ -84,13 +85,13 @@ class BestPathFollower:
         try:
             while True:
                 await reader.wait()
-                attributes = {"instance": instance}
-                with _tracer.start_as_current_span("bgp.best_paths", attributes=attributes) as span:
+                with round_span(_tracer, "bgp.best_paths", reader.take_causes()) as span:
                     items = reader.take()
                     if span.is_recording():
+                        span.set_attribute("bgp.instance", instance)
                         prefixes = (i.prefixes for i in items if isinstance(i, BestPathChange))
-                        span.set_attribute("prefixes", sum(map(len, prefixes)))
-                    self._kernel.installed.spans.links.add([span.get_span_context()])
+                        span.set_attribute("bgp.prefix_count", sum(map(len, prefixes)))
+                    self._kernel.causes.add([span.get_span_context()])
                     self._kernel.best_paths(instance, items)
         finally:
             reader.close()

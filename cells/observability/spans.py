@@ -1,6 +1,6 @@
 """The spans cell: the last spans of the process in memory, for `waggle trace`; off by default.
 
-Beside the telemetry cell it gets the spans that are recorded for the collector; alone it records all.
+It has the spans of all traces, whatever part of them is sampled for a collector.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cells.api.model import SpanItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import Wiring
 from cells.hive.lifecycle import Lifecycle
+from cells.observability.process_attributes import UnsampledSpans
 from cells.options import SpansOptions
 
 if TYPE_CHECKING:
@@ -132,5 +133,5 @@ def spans_resource(recent: RecentSpans) -> ApiResource:
 WIRING = Wiring(
     private=(RecentSpans,),
     invokes=(RecentSpans,),
-    contributes=(spans_resource,),
+    contributes=(spans_resource, UnsampledSpans),
 )

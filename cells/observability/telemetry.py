@@ -1,26 +1,27 @@
 """The telemetry cell: spans of the whole process to a collector, over OTLP/HTTP; off by default.
 
 The rooms below create spans with the OpenTelemetry API alone, which costs next to nothing while
-this cell is off. The SDK is imported only when it is on. Exporting happens in the SDK's thread;
-a collector that is down or slow shows in health, and neither delays work nor the end of the agent
-by more than a fixed time.
+this cell is off. The SDK is imported only when it is on (`span_export`). Exporting happens in the SDK's
+thread; a collector that is down or slow shows in health, in metrics and in one warning a minute, and
+neither delays work nor the end of the agent by more than a fixed time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
-import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import structlog
 from opentelemetry import trace
 
-from cells.hive import Health, SettingError, Wiring
+from cells.hive import Group, Health, Late, SettingError, Wiring, provide
 from cells.hive.lifecycle import Lifecycle
+from cells.observability.metrics import MetricsCollector
+from cells.observability.process_attributes import ProcessAttributes, UnsampledSpans
+from cells.observability.span_counts import LossReport, SpanCounts
 from cells.options import TelemetryOptions
 
 if TYPE_CHECKING:
@@ -44,14 +45,32 @@ def traces_url(endpoint: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
+def without_credentials(url: str) -> str:
+    """Return a URL as it may be shown and logged."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
+
+
 class Telemetry:
     """The process's tracer provider while the cell is started."""
 
-    def __init__(self, lifecycle: Lifecycle, health: Health, options: TelemetryOptions) -> None:
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        health: Health,
+        options: TelemetryOptions,
+        counts: SpanCounts,
+        process: Group[ProcessAttributes],
+        unsampled: Late[Group[UnsampledSpans]],
+    ) -> None:
         self._url = traces_url(options.otlp_endpoint or "")
-        self._interval = options.interval_seconds
-        self._ratio = options.sample_ratio
+        self._shown = without_credentials(self._url)
+        self._options = options
         self._health = health
+        self._counts = counts
+        self._process = {name: value for part in process for name, value in part.items()}
+        # Late: the cell that keeps spans adds itself to the provider of this one.
+        self._unsampled = unsampled
         self._provider: TracerProvider | None = None
         # Among the first cells to start, so among the last to stop: the spans of the other
         # cells' stop hooks are still sent.
@@ -62,15 +81,40 @@ class Telemetry:
     async def start(self) -> None:
         """Install the tracer provider."""
         loop = asyncio.get_running_loop()
+        losses = LossReport(self._counts, loop.time)
 
-        def report(error: str | None) -> None:
-            loop.call_soon_threadsafe(self._report, error)
+        def sent(accepted: bool) -> None:
+            losses.check(self._shown)
+            if accepted:
+                self._health.ok(f"sending to {self._shown}")
+            else:
+                self._health.degraded("spans are lost: the collector does not accept them")
 
-        self._provider = await asyncio.to_thread(
-            _provider, self._url, self._interval, self._ratio, report
-        )
+        def report(accepted: bool) -> None:
+            try:
+                loop.call_soon_threadsafe(sent, accepted)
+            except RuntimeError:
+                return  # the loop has ended before the exporter
+
+        self._provider = await asyncio.to_thread(self._new_provider, report)
         trace.set_tracer_provider(self._provider)
-        self._health.ok(f"sending to {self._url}")
+        self._health.ok(f"sending to {self._shown}")
+
+    def _new_provider(self, report: Callable[[bool], None]) -> TracerProvider:
+        # Slow to import.
+        from cells.observability import span_export
+
+        return span_export.tracer_provider(
+            self._url,
+            timeout=EXPORT_TIMEOUT,
+            interval=self._options.interval_seconds,
+            sampler=span_export.sampler(
+                self._options.sample_ratio, record_all=bool(self._unsampled())
+            ),
+            process=self._process,
+            counts=self._counts,
+            report=report,
+        )
 
     def tracer(self, name: str) -> trace.Tracer:
         """Return a tracer of this very provider (the global tracer is the process's first)."""
@@ -102,71 +146,9 @@ class Telemetry:
         except TimeoutError:
             log.warning("the last spans were not sent", event_name="telemetry.flush_timeout")
 
-    def _report(self, error: str | None) -> None:
-        if error is None:
-            self._health.ok(f"sending to {self._url}")
-        else:
-            self._health.degraded(f"spans are lost: {error}")
-
-
-def _provider(
-    url: str, interval: float, ratio: float, report: Callable[[str | None], None]
-) -> TracerProvider:
-    """Build the SDK's side. Slow to import, so it is done in a thread."""
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
-        OTLPSpanExporter,
-    )
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import (
-        BatchSpanProcessor,
-        SpanExporter,
-        SpanExportResult,
-    )
-    from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-
-    class Reporting(SpanExporter):
-        """Exports batches and reports changes of the result; called in the SDK's thread."""
-
-        def __init__(self, inner: SpanExporter) -> None:
-            self._inner = inner
-            self._failed = False
-
-        def export(self, spans: Any) -> SpanExportResult:  # noqa: ANN401 - the SDK's own
-            result = self._inner.export(spans)
-            failed = result is not SpanExportResult.SUCCESS
-            if failed != self._failed:
-                self._failed = failed
-                try:
-                    report("the collector does not accept them" if failed else None)
-                except RuntimeError:
-                    return result  # the loop has ended before us
-            return result
-
-        def shutdown(self) -> None:
-            self._inner.shutdown()
-
-        def force_flush(self, timeout_millis: int = 30000) -> bool:
-            return self._inner.force_flush(timeout_millis)
-
-    resource = Resource.create(
-        {
-            "service.name": "waggle-agent",
-            "service.version": importlib.metadata.version("waggle-bgp"),
-            "host.name": socket.gethostname(),
-        }
-    )
-    # The hive stops the provider; an exit handler would do it a second time.
-    # A trace is recorded as a whole or not at all: a span follows its parent.
-    sampler = ParentBased(TraceIdRatioBased(ratio))
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False, sampler=sampler)
-    exporter = OTLPSpanExporter(endpoint=url, timeout=EXPORT_TIMEOUT)
-    provider.add_span_processor(
-        BatchSpanProcessor(Reporting(exporter), schedule_delay_millis=interval * 1000)
-    )
-    return provider
-
 
 WIRING = Wiring(
+    private=(SpanCounts,),
     invokes=(Telemetry,),
+    contributes=(provide(SpanCounts, as_=MetricsCollector),),
 )

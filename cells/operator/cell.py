@@ -30,6 +30,7 @@ from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.observability.exposition import Collected
 from cells.observability.metrics import Metrics, MetricsCollector
+from cells.observability.process_attributes import ProcessAttributes
 from cells.operator.abandoned import AbandonedObjectsCheck
 from cells.operator.cluster_addresses import ClusterAddressesJob
 from cells.operator.compat_metrics import CompatCollector
@@ -41,7 +42,7 @@ from cells.operator.rivals import RivalSearch
 from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
-from cells.sources.resources import SecretsNamespace
+from cells.sources.resources import EventTraceLinks, SecretsNamespace
 from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, Operation, extended
 from reconcilers.kernel.options import FibOptions
@@ -108,6 +109,7 @@ class Operator:
         leadership: Leadership,
         owner: Owner,
         jobs: Jobs,
+        trace_links: EventTraceLinks,
     ) -> None:
         fib = FibOptions(fib=options.fib)
         for dialect in dialects:
@@ -116,6 +118,7 @@ class Operator:
             database, dialects, secrets_namespace.name, report=options.status_report
         )
         self._database = database
+        self._trace_links = trace_links
         self._kinds = tables.kinds
         types = (operation.condition_types for _, operation in extended(dialects, Operation))
         self._managed = frozenset().union(*types)
@@ -231,7 +234,8 @@ class Operator:
                 self._compat.conditions = plan.conditions
                 objects.plan(plan)
                 conditions.plan(plan)
-                summary = await in_slices(runner.slices(now))
+                causes, _ = self._trace_links.take()
+                summary = await in_slices(runner.slices(now, causes))
                 self._report_dropped(conditions.kinds_without_conditions)
                 failures = [state.failure for state in runner.reports() if state.failure]
                 if failures:
@@ -315,11 +319,23 @@ def _log_adopted(ref: ObjectRef) -> None:
     log.info("adopted", event_name="operator.taken_over", object=str(ref))
 
 
+def process_attributes(options: OperatorOptions) -> ProcessAttributes:
+    """Return what the spans of an operator are of."""
+    return ProcessAttributes(
+        {
+            "service.name": "waggle-operator",
+            "service.instance.id": options.identity or "",
+            "k8s.namespace.name": options.lease_namespace,
+        }
+    )
+
+
 WIRING = Wiring(
     provides=(Owner, make_leadership),
     invokes=(Operator, LeaderChecks),
     contributes=(
         provide(Operator, as_=MetricsCollector),
+        process_attributes,
         provide(RivalSearch, as_=LeaderCheck),
         provide(CompanionCheck, as_=LeaderCheck),
         provide(AbandonedObjectsCheck, as_=LeaderCheck),

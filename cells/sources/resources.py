@@ -19,6 +19,10 @@ class EventTraceLinks(TraceLinks):
     """The spans of object events, for the next intent round."""
 
 
+class ApplyTraceLinks(TraceLinks):
+    """The spans of intent rounds and of best paths, for the next apply round."""
+
+
 class MassWithdrawHold:
     """How long the loss of many objects has to be confirmed."""
 
@@ -41,6 +45,6 @@ def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
 
 
 WIRING = Wiring(
-    provides=(SecretsNamespace, MassWithdrawHold, make_tables, EventTraceLinks),
+    provides=(SecretsNamespace, MassWithdrawHold, make_tables, EventTraceLinks, ApplyTraceLinks),
     contributes=(watch_stream,),
 )

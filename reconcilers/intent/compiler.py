@@ -227,8 +227,8 @@ class IntentCompiler:
             if span.is_recording():
                 span.set_attribute("waggle.configuration", bool(summary.dialects))
                 span.set_attribute("waggle.dialects", list(summary.dialects))
-                span.set_attribute("waggle.objects", summary.objects)
-                span.set_attribute("waggle.routes", summary.routes)
+                span.set_attribute("waggle.object_count", summary.objects)
+                span.set_attribute("waggle.route_count", summary.routes)
                 prefixes = self._changed_prefixes or {}
                 span.set_attribute("waggle.prefixes", [prefix_to_text(*key) for key in prefixes])
         if self._kernel.waiting:

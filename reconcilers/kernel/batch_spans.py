@@ -1,4 +1,4 @@
-"""Spans of the batches that the writer is given, from the best paths that they come from."""
+"""Spans of the batches that the writer is given, from the changes that they come from."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import final
 
 from opentelemetry import trace
 
+from reconcilers.round_span import start_round_span
 from resources.trace_links import TraceLinks
 
 _tracer = trace.get_tracer("waggle.kernel")
@@ -16,30 +17,33 @@ class BatchSpans:
     """A span ``kernel.batch`` from the hand-over of each batch until the writer has confirmed it."""
 
     def __init__(self) -> None:
-        self.links = TraceLinks()
-        """The spans of the changes since the last batch."""
+        self._links = TraceLinks()
         self._open: dict[int, trace.Span] = {}
 
+    def note(self) -> None:
+        """Note that the current span, if there is one, has changed routes of the next batch."""
+        self._links.add([trace.get_current_span().get_span_context()])
+
     def begin(self, number: int, routes: int) -> None:
-        """Begin the span of a batch. The first change is its parent, the others are links."""
-        contexts, _ = self.links.take()
-        if not contexts:
-            return
-        self._open[number] = _tracer.start_span(
-            "kernel.batch",
-            context=trace.set_span_in_context(trace.NonRecordingSpan(contexts[0])),
-            links=[trace.Link(context) for context in contexts[1:]],
-            attributes={"routes": routes},
-        )
+        """Begin the span of a batch; without a recorded change it has none."""
+        causes, _ = self._links.take()
+        if causes:
+            span = self._open[number] = start_round_span(_tracer, "kernel.batch", causes)
+            span.set_attribute("waggle.route_count", routes)
 
     def end(self, number: int, failures: int, seconds: float) -> None:
         """End it: ``failures`` are routes, ``seconds`` the writer's time."""
         span = self._open.pop(number, None)
         if span is not None:
-            span.set_attributes({"failures": failures, "writer.seconds": seconds})
+            span.set_attribute("waggle.failed_count", failures)
+            span.set_attribute("waggle.writer_seconds", seconds)
+            if failures:
+                span.set_status(trace.StatusCode.ERROR, f"{failures} routes are not installed")
             span.end()
 
-    def end_all(self) -> None:
+    def abandon(self) -> None:
         """End the spans of batches that no writer confirms any more."""
-        for number in list(self._open):
-            self.end(number, 0, 0.0)
+        for span in self._open.values():
+            span.set_status(trace.StatusCode.ERROR, "the writer has disconnected")
+            span.end()
+        self._open.clear()

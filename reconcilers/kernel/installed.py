@@ -183,6 +183,7 @@ class InstalledRoutes:
 
     def change(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
         """Hand changes to the writer, as soon as it has room; None removes a route."""
+        self.spans.note()
         waiting = self._waiting.setdefault(table, {})
         held = self._held.setdefault(table, {})
         # The newest change is the last one.
@@ -203,6 +204,7 @@ class InstalledRoutes:
         """Have all routes of some sets of next hops use new next hops, by one message for each set."""
         if not self.listed:
             return
+        self.spans.note()
         in_order = tuple(Move(old, new) for old, new in moves.items())
         # At once: to look for the routes takes longer than the kernel needs for all of them. Batches
         # that are on their way may install routes of the old sets: after them.
@@ -324,7 +326,7 @@ class InstalledRoutes:
         self.listed = False
         self.health = ""
         self._in_flight.clear()
-        self.spans.end_all()
+        self.spans.abandon()
         self._waiting.clear()
         self._listing = {}
         if self._reading is not None:

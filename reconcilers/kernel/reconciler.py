@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from itertools import islice
 from typing import Final, final
 
+from opentelemetry import trace
 from reactivex import Observable
 from reactivex.subject import Subject
 
@@ -44,6 +45,7 @@ from reconcilers.target.reconciler import (
     State,
 )
 from resources.host import Host
+from resources.trace_links import TraceLinks
 from speaker.api import BestPathItem
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
 from statedb import Database, Snapshot
@@ -65,8 +67,15 @@ class KernelRoutes(Reconciler):
         options: FibOptions,
         installs: Callable[[Instance], bool],
         clock: Callable[[], float] = time.monotonic,
+        causes: TraceLinks | None = None,
     ) -> None:
-        """``installs``: whether the received routes of an instance belong into the kernel."""
+        """``installs``: whether the received routes of an instance belong into the kernel.
+
+        ``causes`` gets the spans that cause the next round.
+        """
+        self.causes = causes or TraceLinks()
+        self._unresolved = TraceLinks()
+        """The spans of rounds that wait until the kernel has looked up next hops."""
         self._changes: Subject[object] = Subject()
         self.description = Description(
             name="kernel-routes",
@@ -167,6 +176,7 @@ class KernelRoutes(Reconciler):
 
     def _resolved(self, message: Resolved) -> None:
         self.routing.resolved(message.resolutions)
+        self.causes.add(self._unresolved.take()[0])
         self._resolve(networks=False)
 
     def _resolve(self, *, networks: bool) -> None:
@@ -264,6 +274,7 @@ class KernelRoutes(Reconciler):
                 wanted = {nlri: hops for nlri, hops in wanted.items() if nlri not in without}
         if PENDING in wanted.values():
             pending = [nlri for nlri, hops in wanted.items() if hops is PENDING]
+            self._unresolved.add([trace.get_current_span().get_span_context()])
             for nlri in pending:
                 del wanted[nlri]
             wanted.update(self.installed.held(table, pending))

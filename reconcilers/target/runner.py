@@ -32,7 +32,7 @@ from opentelemetry.trace import SpanContext
 from reactivex import Observable
 
 from reconcilers.model import ReconcileStatus
-from reconcilers.round_span import round_span
+from reconcilers.round_span import describe_objects, round_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.queue import Outcome, Queue
 from reconcilers.target.reconciler import Description, ObjectKey, Part, Reconciler, State
@@ -111,11 +111,12 @@ class _Work:
                 (self.wanted if wanted else self.unwanted).append(key)
 
     @contextmanager
-    def measured(self) -> Iterator[None]:
-        """Measure a step, in a span of its own."""
+    def measured(self, keys: list[ObjectKey]) -> Iterator[None]:
+        """Measure a step with these objects, in a span of its own."""
         began = time.perf_counter()
-        with _tracer.start_as_current_span(self._span):
+        with _tracer.start_as_current_span(self._span) as span:
             yield
+            describe_objects(span, keys, self.queue.failing)
         self.seconds += time.perf_counter() - began
 
 
@@ -270,23 +271,27 @@ class Runner:
         ]
         for task in reversed(work):
             if task.unwanted:
-                with task.measured():
+                with task.measured(task.unwanted):
                     task.unwanted = yield from self._delete(
                         task.queue, task.unwanted, now, long=long
                     )
         for task in work:
             if task.wanted:
-                with task.measured():
+                with task.measured(task.wanted):
                     task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
                 if long:
                     yield
         for task in reversed(work):
             if task.unwanted:
-                task.unwanted = yield from self._delete(task.queue, task.unwanted, now, long=long)
+                with task.measured(task.unwanted):
+                    task.unwanted = yield from self._delete(
+                        task.queue, task.unwanted, now, long=long
+                    )
         for task in work:
             if task.wanted:
                 # An object may need one that comes later in the order: it may be there now.
-                task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
+                with task.measured(task.wanted):
+                    task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
             run = self._runs[task.queue.name]
             run.at, run.seconds = self._wall_clock(), task.seconds
         left = sum([len(task.wanted) + len(task.unwanted) for task in work])

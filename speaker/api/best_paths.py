@@ -23,11 +23,14 @@ reader was given last, so that changes can be applied in their order without a l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 
 from speaker.nlri import Family
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import SpanContext
 
 
 class BestPath(msgspec.Struct, frozen=True, kw_only=True, weakref=True, cache_hash=True):
@@ -128,6 +131,12 @@ class BestPathReader(Protocol):
 
         The speaker sends on after it: a reader that calls it once per turn of its own work has
         back-pressure. At most some thousand prefixes at a time, whatever the table's size.
+        """
+
+    def take_causes(self) -> Sequence[SpanContext]:
+        """Return the spans that caused what `take` returns next; call it before.
+
+        Empty without tracing, and for what peers have sent.
         """
 
     async def wait(self) -> None:

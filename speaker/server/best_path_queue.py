@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from speaker.api import BestPathItem, StreamClosed
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import SpanContext
 
 
 @final
@@ -22,18 +25,27 @@ class BestPathQueue:
         self._on_taken = on_taken
         self._on_close = on_close
         self._batches: list[Sequence[BestPathItem]] = []
+        self._causes: list[SpanContext] = []
         self._closed = False
         self._arrived = asyncio.Event()
 
-    def put(self, batch: Sequence[BestPathItem]) -> None:
-        """Add a batch, which is not empty; ignored once the stream is closed."""
+    def put(self, batch: Sequence[BestPathItem], cause: SpanContext | None = None) -> None:
+        """Add a batch, which is not empty, and its span; ignored once the stream is closed."""
         if not self._closed:
             self._batches.append(batch)
+            if cause is not None:
+                self._causes.append(cause)
             self._arrived.set()
+
+    def take_causes(self) -> Sequence[SpanContext]:
+        """See `speaker.api.BestPathReader`."""
+        causes, self._causes = self._causes, []
+        return causes
 
     def take(self) -> Sequence[BestPathItem]:
         """See `speaker.api.BestPathReader`."""
         batches, self._batches = self._batches, []
+        self._causes = []
         if not batches:
             return ()
         if not self._closed:

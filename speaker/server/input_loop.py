@@ -39,7 +39,7 @@ from speaker.server.best_path_queue import BestPathQueue
 from speaker.server.bound_devices import BoundDevices
 from speaker.server.discovery import Neighbors
 from speaker.server.instance_listeners import InstanceListeners
-from speaker.server.trace_links import TraceLinks
+from speaker.server.trace_links import Export, Receiver, TraceLinks
 from speaker.server.transports import Transports
 
 _FOR_HOST: Final = frozenset({SetInstance, RemoveInstance, SetPeer, RemovePeer, Shutdown})
@@ -73,6 +73,8 @@ class InputLoop:
         self.listeners = InstanceListeners(self.transports, self.devices, on_event)
         self.neighbors = Neighbors(self.feed)
         self.trace_links = TraceLinks()
+        self._export: Export | None = None
+        """The traced UPDATEs that are being sent."""
         self.readers: dict[int, BestPathQueue] = {}
         """The readers of best paths, by number."""
         self.monitored = False
@@ -172,6 +174,9 @@ class InputLoop:
             self._planned = True
             assert self.loop is not None  # noqa: S101  nothing is planned before start
             self.loop.call_soon(self._end_turn)
+        elif not self._planned and self.trace_links.contexts:
+            # Nothing is sent: what is sent later has other causes.
+            self.trace_links.contexts.clear()
         self._arm()
 
     def _end_turn(self) -> None:
@@ -184,17 +189,26 @@ class InputLoop:
     def _send_updates(self) -> None:
         if self.monitored:
             self.feed_wall_clock()
-        contexts = self.trace_links.take() if self.trace_links.contexts else ()
+        export = self._export = self.trace_links.begin() if self.trace_links.contexts else None
         actions = self.handle(SendUpdates(), self.now())
-        if contexts:
-            self.trace_links.trace(contexts, actions, self._engine.describe_connection)
+        if export is not None:
+            export.sending(actions, self._describe)
         self._feeding = True
         try:
             self._perform(actions)
         finally:
             self._feeding = False
+            if export is not None:
+                export.end()
+                self._export = None
+                if self._engine.updates_pending:
+                    self.trace_links.go_on(export)
         if self._inputs:
             self._drain()
+
+    def _describe(self, connection: int) -> Receiver | None:
+        names = self._engine.describe_connection(connection)
+        return None if names is None else Receiver(*names, self.transports.peer_address(connection))
 
     def _arm(self) -> None:
         loop = self.loop
@@ -256,7 +270,7 @@ class InputLoop:
             case SendBestPaths(reader, items):
                 queue = self.readers.get(reader)
                 if queue is not None:
-                    queue.put(items)
+                    queue.put(items, None if self._export is None else self._export.span)
             case EndBestPaths(reader):
                 queue = self.readers.pop(reader, None)
                 if queue is not None:

@@ -181,19 +181,23 @@ class Speaker(ConfigurationReads):
 
     def set_instance(self, config: InstanceConfig) -> None:
         """See `speaker.api.SpeakerPort`."""
+        self._inputs.trace_links.note()
         self._inputs.feed(SetInstance(config))
 
     def remove_instance(self, name: str) -> None:
         """See `speaker.api.SpeakerPort`."""
+        self._inputs.trace_links.note()
         self._inputs.feed(RemoveInstance(name))
 
     def set_peer(self, instance: str, config: PeerConfig | DynamicPeerConfig) -> None:
         """See `speaker.api.SpeakerPort`."""
         self._require(instance)
+        self._inputs.trace_links.note()
         self._inputs.feed(SetPeer(instance, config))
 
     def remove_peer(self, instance: str, name: str) -> None:
         """See `speaker.api.SpeakerPort`."""
+        self._inputs.trace_links.note()
         self._inputs.feed(RemovePeer(instance, name))
 
     def shut_down_peer(self, instance: str, peer: str, communication: str = "") -> None:
@@ -222,6 +226,7 @@ class Speaker(ConfigurationReads):
     ) -> None:
         """See `speaker.api.SpeakerPort`."""
         self._require(instance)
+        self._inputs.trace_links.note()
         self._inputs.feed(PathDown(instance, peer, reason, independent))
 
     def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
@@ -267,6 +272,7 @@ class Speaker(ConfigurationReads):
     def set_next_hop_metrics(self, instance: str, metrics: Mapping[str, int]) -> None:
         """See `speaker.api.SpeakerPort`."""
         self._require(instance)
+        self._inputs.trace_links.note()
         self._inputs.feed(SetNextHopMetrics(instance, dict(metrics)))
 
     def follow_best_paths(self, instance: str, multipath: Multipath = ONE_PATH) -> BestPathReader:

@@ -1,7 +1,7 @@
-"""Trace links from a changed route set to the UPDATEs that advertise the change.
+"""Trace links from a changed configuration or route set to the UPDATEs and best paths that follow.
 
 Uses the OpenTelemetry API only, which does nothing without an SDK. Without a recording span around
-`Speaker.update_routes` it costs one attribute lookup per call and nothing per peer.
+a call of `speaker.server.Speaker` it costs one attribute lookup per call and nothing per peer.
 """
 
 from __future__ import annotations
@@ -9,26 +9,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
-from speaker.peer.actions import Action, Write
+from speaker.peer.actions import Action, SendBestPaths, Write
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import SpanContext
+    from opentelemetry.trace import Span, SpanContext
 
 MAX_LINKS: Final = 32
 """Spans that the UPDATEs of one turn of the event loop are linked to."""
+MAX_EXPORTS: Final = 32
+"""Turns with UPDATEs of one change that have a span; a large change takes more."""
 MAX_PEERS: Final = 32
 """Peers that the span of an update group names."""
 HEADER_LENGTH: Final = 19
 
 
-class TraceLinks:
-    """The spans that changed route sets since UPDATEs were last sent."""
+class Receiver(NamedTuple):
+    """The peer at the other end of a connection."""
 
-    __slots__ = ("contexts",)
+    instance: str
+    peer: str
+    address: str
+
+
+class TraceLinks:
+    """The spans that changed the configuration or routes since UPDATEs were last sent."""
+
+    __slots__ = ("_turns", "contexts")
 
     def __init__(self) -> None:
+        self._turns = 0
+        """Turns in which the UPDATEs of a large change were sent before."""
         self.contexts: list[SpanContext] = []
         """The contexts of these spans, in order."""
 
@@ -43,51 +55,90 @@ class TraceLinks:
             if context not in self.contexts:
                 self.contexts.append(context)
 
-    def take(self) -> list[SpanContext]:
-        """Return the contexts since the last call."""
+    def begin(self) -> Export:
+        """Begin the span of the UPDATEs that follow from the spans of `contexts`, and forget these."""
         contexts, self.contexts = self.contexts, []
-        return contexts
+        turns, self._turns = self._turns + 1, 0
+        return Export(contexts, turns)
 
-    def trace(
-        self,
-        contexts: Sequence[SpanContext],
-        actions: Sequence[Action],
-        describe: Callable[[int], tuple[str, str] | None],
+    def go_on(self, export: Export) -> None:
+        """Trace the rest of a large change, which is sent in later turns."""
+        if export.turns < MAX_EXPORTS:
+            self.contexts[:0] = export.causes
+            self._turns = export.turns
+
+
+@final
+class Export:
+    """A span ``bgp.export``: from the selection of what peers are sent until it is sent.
+
+    Below it is a span ``bgp.update.send`` for each update group that is sent UPDATEs. A single
+    cause is its parent; the spans of one round are of one trace, and so is this one.
+    """
+
+    __slots__ = ("_context", "_groups", "_span", "_tracer", "causes", "turns")
+
+    def __init__(self, causes: list[SpanContext], turns: int) -> None:
+        """``turns``: how many there were, with this one, in which UPDATEs of the change are sent."""
+        trace = sys.modules["opentelemetry.trace"]
+        causes.sort(key=lambda cause: not cause.trace_flags.sampled)
+        self.causes, self.turns = causes, turns
+        self._tracer = trace.get_tracer("speaker.server")
+        parent = trace.set_span_in_context(trace.NonRecordingSpan(causes[0]))
+        links = [trace.Link(cause) for cause in causes[1:]]
+        self._span: Span = self._tracer.start_span("bgp.export", context=parent, links=links)
+        self._context = trace.set_span_in_context(self._span)
+        self._groups: list[Span] = []
+
+    @property
+    def span(self) -> SpanContext:
+        """The span, for what follows from the best paths that are sent meanwhile."""
+        return self._span.get_span_context()
+
+    def sending(
+        self, actions: Sequence[Action], describe: Callable[[int], Receiver | None]
     ) -> None:
-        """Record a span ``bgp.update.send`` for each update group that is sent UPDATEs.
+        """Begin a span for each update group that is sent UPDATEs: peers that get the same octets.
 
-        The first context is its parent, the others are links. ``describe`` returns the names of the
-        instance and the peer of a connection. Peers that are sent the same octets are one group.
+        ``describe`` returns the peer of a connection.
         """
-        trace = _api()
-        if trace is None:
-            return
-        tracer = trace.get_tracer("speaker.server")
-        parent = trace.set_span_in_context(trace.NonRecordingSpan(contexts[0]))
-        links = [trace.Link(context) for context in contexts[1:]]
-        groups: dict[tuple[str, tuple[int, ...]], tuple[Write, list[str]]] = {}
+        groups: dict[tuple[str, tuple[int, ...]], tuple[Write, list[Receiver]]] = {}
         for action in actions:
-            if not isinstance(action, Write) or not action.prefixes:
-                continue
-            instance, peer = describe(action.connection) or ("", "")
-            key = (instance, tuple(map(id, action.parts)))
-            groups.setdefault(key, (action, []))[1].append(peer)
-        for (instance, _), (write, peers) in groups.items():
-            tracer.start_span(
-                "bgp.update.send",
-                context=parent,
-                kind=trace.SpanKind.PRODUCER,
-                links=links,
-                attributes={
-                    "network.protocol.name": "bgp",
-                    "bgp.instance": instance,
-                    "bgp.peers": sorted(peers)[:MAX_PEERS],
-                    "bgp.peer_count": len(peers),
-                    "bgp.prefixes": write.prefixes,
-                    "bgp.updates": sum(map(_messages, write.parts)),
-                    "bgp.octets": sum(map(len, write.parts)),
-                },
-            ).end()
+            if isinstance(action, Write) and action.prefixes:
+                receiver = describe(action.connection) or Receiver("", "", "")
+                key = (receiver.instance, tuple(map(id, action.parts)))
+                groups.setdefault(key, (action, []))[1].append(receiver)
+        for (instance, _), (write, receivers) in groups.items():
+            self._groups.append(self._send(instance, write, sorted(receivers)))
+        self._span.set_attribute("bgp.update_group_count", len(groups))
+        best_paths = sum(isinstance(action, SendBestPaths) for action in actions)
+        self._span.set_attribute("bgp.best_path_batch_count", best_paths)
+
+    def _send(self, instance: str, write: Write, receivers: Sequence[Receiver]) -> Span:
+        trace = sys.modules["opentelemetry.trace"]
+        span: Span = self._tracer.start_span(
+            "bgp.update.send",
+            context=self._context,
+            kind=trace.SpanKind.PRODUCER,
+            attributes={
+                "network.protocol.name": "bgp",
+                "network.transport": "tcp",
+                "bgp.instance": instance,
+                "bgp.peers": [receiver.peer for receiver in receivers[:MAX_PEERS]],
+                "bgp.peer_count": len(receivers),
+                "bgp.prefix_count": write.prefixes,
+                "bgp.update_count": sum(map(_messages, write.parts)),
+                "bgp.octet_count": sum(map(len, write.parts)),
+            },
+        )
+        if len(receivers) == 1:
+            span.set_attribute("network.peer.address", receivers[0].address)
+        return span
+
+    def end(self) -> None:
+        """End the spans, once the octets are handed to the sockets."""
+        for span in (*self._groups, self._span):
+            span.end()
 
 
 def _messages(octets: bytes) -> int:

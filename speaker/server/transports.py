@@ -180,6 +180,11 @@ class Transports:
         if connection is not None:
             connection.write(action.parts)
 
+    def peer_address(self, number: int) -> str:
+        """Return the address of the peer of a connection; empty without the connection."""
+        connection = self._connections.get(number)
+        return "" if connection is None else connection.addresses()[1][0]
+
     def close(self, action: Close) -> None:
         """Close a connection or cancel an attempt."""
         attempt = self._attempts.get(action.connection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,10 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
         try:
             established(agent, 2)
             collector.wait_for("intent.round")
+            # An event without effect is no cause of the next change.
+            rounds = len(collector.wait_for("intent.round"))
+            agent.write_objects("idle.json", idle_service())
+            collector.wait_for("intent.round", rounds + 1)
             collector.spans.clear()
             agent.write_objects("web.json", service("web", "198.51.100.10"))
             sends = collector.wait_for("bgp.update.send")
@@ -35,7 +40,7 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
         finally:
             agent.stop()
         # The collector has all spans now: those of the same trace may come in later batches.
-        (event,) = (span for span in collector.named("resource.event") if _is_ours(span))
+        (event,) = (span for span in collector.named("resource.event") if _is_of("shop/web", span))
         by_id = {span.span_id: span for span in collector.spans}
     assert event.parent_id == ""
     (commit,) = (s for s in collector.named("statedb.commit") if s.parent_id == event.span_id)
@@ -51,25 +56,30 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
 
     (send,) = sends
     # The agent itself prints the same tree.
-    assert tree[1] == [
+    assert [tree[1][0], *tree[1][2:]] == [
         "resource.event",
         *("event=Upsert", "kind=Service", "object=shop/web"),
     ]
-    assert ["+-", "statedb.commit", "-"] in tree
+    assert ["+-", "statedb.commit"] in [line[:2] for line in tree]
     (update,) = (line for line in tree if "bgp.update.send" in line)
-    assert {"peers=tor-1,tor-2", "prefixes=1", "updates=1"} <= set(update)
+    assert {"peers=tor-1,tor-2", "prefix_count=1", "update_count=1"} <= set(update)
     assert sorted(send.attributes["bgp.peers"]) == ["tor-1", "tor-2"]
     assert send.trace_id == intent.trace_id
     assert apply in _ancestors(send, by_id)
-    assert (send.attributes["bgp.prefixes"], send.attributes["bgp.updates"]) == (1, 1)
-    assert send.attributes["bgp.octets"] > 0
-    assert {span.service for span in collector.spans} == {"waggle-agent"}
+    assert (send.attributes["bgp.prefix_count"], send.attributes["bgp.update_count"]) == (1, 1)
+    assert send.attributes["bgp.octet_count"] > 0
+    assert {span.resource["service.name"] for span in collector.spans} == {"waggle-agent"}
     # The whole way takes a few milliseconds; the limit leaves room for a loaded machine.
     assert max(span.end for span in sends) - event.start < 500_000_000
 
 
-def _is_ours(span: Span) -> bool:
-    return span.attributes.get("waggle.kind") == "Service"
+def idle_service() -> dict[str, Any]:
+    """Return a Service without an address to advertise."""
+    return {**service("idle", ""), "status": {}}
+
+
+def _is_of(name: str, span: Span) -> bool:
+    return span.attributes.get("waggle.object") == name
 
 
 def _ancestors(span: Span, by_id: dict[str, Span]) -> list[Span]:

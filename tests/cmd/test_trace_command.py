@@ -57,13 +57,13 @@ def test_the_spans_are_a_tree_in_the_order_of_their_begin(
         arguments = ["--socket", str(path)]
         assert main(["trace", "10.0.0.0/24", *arguments]) == 0
         assert capsys.readouterr().out.splitlines() == [
-            " AFTER    TOOK  SPAN               DETAILS",
-            "0.00ms  0.25ms  resource.event     object=shop/web\\x1b[31m",
-            "1.00ms  0.25ms  +- statedb.commit  -",
-            "2.00ms  0.25ms  +- intent.round    prefixes=10.0.0.0/24,10.0.1.0/24",
-            "3.00ms  0.25ms  +--- apply.round   -",
+            " AFTER    TOOK  SPAN               TIMELINE             DETAILS",
+            "0.00ms  0.25ms  resource.event     =                    object=shop/web\\x1b[31m",
+            "1.00ms  0.25ms  +- statedb.commit  ....=                -",
+            "2.00ms  0.25ms  +- intent.round    .........=           prefixes=10.0.0.0/24,10.0.1.0/24",
+            "3.00ms  0.25ms  +--- apply.round   ..............=      -",
             # Its parent is no longer kept.
-            "4.00ms  0.25ms  bgp.update.send    -",
+            "4.00ms  0.25ms  bgp.update.send    ..................=  -",
         ]
         assert main(["trace", "10.0.0.0/24", "-o", "json", *arguments]) == 0
         items = json.loads(capsys.readouterr().out)["items"]

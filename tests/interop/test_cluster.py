@@ -11,26 +11,25 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from resources.crds.generate import defined
+from tests.interop.cluster import (
+    ASN,
+    NAMESPACE,
+    NODE,
+    OURS,
+    POD_CIDR,
+    WEB,
+    Cluster,
+    running,
+    service,
+)
 from tests.interop.conftest import NeedRouter
-from tests.support.agent import Agent
-from tests.support.kinds import KINDS
-from tests.support.kubernetes.accounts import undefine
 from tests.support.kubernetes.server import ApiServer
-from tests.support.netns import linked_namespaces
-from tests.support.relay import BackgroundRelay
-from tests.support.routers import PeerSettings, RouterSettings
-from tests.support.routers.bird import Bird
-from tests.support.wait import eventually
 
 pytestmark = [
     pytest.mark.apiserver,
@@ -40,137 +39,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-OURS, THEIRS = "10.99.0.1", "10.99.0.11"
-ASN, PEER_ASN, PORT, METRICS = 65001, 65101, 1790, 9877
-NODE = "node-of-the-cluster"
-NAMESPACE = "cluster-test"
-POD_CIDR = "10.244.7.0/24"
-WEB = "198.51.100.10/32"
-QUIET = 1.0
-"""Seconds in which something that is not to happen would have happened."""
-
-MANIFESTS = f"""
-apiVersion: v1
-kind: Namespace
-metadata: {{name: {NAMESPACE}}}
----
-apiVersion: v1
-kind: Node
-metadata: {{name: {NODE}}}
-spec: {{podCIDR: {POD_CIDR}, podCIDRs: [{POD_CIDR}]}}
----
-apiVersion: cilium.io/v2
-kind: CiliumBGPClusterConfig
-metadata: {{name: cluster-test}}
-spec:
-  nodeSelector: {{matchLabels: {{bgp: cluster-test}}}}
-  bgpInstances:
-    - name: main
-      localASN: {ASN}
-      peers:
-        - name: tor
-          peerASN: {PEER_ASN}
-          peerAddress: {THEIRS}
-          peerConfigRef: {{name: cluster-test}}
----
-apiVersion: cilium.io/v2
-kind: CiliumBGPPeerConfig
-metadata: {{name: cluster-test}}
-spec:
-  transport: {{peerPort: {PORT}}}
-  timers: {{connectRetryTimeSeconds: 1, holdTimeSeconds: 9, keepAliveTimeSeconds: 3}}
-  gracefulRestart: {{enabled: true, restartTimeSeconds: 60}}
-  families:
-    - {{afi: ipv4, safi: unicast, advertisements: {{matchLabels: {{for: cluster-test}}}}}}
----
-apiVersion: cilium.io/v2
-kind: CiliumBGPAdvertisement
-metadata: {{name: cluster-test, labels: {{for: cluster-test}}}}
-spec:
-  advertisements:
-    - {{advertisementType: PodCIDR}}
-    - advertisementType: Service
-      service: {{addresses: [ExternalIP]}}
-      selector: {{matchExpressions: [{{key: bgp, operator: In, values: [cluster-test]}}]}}
-"""
-
-
-def service(name: str, address: str) -> dict[str, Any]:
-    """Build a Service with an external address."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"bgp": "cluster-test"}},
-        "spec": {"ports": [{"port": 80}], "externalIPs": [address]},
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """All parts; `relay` is the agent's way to the API server."""
-
-    server: ApiServer
-    relay: BackgroundRelay
-    agent: Agent
-    bird: Bird
-
-    def put(self, name: str, address: str) -> None:
-        """Apply a Service, as another client."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}?fieldManager=test&force=true"
-        answer = self.server.request("PATCH", path, service(name, address), "apply-patch+yaml")
-        assert answer.ok, answer.body
-
-    def delete(self, name: str) -> None:
-        """Delete a Service."""
-        self.server.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/{name}")
-
-    def held(self) -> set[str]:
-        """Return the prefixes that the router holds."""
-        return set(self.bird.routes("ipv4-unicast"))
-
-    def holds(self, *prefixes: str) -> None:
-        """Wait until the router holds exactly these, and the Pods' network."""
-        wanted = {POD_CIDR, *prefixes}
-
-        def check() -> None:
-            assert self.held() == wanted
-
-        eventually(check, within=60, interval=0.05, context=self.logs)
-
-    def counts(self) -> tuple[str, int, int]:
-        """Return which session it is, and how many announcements and withdrawals came in it."""
-        text = "\n".join(line for _, line in self.bird.ask("show protocols all p0"))
-        (peer,) = self.bird.peers().values()
-        assert peer.established, peer
-
-        def count(what: str) -> int:
-            match = re.search(rf"Import {what}:\s+(\d+)", text)
-            return int(match[1]) if match else 0
-
-        return peer.uptime_token, count("updates"), count("withdraws")
-
-    def quiet(self, *prefixes: str) -> None:
-        """Check for a while that the router holds exactly these all the time."""
-        end = time.monotonic() + QUIET
-        while time.monotonic() < end:
-            assert self.held() == {POD_CIDR, *prefixes}
-            time.sleep(0.05)
-
-    def feed(self, name: str) -> str:
-        """Return the health of the feed of a kind."""
-        return str(self.agent.health()[f"kubernetes/{name}"]["message"])
-
-    def reports(self, name: str, text: str) -> None:
-        """Wait until the health of a part has a text."""
-
-        def check() -> None:
-            found = self.agent.health()
-            assert text in found[name]["message"], found[name]
-
-        eventually(check, within=60, context=self.logs)
-
-    def logs(self) -> str:
-        return f"{self.agent.daemon.tail()}\n{self.bird.daemon.tail()}"
+METRICS = 9877
 
 
 @pytest.fixture(scope="module")
@@ -180,64 +49,13 @@ def cluster(
     """A cluster with one node, whose agent has a session with BIRD."""
     need_router("bird")
     directory = tmp_path_factory.mktemp("cluster")
-    _apply(apiserver)
-    port = int(apiserver.url.rpartition(":")[2])
-    with linked_namespaces() as link, BackgroundRelay(port, link.left) as relay:
-        link.left.add_address(f"{OURS}/24")
-        link.right.add_address(f"{THEIRS}/24")
-        peer = PeerSettings(OURS, ASN, port=PORT, restart_time=60, families=("ipv4-unicast",))
-        settings = RouterSettings(PEER_ASN, THEIRS, (THEIRS,), (peer,), port=PORT)
-        bird = Bird(settings, link.right, directory / "bird")
-        agent = Agent(
-            link.left,
-            directory / "agent",
-            node=NODE,
-            kubeconfig=apiserver.kubeconfig,
-            arguments=[
-                *("--http-address", str(METRICS)),
-                *("--snapshot-file", str(directory / "snapshot")),
-                *("--snapshot-after-seconds", "10"),
-            ],
-        )
-        made = Cluster(apiserver, relay, agent, bird)
-        with bird:
-            agent.start()
-            try:
-                agent.wait_ready()
-                yield made
-            finally:
-                agent.stop()
-    _remove(apiserver)
-
-
-def _apply(server: ApiServer) -> None:
-    crds = subprocess.run(
-        [sys.executable, "-m", "waggle", "crds"], capture_output=True, text=True, check=True
-    ).stdout
-    server.kubectl("apply", "--server-side", "-f", "-", text=crds)
-
-    def served() -> None:
-        # An agent that finds one missing looks again after half a minute.
-        for kind in defined(KINDS):
-            assert server.request("GET", kind.path(kind.versions[0])).ok
-
-    eventually(served)
-    server.kubectl("apply", "-f", "-", text=MANIFESTS)
-    # As the kubelet does.
-    status = {"status": {"addresses": [{"type": "InternalIP", "address": OURS}]}}
-    answer = server.request(
-        "PATCH", f"/api/v1/nodes/{NODE}/status", status, "strategic-merge-patch+json"
-    )
-    assert answer.ok, answer.body
-
-
-def _remove(server: ApiServer) -> None:
-    found = server.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body
-    undefine(server, [crd["metadata"]["name"] for crd in found["items"]])
-    server.request("DELETE", f"/api/v1/nodes/{NODE}")
-    for item in server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/services").body["items"]:
-        name = item["metadata"]["name"]
-        server.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/{name}")
+    arguments = [
+        *("--http-address", str(METRICS)),
+        *("--snapshot-file", str(directory / "snapshot")),
+        *("--snapshot-after-seconds", "10"),
+    ]
+    with running(apiserver, directory, arguments=arguments) as made:
+        yield made
 
 
 @pytest.fixture

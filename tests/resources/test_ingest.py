@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
 from reactivex import Observable
 from reactivex.subject import Subject
 
+from resources import ingest
 from resources.ingest import Ingest
 from resources.kind import Kind
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
@@ -68,6 +71,25 @@ def test_an_unchanged_row_is_not_written() -> None:
     source.subjects["Node"].on_next(Upsert(_node("a")))
     source.subjects["Node"].on_next(Replace((_node("a"),)))
     assert tables.nodes.revision(db.snapshot()) == revision
+
+
+def test_only_events_that_make_a_round_due_are_its_causes(monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    monkeypatch.setattr(ingest, "_tracer", provider.get_tracer("test"))
+    links, db, source, errors = TraceLinks(), Database(), Source(), list[BaseException]()
+    Ingest(db, Tables(db, KINDS), source, links, errors.append, KINDS).subscribe()
+    events: list[tuple[Event, int]] = [
+        # The first listing, also of no object.
+        (Replace(()), 1),
+        (Upsert(_node("a")), 1),
+        (Upsert(_node("a")), 0),
+        (Replace((_node("a"),)), 0),
+        (Delete(("", "b")), 0),
+        (Delete(("", "a")), 1),
+    ]
+    for event, causes in events:
+        source.subjects["Node"].on_next(event)
+        assert len(links.take()[0]) == causes, event
 
 
 def test_an_error_is_reported_and_the_next_event_is_taken() -> None:

@@ -1,8 +1,8 @@
-"""Builds helm and a Kubernetes API server for the tests while other tests run.
+"""Builds helm, a Kubernetes API server and Jaeger for the tests while other tests run.
 
 ``python -m tests.support.builds COMMAND...`` runs a command, the tests, and beside it
-``install-helm`` and ``install-apiserver``, which do nothing where their programs are there. Tests that
-need these wait for them (`wait`), outside their own time limit.
+the ``install-*`` scripts of `SCRIPTS`, which do nothing where their programs are there. Tests that need
+these wait for them (`wait`), outside their own time limit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Final
 
 HERE: Final = Path(__file__).parent
-SCRIPTS: Final = ("install-helm", "install-apiserver")
-"""Helm first, as it takes less time."""
+SCRIPTS: Final = ("install-helm", "install-apiserver", "install-jaeger")
+"""Helm first, as it takes less time; Jaeger is built for one file of tests."""
 POLL_SECONDS: Final = 1.0
 
 

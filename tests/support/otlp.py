@@ -30,7 +30,8 @@ class Span(NamedTuple):
     attributes: dict[str, Any]
     start: int
     end: int
-    service: str
+    resource: dict[str, Any]
+    """What the span is of: the process and the node."""
 
 
 class Collector:
@@ -99,7 +100,7 @@ class Collector:
                         {a.key: _value(a.value) for a in span.attributes},
                         span.start_time_unix_nano,
                         span.end_time_unix_nano,
-                        str(resource.get("service.name")),
+                        resource,
                     )
                     for span in scope.spans
                 ]

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import ipaddress
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from waggle import ask_agent, output
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, NO_AGENT, exit_statuses
@@ -17,6 +17,7 @@ NOT_FOUND = (
     "no change of {} is among the last spans: the agent keeps --trace-buffer of them, and of a round "
     "with many changes the first 32 prefixes"
 )
+TIMELINE_WIDTH: Final = 20
 OFF = "the agent keeps no spans: start it with --trace-buffer 2000"
 
 
@@ -79,9 +80,11 @@ def rows(spans: list[Json]) -> Iterator[Json]:
     def below(parent: str | None, depth: int) -> Iterator[Json]:
         for span in children.get(parent, ()):
             after = (output.read_time(span["startTime"]) - first).total_seconds()
-            yield {**span, "after": after, "depth": depth}
+            yield {**span, "after": after, "depth": depth, "whole": whole}
             yield from below(span["spanID"], depth + 1)
 
+    ends = (output.read_time(s["startTime"]).timestamp() + s["durationSeconds"] for s in spans)
+    whole = max(ends) - first.timestamp()
     yield from below(None, 0)
 
 
@@ -95,11 +98,20 @@ def _tree(row: Json) -> str:
     return f"{branch}{row['name']}{linked}"
 
 
+def _bar(row: Json) -> str:
+    """Draw when the span began and how long it took, in parts of the whole change."""
+    scale = TIMELINE_WIDTH / (row["whole"] or 1.0)
+    begin = min(int(row["after"] * scale), TIMELINE_WIDTH - 1)
+    length = max(1, round(row["durationSeconds"] * scale))
+    return f"{'.' * begin}{'=' * min(length, TIMELINE_WIDTH - begin)}"
+
+
 def _details(row: Json) -> str:
     parts = []
     for name, value in sorted(row.get("attributes", {}).items()):
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        parts.append(f"{name.rpartition('.')[2]}={text}")
+        short = name.removeprefix("waggle.").removeprefix("bgp.")
+        parts.append(f"{short}={text}")
     return " ".join(parts)
 
 
@@ -107,5 +119,6 @@ COLUMNS = (
     Column("AFTER", lambda row: _milliseconds(row["after"]), right=True),
     Column("TOOK", lambda row: _milliseconds(row["durationSeconds"]), right=True),
     Column("SPAN", _tree),
+    Column("TIMELINE", _bar, minor=2),
     Column("DETAILS", _details, minor=1, beneath=True),
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import pytest
+from opentelemetry.trace import SpanContext
 from reactivex.subject import Subject
 
 from cells.hive import Health
@@ -56,6 +57,9 @@ class Reader:
     def take(self) -> list[BestPathItem]:
         self._more.clear()
         return self._items
+
+    def take_causes(self) -> Sequence[SpanContext]:
+        return ()
 
     def close(self) -> None:
         self.closed = True

@@ -53,7 +53,7 @@ def labels_of(metric: Metric) -> set[str]:
 
 
 def test_every_metric_is_documented_with_its_type_and_labels() -> None:
-    source = {"--kubeconfig": "in-cluster"}
+    source = {"--kubeconfig": "in-cluster", "--otlp-endpoint": "http://127.0.0.1:4318"}
     fib = {"--fib": "true", "--fib-socket": "fib.sock"}
     compat = {"--compat-metrics": "true"}
     agent = served(AGENT_CELLS, **source, **fib, **compat, **{"--bfd": "true"})

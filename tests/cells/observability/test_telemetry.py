@@ -6,14 +6,23 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
+import structlog
 from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision, Sampler
+from opentelemetry.trace import SpanContext, TraceFlags
 
-from cells.hive import Health, Level, SettingError
+from cells.hive import Group, Health, Late, Level, SettingError
 from cells.hive.lifecycle import Lifecycle
-from cells.observability.telemetry import Telemetry, traces_url
+from cells.observability import span_export
+from cells.observability.process_attributes import ProcessAttributes, UnsampledSpans
+from cells.observability.span_counts import LossReport, SpanCounts
+from cells.observability.telemetry import Telemetry, traces_url, without_credentials
 from cells.options import TelemetryOptions
 from tests.support.otlp import Collector
 
@@ -42,10 +51,22 @@ def test_the_endpoint_is_a_base_url_or_a_whole_one() -> None:
             traces_url(wrong)
 
 
-def build(endpoint: str) -> tuple[Lifecycle, Health, Telemetry]:
+AGENT = ProcessAttributes(
+    {"service.name": "waggle-agent", "k8s.node.name": "n", "k8s.pod.name": ""}
+)
+
+
+def build(
+    endpoint: str, *, ratio: float = 1.0, counts: SpanCounts | None = None, record_all: bool = False
+) -> tuple[Lifecycle, Health, Telemetry]:
     lifecycle, health = Lifecycle(), Health()
-    options = TelemetryOptions(otlp_endpoint=endpoint, interval_seconds=0.05)
-    return lifecycle, health, Telemetry(lifecycle, health, options)
+    options = TelemetryOptions(otlp_endpoint=endpoint, interval_seconds=0.05, sample_ratio=ratio)
+    unsampled = Late(lambda: Group((UnsampledSpans(),) if record_all else ()))
+    unsampled.resolve()
+    telemetry = Telemetry(
+        lifecycle, health, options, counts or SpanCounts(), Group((AGENT,)), unsampled
+    )
+    return lifecycle, health, telemetry
 
 
 def test_spans_arrive_and_the_last_ones_at_stop(installed: list[trace.TracerProvider]) -> None:
@@ -61,8 +82,142 @@ def test_spans_arrive_and_the_last_ones_at_stop(installed: list[trace.TracerProv
 
         asyncio.run(scenario())
         (span,) = collector.named("last words")
-        assert span.service == "waggle-agent"
+        assert span.resource["service.name"] == "waggle-agent"
+        assert span.resource["k8s.node.name"] == "n"
+        assert span.resource["service.version"]
+        assert "k8s.pod.name" not in span.resource, "an empty value"
         assert span.parent_id == ""
+
+
+def test_the_environment_names_the_service_otherwise(
+    installed: list[trace.TracerProvider], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "edge")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "k8s.cluster.name=east")
+    resource = span_export.resource(AGENT).attributes
+    assert (resource["service.name"], resource["k8s.cluster.name"]) == ("edge", "east")
+
+
+def test_credentials_of_the_url_are_not_shown() -> None:
+    _, health, _ = build("http://me:secret@c:4318")
+    assert (
+        without_credentials("http://me:secret@c:4318/v1/traces?key=1") == "http://c:4318/v1/traces"
+    )
+    assert health.status is None or "secret" not in health.status.message
+
+
+def sampled(sampler: Sampler, trace_id: int, parent: SpanContext | None, *links: bool) -> Decision:
+    """Return the decision about a span with a parent, or with links to sampled spans and others."""
+    context = Context()
+    if parent is not None:
+        context = trace.set_span_in_context(trace.NonRecordingSpan(parent), context)
+    return sampler.should_sample(
+        context, trace_id, "span", links=[trace.Link(cause(sampled=each)) for each in links]
+    ).decision
+
+
+def cause(*, sampled: bool) -> SpanContext:
+    flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
+    return SpanContext(1, 1, is_remote=False, trace_flags=flags)
+
+
+FIRST, LAST = 0, (1 << 64) - 1
+"""Trace IDs that a ratio between 0 and 1 takes first and last."""
+
+
+def test_a_part_of_the_traces_is_sent_and_each_as_a_whole() -> None:
+    sampler = span_export.sampler(0.5, record_all=False)
+    assert sampled(sampler, FIRST, None) is Decision.RECORD_AND_SAMPLE
+    assert sampled(sampler, LAST, None) is Decision.DROP
+    # What a span follows from decides, not its own ID.
+    assert sampled(sampler, LAST, cause(sampled=True)) is Decision.RECORD_AND_SAMPLE
+    assert sampled(sampler, FIRST, cause(sampled=False)) is Decision.DROP
+    assert sampled(sampler, LAST, None, False, True) is Decision.RECORD_AND_SAMPLE
+    assert sampled(sampler, FIRST, None, False, False) is Decision.DROP
+
+
+def test_an_agent_that_keeps_spans_records_those_that_are_not_sent() -> None:
+    sampler = span_export.sampler(0.5, record_all=True)
+    assert sampled(sampler, LAST, None) is Decision.RECORD_ONLY
+    assert sampled(sampler, FIRST, cause(sampled=False)) is Decision.RECORD_ONLY
+    assert sampled(sampler, FIRST, None) is Decision.RECORD_AND_SAMPLE
+
+
+def test_of_traces_that_are_not_sampled_nothing_is_sent(
+    installed: list[trace.TracerProvider],
+) -> None:
+    counts = SpanCounts()
+    with Collector() as collector:
+        lifecycle, _, _ = build(collector.endpoint, ratio=0.0, counts=counts, record_all=True)
+
+        async def scenario() -> None:
+            await lifecycle.start()
+            with installed[0].get_tracer("test").start_as_current_span("kept") as span:
+                assert span.is_recording()
+            await lifecycle.stop()
+
+        asyncio.run(scenario())
+        assert (collector.spans, counts.queued) == ([], 0)
+
+
+class Held(SpanExporter):
+    """A collector that answers nothing until it is let go."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.held = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        assert spans
+        self.held.set()
+        self.go.wait(10)
+        return SpanExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        self.go.set()
+
+
+def test_spans_that_a_slow_collector_leaves_no_room_for_are_dropped_and_counted() -> None:
+    counts, slow, results = SpanCounts(), Held(), list[bool]()
+    exporter = span_export.CountingExporter(slow, counts, results.append)
+    batches = BatchSpanProcessor(exporter, max_export_batch_size=2, schedule_delay_millis=10_000)
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(span_export.BoundedQueue(batches, counts, 3))
+    tracer = provider.get_tracer("test")
+    for _ in range(2):
+        tracer.start_span("in the request").end()
+    assert slow.held.wait(10)
+    for _ in range(5):
+        tracer.start_span("behind it").end()
+    assert (counts.queued, counts.taken, counts.dropped) == (5, 2, 2)
+    slow.go.set()
+    provider.shutdown()
+    assert (counts.sent, counts.rejected, counts.lost) == (0, 5, 7)
+    assert not any(results)
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in counts.collect()
+        for sample in metric.samples
+    }
+    assert samples["waggle_spans_dropped_total", "queue-full"] == 2
+    assert samples["waggle_spans_dropped_total", "not-accepted"] == 5
+    assert samples["waggle_spans_sent_total",] == 0
+    assert samples["waggle_spans_queued",] == 0
+
+
+def test_lost_spans_are_one_warning_a_minute() -> None:
+    counts, now = SpanCounts(), [0.0]
+    losses = LossReport(counts, lambda: now[0])
+    with structlog.testing.capture_logs() as logs:
+        for second in range(121):
+            now[0] = float(second)
+            counts.rejected += 1
+            losses.check("http://c:4318/v1/traces")
+        now[0] = 500.0
+        losses.check("http://c:4318/v1/traces")
+    assert [line["count"] for line in logs] == [1, 60, 60], "none without a further loss"
+    assert {line["event_name"] for line in logs} == {"telemetry.spans_lost"}
+    assert {line["log_level"] for line in logs} == {"warning"}
 
 
 def test_a_collector_that_is_down_shows_in_health_and_does_not_delay_the_stop(

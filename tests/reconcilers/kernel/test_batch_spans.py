@@ -1,14 +1,15 @@
-"""A trace leads from changed best paths to the batches of routes that they become."""
+"""A trace leads from the change of routes to the batches that the writer is given."""
 
 from __future__ import annotations
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from reconcilers.kernel import batch_spans
 from reconcilers.kernel.writer.values import Reason
+from reconcilers.target import runner
 from tests.reconcilers.kernel.test_reconciler import ONE, PREFIX, Agent
 
 
@@ -17,43 +18,67 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
     """Where the spans go."""
     provider, exporter = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(batch_spans, "_tracer", provider.get_tracer("test"))
+    for module in (batch_spans, runner):
+        monkeypatch.setattr(module, "_tracer", provider.get_tracer("test"))
     return exporter
 
 
-def test_a_batch_is_a_span_below_the_change_that_it_comes_from(
+def named(exporter: InMemorySpanExporter, name: str) -> list[ReadableSpan]:
+    """Return the ended spans of a name, oldest first."""
+    return [span for span in exporter.get_finished_spans() if span.name == name]
+
+
+def test_a_batch_is_a_span_below_the_step_that_changes_routes(
     exporter: InMemorySpanExporter,
 ) -> None:
     agent = Agent().start()
-    spans = agent.kernel.installed.spans
-    with batch_spans._tracer.start_as_current_span("first") as first:
-        spans.links.add([first.get_span_context()])
-    with batch_spans._tracer.start_as_current_span("second") as second:
-        spans.links.add([second.get_span_context()])
     agent.table(ONE, PREFIX)
-    (batch,) = (span for span in exporter.get_finished_spans() if span.name == "kernel.batch")
-    assert batch.parent == first.get_span_context()
-    assert [link.context for link in batch.links] == [second.get_span_context()]
-    attributes = dict(batch.attributes or {})
-    assert (attributes["routes"], attributes["failures"]) == (1, 0)
-    # Without a recorded change there is none.
+    exporter.clear()
     agent.change(ONE, "20.0.0.0/8")
-    assert len(exporter.get_finished_spans()) == 3
+    (batch,) = named(exporter, "kernel.batch")
+    (step,) = named(exporter, "apply.kernel-routes")
+    assert batch.parent == step.context
+    assert batch.links == ()
+    attributes = {"waggle.route_count": 1, "waggle.failed_count": 0}
+    assert attributes.items() <= dict(batch.attributes or {}).items()
+    assert (step.attributes or {})["waggle.objects"] == ("254/ipv4-unicast/20",)
 
 
-def test_a_batch_that_no_writer_confirms_and_one_that_fails_end_too(
+def test_without_a_trace_a_batch_has_no_span() -> None:
+    agent = Agent().start()
+    agent.table(ONE, PREFIX)
+    assert agent.kernel.installed.spans._open == {}
+
+
+def test_a_batch_of_several_changes_is_a_trace_of_its_own_with_links_to_them(
+    exporter: InMemorySpanExporter,
+) -> None:
+    spans = Agent().start().kernel.installed.spans
+    causes = []
+    for name in ("first", "second"):
+        with batch_spans._tracer.start_as_current_span(name) as span:
+            spans.note()
+            spans.note()
+            causes.append(span.get_span_context())
+    spans.begin(99, 2)
+    spans.end(99, 0, 0.001)
+    (batch,) = named(exporter, "kernel.batch")
+    assert batch.parent is None
+    assert [link.context for link in batch.links] == causes
+
+
+def test_a_batch_that_no_writer_confirms_and_one_that_fails_end_as_errors(
     exporter: InMemorySpanExporter,
 ) -> None:
     agent = Agent().start()
+    agent.table(ONE, PREFIX)
+    exporter.clear()
     agent.writer.reject = Reason.TABLE_FULL
-    for prefixes in ([PREFIX], ["20.0.0.0/8"]):
-        with batch_spans._tracer.start_as_current_span("change") as change:
-            agent.kernel.installed.spans.links.add([change.get_span_context()])
-        if prefixes == [PREFIX]:
-            agent.table(ONE, PREFIX)
-        else:
-            agent.writer.sent.clear()
-            agent.kernel.installed.spans.begin(99, 1)
-            agent.writer.connect()
-    found = [span for span in exporter.get_finished_spans() if span.name == "kernel.batch"]
-    assert [dict(span.attributes or {})["failures"] for span in found] == [1, 0]
+    agent.change(ONE, "20.0.0.0/8")
+    with batch_spans._tracer.start_as_current_span("step"):
+        agent.kernel.installed.spans.note()
+    agent.kernel.installed.spans.begin(99, 1)
+    agent.writer.connect()
+    failed, abandoned = named(exporter, "kernel.batch")
+    assert failed.status.description == "1 routes are not installed"
+    assert abandoned.status.description == "the writer has disconnected"

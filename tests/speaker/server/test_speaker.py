@@ -13,6 +13,7 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import SpanContext
 
 from speaker.api import (
     BestPathChange,
@@ -24,6 +25,7 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
+from speaker.server.trace_links import TraceLinks
 from tests.speaker.best_path_reader import Reader
 from tests.speaker.server.pair import NAME, A, B, pair, routes, session_elsewhere
 from tests.support.wait import until
@@ -387,11 +389,59 @@ def test_a_recording_span_gets_a_child_for_each_group_that_is_sent_updates(
                 p.a.update_routes(NAME, "s", routes("10.1.0.0/16", "10.2.0.0/16"))
             await until(lambda: len(p.received()) == 3)
             (sent,) = [s for s in exporter.spans if s.name == "bgp.update.send"]
-            assert sent.parent == span.get_span_context()
+            (export,) = [s for s in exporter.spans if s.name == "bgp.export"]
+            assert export.parent == span.get_span_context()
+            assert sent.parent == export.context
             attributes = dict(sent.attributes or {})
+            assert attributes["network.peer.address"] == B
             assert (attributes["bgp.instance"], attributes["bgp.peers"]) == (NAME, ("b",))
-            assert (attributes["bgp.prefixes"], attributes["bgp.updates"]) == (2, 1)
-            assert attributes["bgp.octets"] > 40  # type: ignore[operator]  # it is a number
+            assert (attributes["bgp.prefix_count"], attributes["bgp.update_count"]) == (2, 1)
+            assert attributes["bgp.octet_count"] > 40  # type: ignore[operator]  # it is a number
+
+    asyncio.run(main())
+
+
+def test_a_change_that_sends_nothing_is_no_cause_of_a_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provider = TracerProvider()
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+
+    async def main() -> None:
+        async with pair() as p:
+            with provider.get_tracer("test").start_as_current_span("round"):
+                # There is no session yet.
+                p.a.update_routes(NAME, "s", routes("10.1.0.0/16"))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert p.a._inputs.trace_links.contexts == []
+
+    asyncio.run(main())
+
+
+def test_a_reader_of_best_paths_learns_the_span_that_caused_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exporter = _Spans()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+
+    async def main() -> None:
+        async with pair() as p:
+            reader = p.a.follow_best_paths(NAME)
+            await reader.wait()
+            assert list(reader.take_causes()) == []
+            assert reader.take()
+            with provider.get_tracer("test").start_as_current_span("round") as span:
+                p.a.update_local(NAME, routes("10.1.0.0/16"))
+            await reader.wait()
+            (cause,) = reader.take_causes()
+            assert reader.take()
+            (export,) = (each for each in exporter.spans if each.name == "bgp.export")
+            assert cause == export.context
+            assert export.parent == span.get_span_context()
+            assert list(reader.take_causes()) == []
 
     asyncio.run(main())
 
@@ -432,13 +482,28 @@ def test_every_change_of_routes_is_linked_to_the_span_that_causes_it(
     async def main() -> None:
         async with pair() as p:
             speaker = p.a
-            calls: tuple[Callable[[], None], ...] = (
+            noted: list[SpanContext] = []
+            monkeypatch.setattr(
+                TraceLinks,
+                "note",
+                lambda _: noted.append(trace.get_current_span().get_span_context()),
+            )
+            other = InstanceConfig(name="other", local_asn=65001, router_id="192.0.2.1")
+            config = PeerConfig(name="late", address="192.0.2.9", passive=True)
+            calls: tuple[Callable[[], object], ...] = (
+                lambda: speaker.set_instance(other),
+                lambda: speaker.set_peer(NAME, config),
                 lambda: speaker.update_routes(NAME, "s", routes("10.1.0.0/16")),
                 lambda: speaker.remove_route_set(NAME, "s"),
+                lambda: speaker.path_down(NAME, "late"),
+                lambda: speaker.set_next_hop_metrics(NAME, {}),
+                lambda: speaker.remove_peer(NAME, "late"),
+                lambda: speaker.remove_instance("other"),
             )
             for call in calls:
                 with provider.get_tracer("test").start_as_current_span("round") as span:
                     call()
-                    assert speaker._inputs.trace_links.contexts[-1] == span.get_span_context()
+                assert noted == [span.get_span_context()]
+                noted.clear()
 
     asyncio.run(main())

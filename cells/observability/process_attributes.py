@@ -1,0 +1,11 @@
+"""What a cell knows of its process, for the resource of the spans that the telemetry cell sends."""
+
+from __future__ import annotations
+
+
+class ProcessAttributes(dict[str, str]):
+    """Attributes by OpenTelemetry's names, such as ``k8s.node.name``; empty values are left out."""
+
+
+class UnsampledSpans:
+    """Contributed by a cell that needs the spans of all traces, those that are not sent included."""

@@ -1,0 +1,203 @@
+"""The SDK's side of the telemetry cell: which spans are sent, how many wait, which are lost.
+
+Imported by the telemetry cell alone, in a thread: the SDK is slow to import. Spans wait in a queue of
+fixed size. A collector that is down, slow or refuses spans costs those that do not fit, and nothing
+else; each loss is counted.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, final
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import (
+    Decision,
+    ParentBased,
+    Sampler,
+    SamplingResult,
+    TraceIdRatioBased,
+)
+from opentelemetry.trace import Link, SpanKind
+from opentelemetry.trace.span import TraceState
+from opentelemetry.util.types import Attributes
+
+from cells.observability.span_counts import SpanCounts
+
+QUEUE_SPANS: Final = 2048
+"""Spans that wait to be sent, about 4 MB."""
+BATCH_SPANS: Final = 512
+"""Spans of one request."""
+
+
+@final
+class OfCauses(Sampler):
+    """Samples a round with several causes if one of these is sampled, other traces by the root."""
+
+    def __init__(self, root: Sampler) -> None:
+        self._root = root
+
+    def should_sample(
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        trace_state: TraceState | None = None,
+    ) -> SamplingResult:
+        """See the SDK's Sampler."""
+        if links:
+            sampled = any(link.context.trace_flags.sampled for link in links)
+            decision = Decision.RECORD_AND_SAMPLE if sampled else Decision.DROP
+            return SamplingResult(decision, attributes, trace_state)
+        return self._root.should_sample(
+            parent_context, trace_id, name, kind, attributes, links, trace_state
+        )
+
+    def get_description(self) -> str:
+        """See the SDK's Sampler."""
+        return f"OfCauses{{{self._root.get_description()}}}"
+
+
+@final
+class Recorded(Sampler):
+    """Records the spans that are not sampled, too: for those that the agent keeps itself."""
+
+    def __init__(self, inner: Sampler) -> None:
+        self._inner = inner
+
+    def should_sample(
+        self,
+        parent_context: Context | None,
+        trace_id: int,
+        name: str,
+        kind: SpanKind | None = None,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        trace_state: TraceState | None = None,
+    ) -> SamplingResult:
+        """See the SDK's Sampler."""
+        result = self._inner.should_sample(
+            parent_context, trace_id, name, kind, attributes, links, trace_state
+        )
+        if result.decision is Decision.DROP:
+            return SamplingResult(Decision.RECORD_ONLY, attributes, result.trace_state)
+        return result
+
+    def get_description(self) -> str:
+        """See the SDK's Sampler."""
+        return f"Recorded{{{self._inner.get_description()}}}"
+
+
+def sampler(ratio: float, *, record_all: bool) -> Sampler:
+    """Return the sampler: a part of the traces, each of them as a whole."""
+    whole = ParentBased(OfCauses(TraceIdRatioBased(ratio)))
+    return Recorded(whole) if record_all else whole
+
+
+@final
+class CountingExporter(SpanExporter):
+    """Sends batches, and counts the spans of each; called in the SDK's thread."""
+
+    def __init__(
+        self, inner: SpanExporter, counts: SpanCounts, report: Callable[[bool], None]
+    ) -> None:
+        """``report`` takes whether the collector accepted the batch."""
+        self._inner = inner
+        self._counts = counts
+        self._report = report
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """See the SDK's SpanExporter."""
+        self._counts.taken += len(spans)
+        result = self._inner.export(spans)
+        accepted = result is SpanExportResult.SUCCESS
+        if accepted:
+            self._counts.sent += len(spans)
+        else:
+            self._counts.rejected += len(spans)
+        self._report(accepted)
+        return result
+
+    def shutdown(self) -> None:
+        """See the SDK's SpanExporter."""
+        self._inner.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        """See the SDK's SpanExporter."""
+        return self._inner.force_flush(timeout_millis)
+
+
+@final
+class BoundedQueue(SpanProcessor):
+    """Passes spans on while there is room for them; counts the others."""
+
+    def __init__(self, inner: SpanProcessor, counts: SpanCounts, size: int) -> None:
+        self._inner = inner
+        self._counts = counts
+        self._size = size
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """See the SDK's SpanProcessor."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Queue a span that is sampled."""
+        if not span.context.trace_flags.sampled:
+            return
+        counts = self._counts
+        if counts.queued - counts.taken >= self._size:
+            counts.dropped += 1
+            return
+        counts.queued += 1
+        self._inner.on_end(span)
+
+    def shutdown(self) -> None:
+        """See the SDK's SpanProcessor."""
+        self._inner.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        """See the SDK's SpanProcessor."""
+        return self._inner.force_flush(timeout_millis)
+
+
+def resource(process: Mapping[str, str]) -> Resource:
+    """Return what the spans are of, by OpenTelemetry's conventions; the environment comes first."""
+    ours = {
+        "service.version": importlib.metadata.version("waggle-bgp"),
+        "host.name": socket.gethostname(),
+        **{name: value for name, value in process.items() if value},
+    }
+    return Resource.create(ours).merge(OTELResourceDetector().detect())
+
+
+def tracer_provider(
+    url: str,
+    *,
+    timeout: float,
+    interval: float,
+    sampler: Sampler,
+    process: Mapping[str, str],
+    counts: SpanCounts,
+    report: Callable[[bool], None],
+) -> TracerProvider:
+    """Return a provider that sends spans to a collector; times are in seconds."""
+    # The hive stops the provider; an exit handler would do it a second time.
+    provider = TracerProvider(resource=resource(process), shutdown_on_exit=False, sampler=sampler)
+    exporter = CountingExporter(OTLPSpanExporter(endpoint=url, timeout=timeout), counts, report)
+    batches = BatchSpanProcessor(
+        exporter,
+        # Never full: what does not fit is counted before.
+        max_queue_size=QUEUE_SPANS + BATCH_SPANS,
+        max_export_batch_size=BATCH_SPANS,
+        schedule_delay_millis=interval * 1000,
+    )
+    provider.add_span_processor(BoundedQueue(batches, counts, QUEUE_SPANS))
+    return provider

@@ -1,0 +1,255 @@
+"""From kubectl to the router in Jaeger: what its query API returns of a change, span by span.
+
+A cluster as in `tests.interop.cluster`, whose agent sends its spans to Jaeger. An ordinary change is
+one trace; a round with several causes is one of its own, with links to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.interop.cluster import (
+    NAMESPACE,
+    NODE,
+    POD_CIDR,
+    THEIRS,
+    WEB,
+    Cluster,
+    running,
+    service,
+)
+from tests.interop.conftest import NeedRouter
+from tests.support import jaeger
+from tests.support.jaeger import Jaeger, Span
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+from tests.test_span_names import OURS, conventional
+
+pytestmark = [
+    pytest.mark.apiserver,
+    pytest.mark.interop,
+    pytest.mark.jaeger,
+    pytest.mark.netns,
+    pytest.mark.program,
+    pytest.mark.timeout(180),
+]
+
+RECEIVED = "203.0.113.0/24"
+OF_JAEGER = {"span.kind", "error", "internal.span.format", "otel.status_code"}
+"""Tags that Jaeger adds, and ``otel.*`` of what OTLP has in fields of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """The cluster, and where its spans are."""
+
+    cluster: Cluster
+    jaeger: Jaeger
+
+    def change(self, object_: str, last: str) -> list[Span]:
+        """Return the trace of the last event of an object, once a span of a name has come."""
+        tags = {"waggle.object": object_}
+        found: list[Span] = []
+
+        def check() -> None:
+            traces = self.jaeger.traces("waggle-agent", "resource.event", tags)
+            traces.sort(key=lambda spans: min(span.start for span in spans))
+            assert traces, f"no event of {object_}"
+            found[:] = sorted(traces[-1], key=lambda span: span.start)
+            assert last in names(found), names(found)
+
+        eventually(check, within=30, context=self.cluster.logs)
+        return found
+
+
+def names(spans: Iterable[Span]) -> list[str]:
+    return [span.name for span in spans]
+
+
+def one(spans: Iterable[Span], name: str) -> Span:
+    """Return the only span of a name."""
+    (found,) = (span for span in spans if span.name == name)
+    return found
+
+
+def way(spans: Iterable[Span], last: Span) -> list[str]:
+    """Return the names of the spans above one, from the first, and its own."""
+    known = {span.span_id: span for span in spans}
+    found = [last]
+    while (parent := found[0].parent) is not None:
+        assert parent in known, f"{found[0].name} has a parent that Jaeger does not have"
+        found.insert(0, known[parent])
+    return names(found)
+
+
+@pytest.fixture(scope="module")
+def lab(
+    apiserver: ApiServer, need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lab]:
+    """A cluster and a Jaeger; the agent accepts one prefix, and installs it."""
+    need_router("bird")
+    program = jaeger.find()
+    if isinstance(program, str):
+        pytest.skip(program)
+    directory = tmp_path_factory.mktemp("jaeger")
+    collector = Jaeger(program, directory)
+    collector.start()
+    try:
+        arguments = [
+            *("--otlp-endpoint", f"http://127.0.0.1:{collector.otlp_port}"),
+            *("--otlp-interval-seconds", "0.1"),
+            *("--cilium-import", RECEIVED, "--fib", "true"),
+        ]
+        with running(
+            apiserver,
+            directory,
+            arguments=arguments,
+            reaches=(collector.otlp_port,),
+            kernel=True,
+        ) as cluster:
+            cluster.server.kubectl("label", "node", NODE, "bgp=cluster-test")
+            cluster.holds()
+            yield Lab(cluster, collector)
+    finally:
+        collector.stop()
+
+
+def test_a_service_applied_with_kubectl_is_one_trace_up_to_the_update(lab: Lab) -> None:
+    cluster = lab.cluster
+    web = json.dumps(service("web", "198.51.100.10"))
+    cluster.server.kubectl("apply", "-f", "-", text=web)
+    cluster.holds(WEB)
+
+    trace = lab.change(f"{NAMESPACE}/web", "bgp.update.send")
+    send = one(trace, "bgp.update.send")
+    assert way(trace, send) == [
+        "resource.event",
+        "intent.round",
+        "apply.round",
+        "apply.route-set",
+        "bgp.export",
+        "bgp.update.send",
+    ]
+    event, commit = one(trace, "resource.event"), one(trace, "statedb.commit")
+    assert way(trace, commit) == ["resource.event", "statedb.commit"]
+    assert event.attributes["waggle.kind"] == "Service"
+    assert json.loads(one(trace, "intent.round").attributes["waggle.prefixes"]) == [WEB]
+    (route_set,) = json.loads(one(trace, "apply.route-set").attributes["waggle.objects"])
+    assert route_set.startswith("main/")
+    assert json.loads(send.attributes["bgp.peers"]) == ["tor"]
+    counts = {name: send.attributes[f"bgp.{name}_count"] for name in ("peer", "prefix", "update")}
+    assert counts == {"peer": 1, "prefix": 1, "update": 1}
+    assert send.attributes["bgp.octet_count"] > 23
+    assert send.attributes["network.peer.address"] == THEIRS
+    # What Jaeger shows of the process: which node, which version.
+    assert send.resource["service.name"] == "waggle-agent"
+    assert send.resource["k8s.node.name"] == NODE
+    assert send.resource["service.version"]
+    assert all(span.links == () for span in trace)
+
+
+def test_a_configuration_names_each_reconciler_with_its_objects(lab: Lab) -> None:
+    kubectl = lab.cluster.server.kubectl
+    timers = {"spec": {"timers": {"keepAliveTimeSeconds": 2}}}
+    kubectl(
+        *("patch", "ciliumbgppeerconfig", "cluster-test", "--type=merge", "-p", json.dumps(timers))
+    )
+    trace = lab.change("cluster-test", "apply.peer")
+    assert one(trace, "resource.event").attributes["waggle.kind"] == "CiliumBGPPeerConfig"
+    peer = one(trace, "apply.peer")
+    assert way(trace, peer) == ["resource.event", "intent.round", "apply.round", "apply.peer"]
+    assert json.loads(peer.attributes["waggle.objects"]) == ["main/tor"]
+    lab.cluster.holds(*({WEB} & lab.cluster.held()))
+
+
+def test_a_round_with_several_causes_is_a_trace_of_its_own_with_links_to_them(lab: Lab) -> None:
+    cluster = lab.cluster
+    both = [service("a", "198.51.100.21"), service("b", "198.51.100.22")]
+    before = {span.trace_id for t in _intents(lab) for span in t}
+    # Both changes come in one answer of the watch once the way is open again.
+    cluster.relay.cut()
+    document = json.dumps({"apiVersion": "v1", "kind": "List", "items": both})
+    cluster.server.kubectl("apply", "-f", "-", text=document)
+    cluster.relay.open()
+    added = {"198.51.100.21/32", "198.51.100.22/32"}
+    eventually(lambda: _superset(cluster.held(), added), within=60, context=cluster.logs)
+    found: list[Span] = []
+
+    def linked() -> None:
+        traces = [t for t in _intents(lab) if t[0].trace_id not in before]
+        found[:] = [span for t in traces for span in t if len(span.links) >= 2]
+        assert found, [names(t) for t in traces]
+
+    eventually(linked, within=30, context=cluster.logs)
+    round_ = found[0]
+    assert (round_.name, round_.parent) == ("intent.round", None)
+    causes = [
+        span
+        for trace_id, span_id in round_.links
+        for span in lab.jaeger.trace(trace_id)
+        if span.span_id == span_id
+    ]
+    assert names(causes) == ["resource.event"] * len(round_.links)
+    objects = {cause.attributes["waggle.object"] for cause in causes}
+    assert {f"{NAMESPACE}/a", f"{NAMESPACE}/b"} <= objects
+
+    def sent() -> None:
+        trace = lab.jaeger.trace(round_.trace_id)
+        assert "bgp.update.send" in names(trace)
+        assert way(trace, one(trace, "bgp.export"))[0] == "intent.round"
+
+    eventually(sent, within=30, context=cluster.logs)
+
+
+def _superset(held: set[str], added: set[str]) -> None:
+    assert {POD_CIDR, *added} <= held
+
+
+def _intents(lab: Lab) -> list[list[Span]]:
+    return lab.jaeger.traces("waggle-agent", "intent.round", {})
+
+
+def test_a_received_route_is_one_trace_up_to_the_kernel(lab: Lab) -> None:
+    cluster = lab.cluster
+    cluster.bird.announce(RECEIVED)
+
+    def installed() -> None:
+        routes = json.loads(cluster.link.left.run("ip", "-j", "route", "show", "proto", "186"))
+        assert [row["dst"] for row in routes] == [RECEIVED]
+
+    eventually(installed, within=30, context=cluster.logs)
+    found: list[Span] = []
+
+    def traced() -> None:
+        traces = lab.jaeger.traces("waggle-agent", "kernel.batch", {})
+        assert traces
+        found[:] = traces[-1]
+        assert "bgp.best_paths" in names(found), [(s.name, s.links) for s in found]
+
+    eventually(traced, within=30, context=cluster.logs)
+    batch = one(found, "kernel.batch")
+    # The first round waits until the kernel has looked up the next hop, which is a new one.
+    round_ = ["apply.round", "apply.kernel-routes"]
+    assert way(found, batch) == ["bgp.best_paths", *round_, *round_, "kernel.batch"]
+    assert (batch.attributes["waggle.route_count"], batch.attributes["waggle.failed_count"]) == (
+        1,
+        0,
+    )
+    assert one(found, "bgp.best_paths").attributes["bgp.instance"] == "main"
+
+
+def test_all_attributes_that_jaeger_has_are_conventional(lab: Lab) -> None:
+    known = conventional() | OF_JAEGER
+    operations = ("resource.event", "intent.round", "apply.round", "bgp.best_paths", "kernel.batch")
+    spans = [s for o in operations for t in lab.jaeger.traces("waggle-agent", o, {}) for s in t]
+    assert len(spans) > 20
+    attributes = {name for span in spans for name in (*span.attributes, *span.resource)}
+    assert {n for n in attributes if n not in known and not OURS.fullmatch(n)} == set()
+    # A span whose parent was never sent would be a hole in its trace.
+    known_spans = {(span.trace_id, span.span_id) for span in spans}
+    holes = {s.name for s in spans if s.parent and (s.trace_id, s.parent) not in known_spans}
+    assert holes == set()
