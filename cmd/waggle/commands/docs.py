@@ -33,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=exit_statuses(
             {
                 EXIT_OK: "success",
-                EXIT_ERROR: "the pages are not installed",
+                EXIT_ERROR: "the pages are not installed, or DIR cannot be written",
                 EXIT_USAGE: USAGE,
                 EXIT_NOT_FOUND: "no page of that name",
             },
@@ -43,11 +43,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "page", nargs="?", metavar="NAME", help="such as router (default: list the pages)"
     )
+    parser.add_argument(
+        "--man",
+        metavar="DIR",
+        help="write the man pages of waggle and its commands, such as into "
+        "/usr/local/share/man/man1",
+    )
     output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the page or the list; returns the exit status."""
+    if args.man is not None:
+        return _write_man_pages(args)
     try:
         directory = pages.folder()
         names = pages.names(directory)
@@ -75,6 +83,27 @@ def run(args: argparse.Namespace) -> int:
     hint = did_you_mean(name, names) or "; waggle docs lists the pages"
     complain("waggle docs", f"there is no page {args.page!r}{hint}")
     return EXIT_NOT_FOUND
+
+
+def _write_man_pages(args: argparse.Namespace) -> int:
+    """Write the man pages; returns the exit status."""
+    import importlib.metadata
+
+    from waggle.__main__ import whole_parser
+    from waggle.man import pages as man_pages
+
+    if args.page is not None:
+        complain("waggle docs", "--man writes all man pages: no NAME goes with it")
+        return EXIT_USAGE
+    directory = Path(args.man)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in man_pages(whole_parser(), importlib.metadata.version("waggle-bgp")):
+            (directory / name).write_text(text)
+    except OSError as error:
+        complain("waggle docs", reason_of(error))
+        return EXIT_ERROR
+    return EXIT_OK
 
 
 def _title(path: Path) -> str:
