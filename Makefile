@@ -18,6 +18,7 @@ run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--
 
 test: $(VENV)/.installed-dev  ## everything, with real routers and an API server where they can be installed
 	@tests/support/install-routers
+	@tests/support/install-prometheus
 	@$(BIN)/python -m tests.support.builds $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples

@@ -5,6 +5,7 @@
 * the rules of the chart's ClusterRoles (``templates/_dialects.tpl``), from what the dialects declare
 * the chart's ``values.schema.json`` and the table of values in its README, from ``values.yaml``, its
   comments, and the options that the cells declare
+* the chart's ``rules/waggle.yaml`` (alerts), and the dashboards, in ``grafana/`` and in the chart
 * ``manifests/waggle.yaml``, rendered by helm from the chart (with ``--helm PROGRAM``)
 * ``manifests/waggle-metallb.yaml``: ``metallb/controller.yaml``, and the chart with its API dialects
 
@@ -27,7 +28,8 @@ import yaml
 
 from cells.dialects.cell import DialectCell
 from cells.hive import Cell
-from deploy import rbac
+from deploy import alerts, rbac
+from deploy.grafana.generate import dashboards
 from reconcilers.dialect import Dialect
 from resources.crds.generate import custom_resource_definition, defined
 from resources.option_spelling import Setting, describe
@@ -157,6 +159,11 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
         },
     },
     "metrics.annotations": {"type": "boolean"},
+    "metrics.dashboards.namespace": _NAME,
+    "metrics.prometheusRule.disabled": {
+        "type": "array",
+        "items": {"enum": [alert.name for alert in alerts.ALERTS]},
+    },
     "metrics.serviceMonitor.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
     "networkPolicy.from": _OBJECTS,
     "operator.http.host": _HOST,
@@ -197,7 +204,12 @@ def files(helm: str | None) -> dict[Path, str]:
         CHART / "templates" / "_dialects.tpl": rbac.template(cells),
         CHART / "values.schema.json": schema,
         CHART / "README.md": readme(values, described),
+        CHART / "rules" / "waggle.yaml": alerts.rules(),
     }
+    for name, board in dashboards().items():
+        # A chart has the files below its folder only.
+        for folder in (HERE / "grafana", CHART / "dashboards"):
+            generated[folder / f"{name}.json"] = board
     if helm is not None:
         generated[MANIFESTS] = manifests(helm)
         values = ("cells.cilium.enabled=false", "cells.metallb.enabled=true")

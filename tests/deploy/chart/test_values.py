@@ -99,6 +99,7 @@ def test_the_committed_files_are_the_generated_ones(helm: Helm) -> None:
         ({"cells": {"telemetry": {"otlpEndpoint": "collector:4318"}}}, "otlpEndpoint"),
         ({"agent": {"probes": {"liveness": {"periodSeconds": 0}}}}, "periodSeconds"),
         ({"extraObjects": {"kind": "ConfigMap"}}, "extraObjects"),
+        ({"metrics": {"prometheusRule": {"disabled": ["WaggleSesionDown"]}}}, "disabled"),
     ],
 )
 def test_invalid_values_are_rejected_by_name(

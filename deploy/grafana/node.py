@@ -1,0 +1,154 @@
+"""The dashboard of one node: its sessions, its configuration, its process."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders import dashboard
+
+from deploy.grafana.panels import choice, frame, lines, number
+
+NODE = '{node=~"$node"}'
+RATE = "[$__rate_interval]"
+OWN = " and on (node, job, instance) waggle_build_info"
+"""Of Waggle: other programs on the node have metrics of these names, too."""
+
+
+def build() -> dashboard.Dashboard:
+    """Return the dashboard."""
+    board = frame("waggle-node", "Waggle / Node", "One agent: sessions, configuration, process.")
+    board = board.with_variable(choice("node", "Node", "label_values(waggle_config_current, node)"))
+    for panel in (
+        number("Sessions established", f"sum(waggle_bgp_session_up{NODE})"),
+        number(
+            "Sessions down", f"count(waggle_bgp_session_up{NODE} == 0) or vector(0)", bad_from=1
+        ),
+        number("Advertised routes", f"sum(waggle_bgp_advertised_routes{NODE}) or vector(0)"),
+        number(
+            "Age of the configuration",
+            f"max(time() - waggle_config_current_timestamp_seconds{NODE})",
+            unit="s",
+            bad_from=900,
+            text="Since when the last valid state of some objects is in effect.",
+        ),
+        number("Problems", f"sum(waggle_problems{NODE})", bad_from=1),
+        number("Drained", f"max(waggle_drained{NODE})", bad_from=1),
+    ):
+        board = board.with_panel(panel)
+    return (
+        board.with_row(dashboard.Row("Sessions"))
+        .with_panel(lines("Sessions", (f"waggle_bgp_session_up{NODE}", "{{instance}} {{peer}}")))
+        .with_panel(
+            lines(
+                "Messages received",
+                (
+                    f"sum by (type) (rate(waggle_bgp_messages_received_total{NODE}{RATE}))",
+                    "{{type}}",
+                ),
+                unit="mps",
+            )
+        )
+        .with_panel(
+            lines(
+                "Messages sent",
+                (f"sum by (type) (rate(waggle_bgp_messages_sent_total{NODE}{RATE}))", "{{type}}"),
+                unit="mps",
+            )
+        )
+        .with_panel(
+            lines(
+                "Routes by peer",
+                (
+                    f"sum by (instance, peer) (waggle_bgp_advertised_routes{NODE})",
+                    "advertised {{peer}}",
+                ),
+                (
+                    f"sum by (instance, peer) (waggle_bgp_received_routes{NODE})",
+                    "received {{peer}}",
+                ),
+            )
+        )
+        .with_row(dashboard.Row("Configuration"))
+        .with_panel(
+            lines(
+                "Rounds (99th percentile)",
+                (
+                    (
+                        "histogram_quantile(0.99, sum by (controller, le) "
+                        f"(rate(waggle_reconcile_duration_seconds_bucket{NODE}{RATE})))"
+                    ),
+                    "{{controller}}",
+                ),
+                unit="s",
+            )
+        )
+        .with_panel(
+            lines(
+                "From a change to the sessions",
+                *(
+                    (
+                        (
+                            f"histogram_quantile({quantile}, sum by (le) "
+                            f"(rate(waggle_propagation_duration_seconds_bucket{NODE}{RATE})))"
+                        ),
+                        name,
+                    )
+                    for quantile, name in ((0.5, "median"), (0.99, "99th percentile"))
+                ),
+                unit="s",
+            )
+        )
+        .with_panel(lines("Objects", (f"waggle_source_objects{NODE} > 0", "{{kind}}")))
+        .with_panel(
+            lines(
+                "Watches that were restarted",
+                (
+                    f"sum by (reason) (rate(waggle_kubernetes_watch_restarts_total{NODE}{RATE}))",
+                    "{{reason}}",
+                ),
+                unit="ops",
+                text="An agent that reads manifests has none.",
+            )
+        )
+        .with_row(dashboard.Row("Process"))
+        .with_panel(
+            lines(
+                "Processor",
+                (f"rate(process_cpu_seconds_total{NODE}{RATE})", "{{job}}"),
+                unit="percentunit",
+            )
+        )
+        .with_panel(
+            lines("Memory", (f"process_resident_memory_bytes{NODE}{OWN}", "{{job}}"), unit="bytes")
+        )
+        .with_panel(
+            lines(
+                "Lag of the event loop (99th percentile)",
+                (
+                    (
+                        "histogram_quantile(0.99, sum by (job, le) "
+                        f"(rate(waggle_event_loop_lag_seconds_bucket{NODE}{RATE})))"
+                    ),
+                    "{{job}}",
+                ),
+                unit="s",
+            )
+        )
+        .with_panel(lines("Rows of tables", (f"topk(10, waggle_table_rows{NODE})", "{{table}}")))
+        .with_row(dashboard.Row("Kernel"))
+        .with_panel(
+            lines(
+                "Routes in the kernel",
+                (f"sum(waggle_kernel_installed_routes{NODE})", "installed"),
+                (f"sum(waggle_kernel_wanted_routes{NODE})", "wanted"),
+                (f"sum(waggle_kernel_failed_routes{NODE})", "failed"),
+            )
+        )
+        .with_panel(
+            lines(
+                "Changes of routes by others",
+                (
+                    f"sum by (cause) (rate(waggle_kernel_changed_routes_total{NODE}{RATE}))",
+                    "{{cause}}",
+                ),
+            )
+        )
+    )

@@ -1,0 +1,46 @@
+"""Dashboards: their queries select documented metrics, and variables that the dashboard has."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from deploy.grafana.generate import dashboards, queries
+from tests.cells.observability.test_metrics import documented
+
+BUILT_IN = {"__rate_interval", "datasource"}
+
+
+def test_queries_select_documented_metrics() -> None:
+    known = documented()
+    asked = list(queries())
+    assert len(asked) > 50
+    for where, expression in asked:
+        names = re.findall(r"\b((?:waggle|process)_\w+)", expression)
+        assert names, where
+        for name in names:
+            assert name.removesuffix("_bucket") in known, where
+
+
+def test_variables_are_those_of_the_dashboard() -> None:
+    for name, text in dashboards().items():
+        board = json.loads(text)
+        variables = {variable["name"] for variable in board["templating"]["list"]}
+        used = set(re.findall(r"\$\{?(\w+)", json.dumps(board["panels"])))
+        assert used <= variables | BUILT_IN, name
+
+
+def test_panels_do_not_overlap_and_have_titles_of_their_own() -> None:
+    for name, text in dashboards().items():
+        panels = json.loads(text)["panels"]
+        cells = [
+            (x, y)
+            for panel in panels
+            for position in [panel["gridPos"]]
+            for x in range(position["x"], position["x"] + position["w"])
+            for y in range(position["y"], position["y"] + position["h"])
+        ]
+        assert len(cells) == len(set(cells)), name
+        titles = [panel["title"] for panel in panels if panel["type"] != "row"]
+        assert len(titles) == len(set(titles)), name
+        assert max(x for x, _ in cells) < 24
