@@ -48,6 +48,27 @@ def test_every_path_of_the_local_api_is_listed_with_its_parameters() -> None:
             assert name in listed[path], f"{path}: {name}"
 
 
+def kinds(name: str) -> set[tuple[str, str]]:
+    """Return path and kind of the list of each row of a page."""
+    rows = re.findall(r"^\| `(?:GET|POST) (/v1/[\w/-]+)` \| `(\w+)` \|", page(name), re.MULTILINE)
+    return set(rows)
+
+
+def test_the_kind_of_each_list_is_that_of_the_page() -> None:
+    declared = set[tuple[str, str]]()
+    for module in (ROOT / "cells").rglob("*.py"):
+        text = module.read_text()
+        constants = dict(re.findall(r'^(\w+)(?:: Final)? = ("\w+")', text, re.MULTILINE))
+        for path, kind in re.findall(r'path="(/v1/[^"]+)",\s*kind=("?\w+"?)', text):
+            declared.add((path, constants.get(kind, kind).strip('"')))
+    assert kinds("local-api") == declared
+    absent: Any = None
+    api = RouterApi(absent, absent)
+    of_router = {(resource.path, resource.kind) for resource in api.resources()}
+    of_router |= {(action.path, action.kind) for action in api.actions()}
+    assert kinds("router") == of_router
+
+
 def test_every_path_of_the_router_is_listed_with_its_parameters() -> None:
     listed = {
         (method, path): set(re.findall(r"`([a-z]\w+)`", parameters.partition("(")[0] + parameters))

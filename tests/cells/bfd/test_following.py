@@ -6,19 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+import pytest
 from reactivex.subject import Subject
+from structlog.testing import capture_logs
 
 from cells.bfd.following import SILENT_SECONDS, START_SECONDS, BfdClient, BfdFollower
 from cells.hive import Health
-from reconcilers.bfd.process.values import CODEC, Hello, Message, Statuses
+from reconcilers.bfd.process.values import CODEC, Change, Changes, Hello, Message, Statuses
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS
 from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
 from reconcilers.model import Instance, ObjectRef, Peer
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.api import BfdProfile
-from speaker.bfd.values import SessionKey
+from speaker.api import BfdProfile, UnknownName
+from speaker.bfd.values import Diagnostic, SessionKey, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
 
@@ -32,6 +34,10 @@ class Node:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.down: list[tuple[str, str, str, bool | None]] = []
+        """The peers whose paths are down."""
+        self.is_removed = False
+        """Whether the speaker no longer has the peer."""
         self.observable: Subject[Any] = Subject()
         self.job: Callable[[], Awaitable[None]] | None = None
         database = self.database = Database()
@@ -78,6 +84,11 @@ class Node:
         return row.connected
 
     # The speaker, the jobs and the connection
+
+    def path_down(self, instance: str, peer: str, reason: str = "", **given: bool) -> None:
+        if self.is_removed:
+            raise UnknownName("peer", peer)
+        self.down.append((instance, peer, reason, given.get("independent")))
 
     def peers(self) -> list[Any]:
         return []
@@ -128,3 +139,48 @@ def test_a_process_that_stands_still_is_unknown() -> None:
     node.receive(Statuses((status_of(KEY),)))
     node.follower.refresh()
     assert (node.row.state, node.row.problem, node.connected) == (UP, "", True)
+
+
+@pytest.mark.parametrize("independent", [True, False])
+def test_a_path_that_goes_down_ends_the_session_with_the_c_bit_of_the_neighbor(
+    independent: bool,
+) -> None:
+    """Without the C bit a peer with graceful restart keeps its routes (RFC 5882 section 4.3)."""
+    node = Node()
+    node.connect()
+    with capture_logs() as logs:
+        node.receive(
+            Changes(
+                (
+                    Change(
+                        KEY,
+                        State.UP,
+                        State.DOWN,
+                        Diagnostic.CONTROL_DETECTION_TIME_EXPIRED,
+                        State.UP,
+                        0,
+                        independent,
+                        local_discriminator=7,
+                        detection_time=900_000,
+                    ),
+                )
+            )
+        )
+    (down,) = node.down
+    assert down[:2] == ("i", "p")
+    assert down[3] is independent
+    assert [(line["peer"], line["reason"]) for line in logs if line["log_level"] == "warning"] == [
+        ("p", down[2])
+    ]
+
+
+def test_a_path_of_a_peer_that_the_speaker_no_longer_has_stops_no_other() -> None:
+    node = Node()
+    node.connect()
+    node.is_removed = True
+    gone = Change(KEY, State.UP, State.DOWN, 1, State.UP, 0, True, 7, 900_000)
+    node.receive(Changes((gone,)))
+    node.receive(Statuses((status_of(KEY, State.DOWN),)))
+    node.follower.refresh()
+    assert node.down == []
+    assert node.row.state == "Down"

@@ -224,3 +224,23 @@ def test_a_host_that_refuses_is_reached(monkeypatch: pytest.MonkeyPatch) -> None
         return accepted, refused, await is_reached(Target("", "127.0.0.1", port))
 
     assert asyncio.run(scenario()) == (True, True, False)
+
+
+def test_a_host_that_resets_the_connection_as_it_is_closed_is_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Reset:
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+        async def wait_closed(self) -> None:
+            assert self.closed
+            raise ConnectionResetError
+
+    async def connected(*_: object) -> tuple[None, Reset]:
+        return None, Reset()
+
+    monkeypatch.setattr(asyncio, "open_connection", connected)
+    assert asyncio.run(is_reached(Target("", "127.0.0.1", 1)))

@@ -257,3 +257,39 @@ def test_the_http_cell_without_the_metrics_cell_fails_by_name() -> None:
     flags = {"--http-address": "0", "disable_cell": ["metrics"]}
     with pytest.raises(HiveError, match="cell http needs Metrics of cell metrics, which is disa"):
         Hive(cells, load(cells, flags=flags))
+
+
+def test_a_connection_passes_on_all_that_happens_to_it() -> None:
+    class Inner(asyncio.Protocol):
+        def __init__(self) -> None:
+            self.calls: list[str] = []
+
+        def __getattribute__(self, name: str) -> object:
+            if name in vars(asyncio.Protocol) | vars(asyncio.BaseProtocol) and name[0] != "_":
+                return lambda *given: self.calls.append(f"{name}{given}")
+            return super().__getattribute__(name)
+
+    async def main() -> None:
+        inner, transport = Inner(), asyncio.Transport()
+        connections = http_connections.Connections()
+        connection = connections.new(lambda: inner)
+        connection.connection_made(transport)
+        connection.data_received(b"x")
+        connection.pause_writing()
+        connection.resume_writing()
+        connection.eof_received()
+        assert len(connections) == 1
+        connection.connection_lost(None)
+        assert len(connections) == 0
+        assert [call.partition("(")[0] for call in inner.calls] == [
+            "connection_made",
+            "data_received",
+            "pause_writing",
+            "resume_writing",
+            "eof_received",
+            "connection_lost",
+        ]
+        assert inner.calls[1] == "data_received(b'x',)"
+        assert inner.calls[-1] == "connection_lost(None,)"
+
+    asyncio.run(main())

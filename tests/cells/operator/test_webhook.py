@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from cells.hive import HealthTree, StartError
 from cells.operator.webhook import certificate
@@ -427,11 +428,15 @@ def test_a_new_authority_issues_no_certificate_before_the_api_server_trusts_it()
     asyncio.run(main())
 
 
-def test_reviews_are_counted_by_kind_and_verdict() -> None:
+def test_reviews_are_counted_by_kind_and_verdict_and_a_denial_is_logged() -> None:
     webhook = object.__new__(Webhook)
     webhook._reviews = Counter()
-    for allowed in (True, False, True):
-        webhook._observe("Claim", Verdict(allowed=allowed))
+    with capture_logs() as logs:
+        for allowed in (True, False, True):
+            webhook._observe("Claim", Verdict(allowed=allowed, message="" if allowed else "no"))
+    assert [(line["event_name"], line["kind"], line["reason"]) for line in logs] == [
+        ("webhook.denied", "Claim", "no")
+    ]
     (family,) = webhook.collect()
     assert family.name == "waggle_webhook_reviews"
     assert {(*one.labels.values(), one.value) for one in family.samples} == {

@@ -2,9 +2,62 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 from cells.api.model import BfdIntervalsItem
-from cells.serve.bfd import bfd_item
+from cells.node import ThisNode
+from cells.options import NodeOptions
+from cells.serve.bfd import NO_PROFILE, AgentBfd, bfd_item
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
+from reconcilers.tables import IntentTables
+from statedb import Database, Table
+
+
+def agent_bfd(*rows: Any, bfd_off: str = "") -> AgentBfd:  # noqa: ANN401
+    """Return the view of an agent whose tables have these rows."""
+    db = Database()
+    intent = IntentTables(db)
+    tables: dict[Any, Table[Any]] = {
+        BfdSession: intent.bfd_sessions,
+        BfdCounters: intent.bfd_counters,
+        BfdProcess: intent.bfd_process,
+    }
+    for row in rows:
+        with db.write(tables[type(row)]) as txn:
+            tables[type(row)].upsert(txn, row)
+    names = SimpleNamespace(
+        chosen=lambda peer, instance: (
+            lambda of, name, _: instance in (None, of) and peer in (None, name)
+        )
+    )
+    loop = SimpleNamespace(bfd_off=bfd_off)
+    return AgentBfd(
+        ThisNode(NodeOptions(name="n")), db, intent, cast("Any", names), cast("Any", loop)
+    )
+
+
+def test_the_sessions_have_their_counters_and_the_process() -> None:
+    view = agent_bfd(
+        *(BfdSession(instance="i", peer=peer) for peer in ("p", "q")),
+        BfdCounters(instance="i", peer="q", packets_sent=7),
+        BfdProcess(name="b", connected=True, lateness=2500, problems=("no real time",)),
+    )
+    items = view.bfd_sessions(None, None)
+    assert [(item.node, item.peer, item.packets_sent) for item in items] == [
+        ("n", "p", None),
+        ("n", "q", 7),
+    ]
+    assert {item.lateness_seconds for item in items} == {0.0025}
+    assert [item.peer for item in view.bfd_sessions("q", None)] == ["q"]
+    assert view.bfd_sessions(None, "j") == []
+    assert view.bfd_problems() == ["no real time"]
+
+
+def test_without_sessions_the_reason_is_that_of_the_node_or_of_the_peers() -> None:
+    assert agent_bfd().bfd_problems() == []
+    assert agent_bfd().why_no_bfd() == NO_PROFILE
+    assert agent_bfd(bfd_off="--bfd is off").why_no_bfd() == "--bfd is off"
 
 
 def test_what_is_unknown_is_absent() -> None:

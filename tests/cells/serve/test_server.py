@@ -11,12 +11,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from cells.api.client import AgentError, at_socket
 from cells.api.model import RouteItem
+from cells.api.resource import ApiPlain, PlainError, Query
 from cells.hive import load
 from cells.hive.hive import Hive
+from cells.serve.api_socket import ApiSocket
 from tests.support.api import MadeUp, api_cell, serving, session_item
 
 PEER = session_item(
@@ -193,3 +196,41 @@ def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
     monkeypatch.setattr("cells.serve.api_socket.import_listener", slow)
     asyncio.run(stopped_at_once())
     assert not path.exists()
+
+
+def test_a_plain_answer_is_json_without_an_envelope_or_a_refusal_in_words(tmp_path: Path) -> None:
+    """As the scripts of other projects read it: a value, or a list; an empty one is Go's null."""
+
+    def refused(_: Query) -> str:
+        raise PlainError(404, "there is none")
+
+    plain = [
+        ApiPlain(path="/one", read=lambda _: {"a": 1}),
+        ApiPlain(path="/many", read=lambda _: iter([[1, 2], [3]])),
+        ApiPlain(path="/none", read=lambda _: iter(())),
+        ApiPlain(path="/refused", read=refused),
+    ]
+
+    async def main() -> None:
+        served = ApiSocket(tmp_path / "s", (), plain=plain)
+        served.reserve()
+        served.listen()
+        await served.start()
+        connector = aiohttp.UnixConnector(str(tmp_path / "s"))
+        try:
+            async with aiohttp.ClientSession("http://localhost", connector=connector) as client:
+                answers = []
+                for path in ("/one", "/many", "/none", "/refused"):
+                    async with client.get(path) as response:
+                        kind = response.content_type
+                        answers.append((response.status, kind, await response.text()))
+        finally:
+            await served.stop()
+        assert answers == [
+            (200, "application/json", '{"a":1}\n'),
+            (200, "application/json", "[1,2,3]\n"),
+            (200, "application/json", "null\n"),
+            (404, "text/plain", "there is none\n"),
+        ]
+
+    asyncio.run(main())
