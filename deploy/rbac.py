@@ -21,6 +21,7 @@ from reconcilers.dialect import (
     RbacRule,
     ReportedStatuses,
     Rival,
+    ServiceStatuses,
     SingleObject,
     WrittenObjects,
 )
@@ -171,6 +172,10 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
         yield _rule("apps", ["daemonsets"], ("list",))
     if dialect.each(Companion):
         yield _rule("apps", ["deployments"], ("list",))
+    if dialect.each(ServiceStatuses):
+        # Events on Services that no node advertises.
+        yield _rule("", ["services"], ("list",))
+        yield _rule("events.k8s.io", ["events"], ("create",))
     yield from _declared(cell, operator=True)
 
 

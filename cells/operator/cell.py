@@ -39,6 +39,7 @@ from cells.operator.leader_check import MANAGER, LeaderCheck, LeaderChecks
 from cells.operator.leftovers import LeftoverObjects
 from cells.operator.owner import Owner
 from cells.operator.rivals import RivalSearch
+from cells.operator.service_events import ServiceEventsCheck
 from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
@@ -340,5 +341,6 @@ WIRING = Wiring(
         provide(CompanionCheck, as_=LeaderCheck),
         provide(AbandonedObjectsCheck, as_=LeaderCheck),
         provide(LeftoverObjects, as_=LeaderCheck),
+        provide(ServiceEventsCheck, as_=LeaderCheck),
     ),
 )

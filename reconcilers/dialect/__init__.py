@@ -107,6 +107,7 @@ from reconcilers.dialect.views import (
     ReportedRoutes,
     ReportedSession,
     ReportedSessions,
+    ServiceStatuses,
     ViewContext,
 )
 
@@ -185,6 +186,7 @@ __all__ = [
     "Selection",
     "ServiceAddress",
     "ServiceSource",
+    "ServiceStatuses",
     "Session",
     "SingleObject",
     "StoredState",

@@ -27,6 +27,7 @@ from reconcilers.metallb.operate import OPERATION
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.route_sources import MetalLBServiceSource
 from reconcilers.metallb.selection import ObjectSelections, Selected
+from reconcilers.metallb.service_statuses import SERVICE_STATUSES
 from reconcilers.metallb.stored_state import STORED_STATE
 from reconcilers.model import ObjectRef
 from reconcilers.sliced_work import Pieces, Slices
@@ -89,6 +90,7 @@ class MetalLBDialect(Dialect):
         STORED_STATE,
         ADMISSION,
         WRITTEN_OBJECTS,
+        SERVICE_STATUSES,
         OPERATION,
         EXPLANATION,
         RENDERING,

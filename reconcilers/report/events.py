@@ -90,9 +90,13 @@ class _Record(msgspec.Struct):
 class EventCorrelator:
     """Collects occurrences and returns the Events to write."""
 
-    def __init__(self, node: str, spread: WriteSpread) -> None:
-        """``spread``: the pauses before the count of an Event is written again."""
-        self._node = node
+    def __init__(self, instance: str, spread: WriteSpread, controller: str = CONTROLLER) -> None:
+        """``instance`` reports: the node of an agent, the host of an operator.
+
+        ``spread``: the pauses before the count of an Event is written again.
+        """
+        self._instance = instance
+        self._controller = controller
         self._spread = spread
         self._records: dict[Occurrence, _Record] = {}
         self._tokens = float(BURST)
@@ -198,8 +202,8 @@ class EventCorrelator:
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": _micro(record.first),
-            "reportingController": CONTROLLER,
-            "reportingInstance": self._node[:128],
+            "reportingController": self._controller,
+            "reportingInstance": self._instance[:128],
             "type": occurrence.type,
             "reason": occurrence.reason,
             "action": occurrence.action,

@@ -286,6 +286,14 @@ metallb.io:
   resources:
     - deployments
   verbs: [list]
+- apiGroups: [""]
+  resources:
+    - services
+  verbs: [list]
+- apiGroups: [events.k8s.io]
+  resources:
+    - events
+  verbs: [create]
 {{- else }}
 - apiGroups: [metallb.io]
   resources:

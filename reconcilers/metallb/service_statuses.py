@@ -1,0 +1,67 @@
+"""Services that MetalLB's objects select for advertisement, and advertised ones, by their statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from reconcilers.dialect import ServiceStatuses
+from reconcilers.metallb.advertised import node_rules
+from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.pool_selection import PoolSelection
+from reconcilers.model import ObjectRef
+from reconcilers.prefixes import host_route
+from resources.core import Service
+from resources.core.kinds import SERVICE
+from resources.labels import LabelSelector
+from resources.metallb.kinds import BGP_ADVERTISEMENT, IP_ADDRESS_POOL, SERVICE_BGP_STATUS
+from resources.metallb.status import ServiceBGPStatusStatus
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.metallb.dialect import MetalLBDialect
+
+
+class AskedByPools:
+    """Which addresses objects of one snapshot want to be advertised."""
+
+    def __init__(self, dialect: MetalLBDialect, snapshot: Snapshot) -> None:
+        tables = dialect.tables
+        pools = [row for row in tables.of(IP_ADDRESS_POOL).all(snapshot) if not row.broken_rules]
+        # Communities do not matter here, and an alias may be missing.
+        self._pools = node_rules(Objects(pools=tuple(pools)), None)
+        selection = PoolSelection(pools)
+        self._selectors: dict[str, list[Sequence[LabelSelector]]] = {}
+        """By pool: the Service selectors of each advertisement that selects it."""
+        for row in tables.of(BGP_ADVERTISEMENT).all(snapshot):
+            for name in () if row.broken_rules else selection.of(row):
+                self._selectors.setdefault(name, []).append(row.spec.service_selectors)
+
+    def __call__(self, service: Service) -> tuple[str, ...]:
+        """Return the addresses of a Service that are in a pool which an advertisement selects."""
+        labels = service.metadata.labels
+        return tuple(
+            address for address in service.load_balancer_addresses if self._asks(address, labels)
+        )
+
+    def _asks(self, address: str, labels: Mapping[str, str]) -> bool:
+        pool = self._pools.pool_of(*host_route(address))
+        return any(
+            not selectors or any(selector.matches(labels) for selector in selectors)
+            for selectors in self._selectors.get(pool or "", ())
+        )
+
+
+def advertised(value: Mapping[str, Any]) -> ObjectRef | None:
+    """Return the Service of a ServiceBGPStatus. Raises msgspec.ValidationError."""
+    status = msgspec.convert(value.get("status") or {}, ServiceBGPStatusStatus)
+    if not status.peers:
+        return None
+    return ObjectRef(SERVICE.name, status.service_namespace, status.service_name)
+
+
+SERVICE_STATUSES: Final = ServiceStatuses(
+    SERVICE_BGP_STATUS, lambda dialect: dialect.options.namespace, AskedByPools, advertised
+)

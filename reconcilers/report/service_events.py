@@ -1,0 +1,83 @@
+"""Events of Services whose addresses are not advertised on any node, and of those that begin to be.
+
+Pure: selected Services, and those that are advertised by the statuses of nodes, in; occurrences out.
+Agents write their statuses some seconds after a change, so that a Service has `GRACE_SECONDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final, final
+
+import msgspec
+
+from reconcilers.model import ObjectRef
+from reconcilers.report.events import Occurrence, Regarding
+
+GRACE_SECONDS: Final = 60.0
+MAX_NAMED: Final = 4
+"""Addresses that an Event names."""
+
+
+class AskingService(msgspec.Struct, frozen=True):
+    """A Service with addresses that objects of a dialect want to be advertised."""
+
+    ref: ObjectRef
+    uid: str
+    addresses: tuple[str, ...]
+
+
+@final
+class ServiceEvents:
+    """What is known of Services from one pass to the next."""
+
+    def __init__(self) -> None:
+        self._missing: dict[ObjectRef, float] = {}
+        """Services that are not advertised, and the time since when."""
+        self._reported: set[ObjectRef] = set()
+        """Services with an Event."""
+        self._advertised: set[ObjectRef] | None = None
+        """Services of the last pass that were advertised; None before the first one."""
+
+    def changes(
+        self,
+        asking: Mapping[ObjectRef, AskingService],
+        advertised: AbstractSet[ObjectRef],
+        now: float,
+    ) -> Iterator[Occurrence]:
+        """Yield an occurrence for each Service whose state has changed; ``now`` in seconds.
+
+        The first pass reports no Service that is advertised: it may have been for days.
+        """
+        before = self._advertised
+        self._advertised = {ref for ref in asking if ref in advertised}
+        for ref in [ref for ref in self._missing if ref not in asking]:
+            del self._missing[ref]
+            self._reported.discard(ref)
+        for ref, service in sorted(asking.items()):
+            if ref in advertised:
+                was_missing = self._missing.pop(ref, None) is not None
+                self._reported.discard(ref)
+                if was_missing or (before is not None and ref not in before):
+                    yield _occurrence(service, is_advertised=True)
+                continue
+            since = self._missing.setdefault(ref, now)
+            if ref not in self._reported and now - since >= GRACE_SECONDS:
+                self._reported.add(ref)
+                yield _occurrence(service, is_advertised=False)
+
+
+def _occurrence(service: AskingService, *, is_advertised: bool) -> Occurrence:
+    named, others = service.addresses[:MAX_NAMED], len(service.addresses) - MAX_NAMED
+    addresses = ", ".join(named) + (f" and {others} more" if others > 0 else "")
+    regarding = Regarding(service.ref, "v1", service.uid)
+    if is_advertised:
+        note = f"advertised: {addresses}"
+        return Occurrence(regarding, "Normal", "Advertised", "Advertise", note, shared=True)
+    name = f"{service.ref.namespace}/{service.ref.name}"
+    note = (
+        f"not advertised by any node: {addresses}; kubectl waggle explain {name} --all-nodes has the "
+        "reasons"
+    )
+    return Occurrence(regarding, "Warning", "NotAdvertised", "Advertise", note, shared=True)

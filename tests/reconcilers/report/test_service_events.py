@@ -1,0 +1,58 @@
+"""Events of Services that no node advertises, once per Service, and of those that begin to be."""
+
+from __future__ import annotations
+
+from reconcilers.model import ObjectRef
+from reconcilers.report.service_events import GRACE_SECONDS, AskingService, ServiceEvents
+
+WEB = ObjectRef("Service", "shop", "web")
+API = ObjectRef("Service", "shop", "api")
+
+
+def asking(*refs: ObjectRef) -> dict[ObjectRef, AskingService]:
+    return {ref: AskingService(ref, "u", ("198.51.100.7",)) for ref in refs}
+
+
+def reasons(state: ServiceEvents, now: float, *refs: ObjectRef, up: set[ObjectRef]) -> list[str]:
+    events = state.changes(asking(*refs), up, now)
+    return [f"{event.reason} {event.regarding.ref.name}" for event in events]
+
+
+def test_a_service_without_a_node_is_reported_once_after_the_grace() -> None:
+    state = ServiceEvents()
+    assert reasons(state, 0, WEB, up=set()) == []
+    assert reasons(state, GRACE_SECONDS - 1, WEB, up=set()) == []
+    assert reasons(state, GRACE_SECONDS, WEB, up=set()) == ["NotAdvertised web"]
+    assert reasons(state, GRACE_SECONDS + 1000, WEB, up=set()) == []
+    assert reasons(state, GRACE_SECONDS + 1001, WEB, up={WEB}) == ["Advertised web"]
+    assert reasons(state, GRACE_SECONDS + 1002, WEB, up={WEB}) == []
+
+
+def test_a_service_that_is_advertised_before_the_grace_has_one_event() -> None:
+    state = ServiceEvents()
+    assert reasons(state, 0, WEB, up=set()) == []
+    assert reasons(state, 5, WEB, up={WEB}) == ["Advertised web"]
+    assert reasons(state, GRACE_SECONDS + 5, WEB, up={WEB}) == []
+
+
+def test_a_new_leader_reports_no_service_that_is_advertised() -> None:
+    state = ServiceEvents()
+    assert reasons(state, 0, WEB, up={WEB}) == []
+    assert reasons(state, 60, WEB, API, up={WEB, API}) == ["Advertised api"]
+
+
+def test_a_service_that_asks_no_more_is_forgotten() -> None:
+    state = ServiceEvents()
+    reasons(state, 0, WEB, up=set())
+    assert reasons(state, GRACE_SECONDS, up=set()) == []
+    assert reasons(state, GRACE_SECONDS + 1, WEB, up=set()) == []
+
+
+def test_the_event_names_the_addresses_and_the_command_with_the_reasons() -> None:
+    state = ServiceEvents()
+    many = AskingService(WEB, "u", tuple(f"198.51.100.{n}" for n in range(6)))
+    list(state.changes({WEB: many}, set(), 0))
+    (event,) = state.changes({WEB: many}, set(), GRACE_SECONDS)
+    assert (event.type, event.regarding.uid, event.shared) == ("Warning", "u", True)
+    assert "198.51.100.3 and 2 more" in event.note
+    assert "kubectl waggle explain shop/web --all-nodes" in event.note
