@@ -446,6 +446,19 @@ class SpanItem(Item, frozen=True, kw_only=True):
     attributes: dict[str, Any] = {}
 
 
+class MetricItem(Item, frozen=True, kw_only=True):
+    """One sample of a metric."""
+
+    node: str
+    name: str
+    """Of the sample: that of the metric, of a histogram with ``_bucket``, ``_sum`` or ``_count``."""
+    type: str
+    """counter, gauge or histogram; of another program's metric also untyped."""
+    labels: dict[str, str] = {}
+    value: float
+    description: str = ""
+
+
 class ReconcilerItem(Item, frozen=True, kw_only=True):
     """One reconciler: what it needs, and its last run."""
 

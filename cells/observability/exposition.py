@@ -63,6 +63,11 @@ def exposed_name(metric: Metric) -> str:
     return metric.name if is_plain else f"{metric.name}_total"
 
 
+def is_exposed(sample: Sample) -> bool:
+    """Return whether the text format has a sample."""
+    return not sample.name.endswith(CREATED)
+
+
 def _head(metric: Metric) -> str:
     name = exposed_name(metric)
     kind = "untyped" if metric.type == "unknown" else metric.type
@@ -73,7 +78,7 @@ def _head(metric: Metric) -> str:
 def _lines(samples: Iterable[Sample]) -> Iterator[str]:
     for sample in samples:
         labels = sample.labels
-        if sample.name.endswith(CREATED):
+        if not is_exposed(sample):
             continue
         if labels:
             text = ",".join([f'{name}="{_value(value)}"' for name, value in labels.items()])

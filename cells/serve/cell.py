@@ -25,6 +25,7 @@ from cells.serve.clear import Clearing, ClearPeers, clear_action
 from cells.serve.explain import AgentExplanations
 from cells.serve.host import AgentHost
 from cells.serve.intent import AgentIntent
+from cells.serve.metrics import metrics_resource
 from cells.serve.missing_peers import MissingPeers
 from cells.serve.peer_names import PeerNames
 from cells.serve.received import AgentReceivedExplanations
@@ -61,5 +62,5 @@ WIRING = Wiring(
         provide(ClearPeers, as_=Clearing),
     ),
     invokes=(ApiServer,),
-    contributes=(agent_resources, clear_action, paths_while_off),
+    contributes=(agent_resources, metrics_resource, clear_action, paths_while_off),
 )

@@ -39,6 +39,7 @@ COMMANDS = (
     "trace",
     "history",
     "top",
+    "metrics",
     "watch",
     "reconcilers",
     "verify",

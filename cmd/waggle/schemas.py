@@ -126,6 +126,7 @@ def item_types() -> dict[str, Any]:
         "KernelRouteList": KernelRouteItem,
         "LogLevelList": model.LogLevelItem,
         "MessageList": MessageItem,
+        "MetricList": model.MetricItem,
         "PageList": PageItem,
         "PeerList": _status(
             "PeerItem",

@@ -38,6 +38,8 @@ OF_AGENT = (
         "explain none/none",
         "trace 198.51.100.10/32",
         "routes kernel",
+        "metrics session_up",
+        "metrics none",
     ),
     "plan -f {}",
 )
