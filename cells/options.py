@@ -270,7 +270,7 @@ class ApplyOptions(Options, frozen=True):
     keep_received: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=LARGEST_NUMBER_OF_ROUTES)] | Literal["all"],
         setting(
-            "received paths to keep of each peer from which nothing is imported, or all; "
+            "received paths to keep of each peer that its import policy does not accept, or all; "
             "the others are only counted",
             flag="--keep-received",
             metavar="N|all",

@@ -26,6 +26,8 @@ from resources.option_spelling import ENV_PREFIX, Setting, describe, list_items
 CONFIG_ENV = "WAGGLE_CONFIG"
 ENABLE, DISABLE = "--enable-cell", "--disable-cell"
 ENABLE_ENV, DISABLE_ENV = "WAGGLE_ENABLE_CELL", "WAGGLE_DISABLE_CELL"
+PURE_ENV = "WAGGLE_PURE"
+"""Chooses the form of the speaker's prefix tables, which are imported before any option is read."""
 
 _SERVICE_LINK = re.compile(
     r"^WAGGLE_\w*?(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)$"
@@ -191,7 +193,7 @@ def _sections(
 
 
 def _check_env(settings: Sequence[Setting], env: Mapping[str, str]) -> None:
-    known = [item.env for item in settings] + [CONFIG_ENV, ENABLE_ENV, DISABLE_ENV]
+    known = [item.env for item in settings] + [CONFIG_ENV, ENABLE_ENV, DISABLE_ENV, PURE_ENV]
     for name in env:
         if name.startswith(ENV_PREFIX) and name not in known and not _SERVICE_LINK.match(name):
             raise SettingError("", name, "unknown variable" + suggestion(name, known))

@@ -97,19 +97,31 @@ class Update(NamedTuple):
 class UpdateDecoder:
     """Decodes the UPDATEs of one session and caches their attributes."""
 
-    __slots__ = ("_cache_free", "_cache_size", "_decoded", "_on_evict", "_with_next_hop", "session")
+    __slots__ = (
+        "_cache_free",
+        "_cache_limit",
+        "_cache_size",
+        "_decoded",
+        "_on_evict",
+        "_with_next_hop",
+        "session",
+    )
 
     def __init__(
         self,
         session: Negotiated,
         on_evict: Callable[[], None] | None = None,
         *,
-        cache: int = CACHE_OCTETS,
+        cache: Callable[[], int] = lambda: CACHE_OCTETS,
     ) -> None:
-        """Start with an empty cache of ``cache`` octets; ``on_evict`` is called when it is cleared."""
+        """Start with an empty cache of so many octets; ``on_evict`` is called when it is cleared.
+
+        ``cache`` is called again when it is full: it may grow then.
+        """
         self.session = session
         self._on_evict = on_evict
-        self._cache_size = self._cache_free = cache
+        self._cache_limit = cache
+        self._cache_size = self._cache_free = cache()
         self._decoded: dict[bytes, DecodedAttributes] = {}
         self._with_next_hop: dict[PathAttributes, PathAttributes] = {}
         """Attributes with the next hop of an MP_REACH_NLRI, each one shared."""
@@ -265,11 +277,15 @@ class UpdateDecoder:
             known = self._with_next_hop[changed] = changed
         return known
 
-    def set_cache(self, octets: int) -> None:
-        """Change the size of the cache; a cache with more entries is cleared."""
+    def resize_cache(self) -> None:
+        """Give the cache the size that it has now; a cache with more entries is cleared."""
+        self._resize()
+        self.reserve(0, 0)
+
+    def _resize(self) -> None:
+        octets = self._cache_limit()
         self._cache_free += octets - self._cache_size
         self._cache_size = octets
-        self.reserve(0, 0)
 
     @property
     def reserved(self) -> int:
@@ -293,6 +309,8 @@ class UpdateDecoder:
         """
         cost = sets * _SET_OCTETS + _MEMORY_PER_WIRE_OCTET * octets
         self._cache_free -= cost
+        if self._cache_free < 0:
+            self._resize()
         if self._cache_free < 0:
             self._cache_free = self._cache_size - cost
             self._decoded.clear()

@@ -35,7 +35,9 @@ from speaker.rib.route_leaks import check_route_leak, may_have_otc_attached
 from speaker.rib.usable_next_hop import unusable_reason
 
 _SMALL_CACHE_OCTETS: Final = 2 * 1024 * 1024
-"""Of decoded attributes, where most received routes are not kept: about a thousand sets."""
+"""Of decoded attributes, where no received route is used: about a thousand sets."""
+_CACHE_OCTETS_OF_ROUTE: Final = 1024
+"""More for each route that an import policy accepts: an attribute set, at most."""
 OWN_AS: Final = "own AS in the AS path"
 OWN_ORIGINATOR: Final = "own router ID as originator"
 LOOPS: Final = frozenset({OWN_AS, OWN_ORIGINATOR})
@@ -117,9 +119,11 @@ class InboundUpdates:
         self.prefixes_treated_as_withdraw = 0
         """The announced prefixes of these UPDATEs."""
 
-    @property
     def _cache_octets(self) -> int:
-        return CACHE_OCTETS if self._adj_in.keeps_all else _SMALL_CACHE_OCTETS
+        if self._adj_in.keeps_all:
+            return CACHE_OCTETS
+        accepted = sum(map(self._adj_in.accepted, self._adj_in.families))
+        return min(_SMALL_CACHE_OCTETS + _CACHE_OCTETS_OF_ROUTE * accepted, CACHE_OCTETS)
 
     @property
     def reserved_octets(self) -> int:
@@ -128,7 +132,7 @@ class InboundUpdates:
 
     def resize_cache(self) -> None:
         """Adapt the cache of attributes to a changed number of routes that are kept."""
-        self._decoder.set_cache(self._cache_octets)
+        self._decoder.resize_cache()
 
     def judge_again(self, context: InboundContext) -> None:
         """Apply another context to the stale routes of a session that has ended.

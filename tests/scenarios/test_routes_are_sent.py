@@ -24,7 +24,7 @@ from reconcilers.model import Peer
 from resources.manifests import load
 from speaker.api import PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from tests.speaker.network import Host, Network
+from tests.speaker.network import EXTENDED_NEXT_HOP, Host, Network
 from tests.support import scenario
 from tests.support.engine_speaker import EngineSpeaker
 from tests.support.scenario import Scenario
@@ -67,7 +67,7 @@ class Cluster:
         if row.peer_asn == "internal":
             asn = row.local_asn or instance.local_asn
         host = self.network.host(row.address, row.address, asn)
-        host.extended_next_hop = False
+        host.withheld = (EXTENDED_NEXT_HOP,)
         own = IPV6_UNICAST if ":" in row.address else IPV4_UNICAST
         host.peer(
             PeerConfig(

@@ -53,7 +53,8 @@ from speaker.recording import Recorder
 INSTANCE = "i"
 EXTENDED_NEXT_HOP = bytes.fromhex("0506000100010002")
 """The capability in an OPEN: IPv4 unicast with IPv6 next hops (RFC 8950)."""
-UNKNOWN_CAPABILITY = bytes.fromhex("ef06000100010002")
+ROUTE_REFRESH = bytes.fromhex("020046000600")
+"""The capabilities in an OPEN: route refresh, beside the enhanced one and extended messages."""
 
 
 class Lines(list[bytes]):
@@ -96,8 +97,8 @@ class Host:
     accepted: int = 0
     other_address: str | None = None
     """Of the other IP version than ``address``: the source of connections to peers of that version."""
-    extended_next_hop: bool = True
-    """Whether it offers RFC 8950 over IPv6."""
+    withheld: tuple[bytes, ...] = ()
+    """Capabilities that its OPEN does not have: `EXTENDED_NEXT_HOP`, `ROUTE_REFRESH`."""
     interface_address: str | None = None
     """Of the interface with ``address``, and of the other IP version."""
     recorder: Recorder | None = None
@@ -221,8 +222,8 @@ class Network:
                 end = host.ends.get(connection)
                 if end is not None and end.open:
                     octets = b"".join(parts)
-                    if not host.extended_next_hop:
-                        octets = octets.replace(EXTENDED_NEXT_HOP, UNKNOWN_CAPABILITY)
+                    for capability in host.withheld:
+                        octets = octets.replace(capability, b"\xef" + capability[1:])
                     self._deliver(end, octets)
             case Close(connection):
                 self.cut(host, connection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconcilers.tables import IntentTables
 from speaker.api import PeerConfig
 from statedb import Snapshot
-from tests.speaker.network import Host, Network
+from tests.speaker.network import EXTENDED_NEXT_HOP, Host, Network
 
 
 def add_routers(
@@ -25,7 +25,7 @@ def add_routers(
         assert instance is not None
         assert isinstance(row.peer_asn, int)
         host = network.host(row.address, row.address, row.peer_asn)
-        host.extended_next_hop = extended_next_hop
+        host.withheld = () if extended_next_hop else (EXTENDED_NEXT_HOP,)
         host.peer(
             PeerConfig(
                 name="agent",

@@ -35,9 +35,9 @@ def apply_soft_change(
     """
     peer, adj_in = established.peer, established.adj_in
     keep = peer.config.keep_received
-    _apply_import_policy(outbound, established, before)
+    accepts_more = _apply_import_policy(outbound, established, before)
     keeps_more = before.keep_received is not None and (keep is None or keep > before.keep_received)
-    if adj_in.not_kept and (keeps_more or adj_in.keeps_all):
+    if adj_in.not_kept and (keeps_more or accepts_more):
         # Routes that were only counted are announced again (RFC 2918).
         adj_in.forget_counted()
         if up and established.negotiated.route_refresh:
@@ -74,17 +74,22 @@ def apply_to_kept_routes(
 
 def _apply_import_policy(
     outbound: OutboundUpdates, established: EstablishedPeer, before: PeerConfig
-) -> None:
-    """Apply a changed import policy, or number of kept routes, to the received routes."""
+) -> bool:
+    """Apply a changed import policy, or number of kept routes, to the received routes.
+
+    Returns whether routes that are only counted may be accepted now.
+    """
     adj_in, config = established.adj_in, established.peer.config
     if (before.keep_received, before.import_) == (config.keep_received, config.import_):
-        return
+        return False
+    accepts_more = False
     if before.keep_received != config.keep_received:
         adj_in.set_keep(config.keep_received)
     if before.import_ != config.import_:
-        adj_in.set_policy(compile_import(config.name, config.import_))
+        accepts_more = adj_in.set_policy(compile_import(config.name, config.import_))
     established.inbound.resize_cache()
     outbound.policy_changed(established)
+    return accepts_more
 
 
 def send_refresh_requests(established: EstablishedPeer, families: Collection[Family]) -> None:

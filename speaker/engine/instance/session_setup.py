@@ -97,6 +97,7 @@ class SessionSetup:
                 self._numbers,
                 negotiated.add_path_receive,
                 peer.config.keep_received,
+                refreshable=negotiated.route_refresh,
             )
             stale = StaleRoutes(
                 self._context,
@@ -110,7 +111,11 @@ class SessionSetup:
         else:
             stale = before.stale
             adj_in = stale.adj_in
-            stale.remove(adj_in.attach(tables, negotiated.add_path_receive))
+            stale.remove(
+                adj_in.attach(
+                    tables, negotiated.add_path_receive, refreshable=negotiated.route_refresh
+                )
+            )
             stale.session_restored(negotiated)
         context = inbound_context(
             negotiated,

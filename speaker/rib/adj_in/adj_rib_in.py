@@ -2,14 +2,11 @@
 
 Holds paths as received, before the import policy, and announces to the Loc-RIB those that are
 eligible and accepted; so a changed policy applies without a ROUTE-REFRESH (soft reconfiguration
-inbound). Holds no object per prefix (`speaker.rib.adj_in.held_routes`).
+inbound), but for routes that were rejected beyond the number that is kept. Holds no object per prefix
+(`speaker.rib.adj_in.held_routes`).
 
 With ADD-PATH (RFC 7911) the key of a route is the prefix behind its path identifier, as on the wire,
 and each identifier is a source of its own for the Loc-RIB.
-
-Routes may be stale: retained while the peer restarts (RFC 4724), or received before the beginning of an
-enhanced route refresh (RFC 7313). A stale route is used like any other until it is announced again,
-withdrawn or swept.
 """
 
 from __future__ import annotations
@@ -19,24 +16,23 @@ from itertools import chain, islice
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
-from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
+from speaker.rib.adj_in.counted_prefixes import counted_prefixes
 from speaker.rib.adj_in.departed import DepartedRoutes
-from speaker.rib.adj_in.held_routes import EMPTY, HeldRoutes
+from speaker.rib.adj_in.held_routes import EMPTY
+from speaker.rib.adj_in.marked_routes import MarkedRoutes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.reapply import PendingKeys
 from speaker.rib.adj_in.shared import SharedAdjRibIn
-from speaker.rib.adj_in.stale_mark import StaleMark
-from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.policy import CompiledPolicy, changed_prefixes
+from speaker.rib.policy import CompiledPolicy, accepts_more, changed_prefixes
 from speaker.rib.prefix_table import PrefixTable
 
 
-class AdjRibIn(HeldRoutes):
+class AdjRibIn(MarkedRoutes):
     """The received routes of one session, and their changes."""
 
-    __slots__ = ("_departed", "_keep", "_loc", "_reapply", "rejected_by_policy")
+    __slots__ = ("_departed", "_keep", "_reapply", "_refreshable", "rejected_by_policy")
 
     def __init__(
         self,
@@ -46,16 +42,19 @@ class AdjRibIn(HeldRoutes):
         numbers: Iterator[int],
         add_path: frozenset[Family] = frozenset(),
         keep: int | None = None,
+        *,
+        refreshable: bool = True,
     ) -> None:
         """Start empty, with the families of ``loc_rib``.
 
         ``numbers`` are those of new sources, ``add_path`` the families with path identifiers. A
         policy of None accepts every route unchanged. ``keep`` is the number of routes that are kept
-        while the policy accepts nothing; None keeps all.
+        of those that the policy rejects; None keeps all. So do routes that cannot be requested again
+        (``refreshable``: RFC 2918), unless the policy rejects every route.
         """
         super().__init__(source, policy, loc_rib, ReceivedPathIds(source, numbers, add_path))
         self._keep = keep
-        self._loc = loc_rib
+        self._refreshable = refreshable
         self._reapply = PendingKeys()
         """The keys to which a changed policy is still to be applied."""
         self._departed: list[DepartedRoutes] = []
@@ -95,47 +94,63 @@ class AdjRibIn(HeldRoutes):
                 ineligible.discard(nlri)
             shared.announce(path, nlri)
             return
+        self.changes += 1
         if self._rejects_all:
             self.rejected_by_policy += len(nlri)
-            if self._keep is not None:
-                nlri = self._choose_kept(family, nlri)
-            if self._marks:
-                self._clear_stale(family, nlri)
-            self.changes += 1
-            self._tables[family].insert(nlri, path)
-            return
-        if self._marks:
-            self._clear_stale(family, nlri)
-        self.changes += 1
-        self._tables[family].insert(nlri, path)
-        if self._policy is None and path.rejected is None:
+            self._hold(family, path, self._choose_kept(family, nlri))
+        elif self._policy is None and path.rejected is None:
+            self._hold(family, path, nlri)
             not_installed = self._not_installed[family]
             if not_installed:
                 not_installed.difference_update(nlri)
-            if family in self.path_ids.families:
-                self._loc[family].announce(path, [key[4:] for key in nlri])
-            else:
-                self._loc[family].announce(path, nlri)
+            self._announce_to_loc_rib(family, path, nlri)
         else:
             self._apply_policy(family, path, nlri)
 
+    def _hold(self, family: Family, path: Path, keys: Sequence[bytes]) -> None:
+        if self._marks:
+            self._clear_stale(family, keys)
+        self._tables[family].insert(keys, path)
+
+    @property
+    def _kept(self) -> int | None:
+        """The number of kept routes that the policy rejects; None keeps all."""
+        return self._keep if self._refreshable or self._rejects_all else None
+
+    def _room(self) -> int:
+        """Return how many more rejected routes are kept; negative where too many are held."""
+        unused = self._tables if self._rejects_all else self._not_installed
+        return (self._kept or 0) - sum(map(len, unused.values()))
+
     def _choose_kept(self, family: Family, nlri: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the announced keys that are kept, and count the others."""
-        table = self._tables[family]
-        room = (self._keep or 0) - sum(map(len, self._tables.values()))
-        new = [key for key in nlri if key not in table]
-        if room >= len(new) and family not in self._counted:
+        """Return the keys of rejected routes that are kept, and count the others."""
+        if self._kept is None:
             return nlri
-        new = list(dict.fromkeys(new))
-        counted = self._counted.get(family)
+        table, counted = self._tables[family], self._counted.get(family)
         if counted is None:
-            counted = self._counted[family] = CountedPrefixes()
-        beyond = new[max(room, 0) :]
-        counted.remove(new[: max(room, 0)])
+            counted = self._counted[family] = counted_prefixes()
+        room = max(self._room(), 0)
+        if not room and table.isdisjoint(nlri):
+            counted.add(nlri)
+            self.path_ids.forget(family, nlri)
+            return ()
+        unused = table if self._rejects_all else self._not_installed[family]
+        new = list(dict.fromkeys(key for key in nlri if key not in unused))
+        beyond = new[room:]
+        counted.remove(new[:room])
+        if not beyond:
+            return nlri
         counted.add(beyond)
-        self.path_ids.forget(family, beyond)
+        self._give_up(family, beyond)
         left_out = set(beyond)
         return [key for key in nlri if key not in left_out]
+
+    def _give_up(self, family: Family, keys: Sequence[bytes]) -> None:
+        """Hold routes no more, which are not in the Loc-RIB."""
+        self._tables[family].discard(keys)
+        self.path_ids.forget(family, keys)
+        for mark in self._marks.get(family, ()):
+            mark.gone(keys)
 
     def announce_fields(
         self, family: Family, paths: Sequence[Path], fields: Sequence[bytes]
@@ -163,7 +178,7 @@ class AdjRibIn(HeldRoutes):
     def _apply_policy(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Announce to the Loc-RIB what the policy accepts, and withdraw the other routes."""
         policy = self._policy
-        not_installed = self._not_installed[family]
+        table, not_installed = self._tables[family], self._not_installed[family]
         skip = 4 if family in self.path_ids.families else 0
         parts = (
             ((0, nlri),) if policy is None else policy.group_by_matching_lists(family, nlri, skip)
@@ -171,11 +186,19 @@ class AdjRibIn(HeldRoutes):
         for lists, keys in parts:
             accepted = path if policy is None else policy.apply(path, family, lists)
             if accepted is None or path.rejected is not None:
-                self.rejected_by_policy += len(keys) if accepted is None else 0
-                not_installed.update(keys)
-                self._withdraw_from_loc_rib(family, keys)
+                if not table.isdisjoint(keys):
+                    self._withdraw_from_loc_rib(family, keys)
+                kept = keys
+                if accepted is None:
+                    self.rejected_by_policy += len(keys)
+                    kept = self._choose_kept(family, keys)
+                not_installed.update(kept)
+                self._hold(family, path, kept)
             else:
                 not_installed.difference_update(keys)
+                if family in self._counted:
+                    self._counted[family].remove(keys)
+                self._hold(family, path, keys)
                 self._announce_to_loc_rib(family, accepted, keys)
 
     def _announce_to_loc_rib(self, family: Family, path: Path, keys: Sequence[bytes]) -> None:
@@ -218,7 +241,11 @@ class AdjRibIn(HeldRoutes):
             self._withdraw_from_loc_rib(family, nlri)
 
     def attach(
-        self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]
+        self,
+        loc_rib: Mapping[Family, LocRib],
+        add_path: frozenset[Family],
+        *,
+        refreshable: bool = True,
     ) -> list[DepartedRoutes]:
         """Continue in a new session of the peer, with its families; the others are cleared.
 
@@ -236,6 +263,7 @@ class AdjRibIn(HeldRoutes):
             self._tables[family] = PrefixTable()
             self._not_installed[family] = set()
         self._loc = loc_rib
+        self._refreshable = refreshable
         for routes in self._departed:
             if routes.family in loc_rib:
                 # Of a session before the last one: its source is that of the new session's routes.
@@ -272,70 +300,6 @@ class AdjRibIn(HeldRoutes):
         self.path_ids.clear(family)
         return routes
 
-    # ------------------------------------------------------------------ stale
-
-    def mark_stale(self, family: Family, *, refresh: bool = False) -> None:
-        """Mark all held routes of a family as stale; those that are only counted are forgotten.
-
-        ``refresh``: the peer has begun one, by BoRR (RFC 7313).
-        """
-        self._counted.pop(family, None)
-        if not self.held(family):
-            return
-        marks = self._marks.setdefault(family, [])
-        if marks and not marks[-1].swept:
-            del marks[-1]
-        marks.append(StaleMark(refresh=refresh))
-
-    def end_stale(self, family: Family) -> StaleMark | None:
-        """End the time of a family's stale routes: `stale_keys` of the returned mark are to be removed.
-
-        None without stale routes.
-        """
-        marks = self._marks.get(family)
-        if not marks or marks[-1].swept:
-            return None
-        marks[-1].swept = True
-        return marks[-1]
-
-    def stale_keys(
-        self, family: Family, mark: StaleMark, size: int, *, contested: bool = False
-    ) -> Iterator[list[bytes]]:
-        """Iterate over the stale routes of a mark, in steps of ``size`` looked-up keys.
-
-        With ``contested`` those whose prefixes have another path in the Loc-RIB. Routes may change
-        between two steps. Ends when the mark is no longer valid, as that of an ended session.
-        """
-        if contested and not self._loc[family].several:
-            return
-        skip = 4 if family in self.path_ids.families else 0
-        for some in key_slices(self.keys(family), size):
-            if mark not in self._marks.get(family, ()):
-                return
-            keys = self._loc[family].contested(some, skip) if contested else some
-            stale = mark.stale(keys) if keys else ()
-            # In the order of the table: it must not depend on hashes, so that a recorded run replays.
-            yield [key for key in dict.fromkeys(keys) if key in stale and self._holds(family, key)]
-
-    def _holds(self, family: Family, key: bytes) -> bool:
-        if key in self._tables[family]:
-            return True
-        shared = self._shared.get(family)
-        return shared is not None and shared.path(key) is not None
-
-    def last_mark(self, family: Family) -> StaleMark | None:
-        """Return the mark of a family's stale routes; None without any."""
-        marks = self._marks.get(family)
-        return marks[-1] if marks else None
-
-    def forget_mark(self, family: Family, mark: StaleMark) -> None:
-        """Forget a mark whose stale routes are removed."""
-        marks = self._marks.get(family)
-        if marks and mark in marks:
-            marks.remove(mark)
-            if not marks:
-                del self._marks[family]
-
     def replace_stale(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Replace the path of stale routes; they remain stale."""
         marks = self._marks.pop(family, [])
@@ -343,16 +307,17 @@ class AdjRibIn(HeldRoutes):
         if marks:
             self._marks[family] = marks
 
-    def _clear_stale(self, family: Family, nlri: Sequence[bytes]) -> None:
-        for mark in self._marks.get(family, ()):
-            mark.announced(nlri)
-
     # ------------------------------------------------------------------ policy
 
     @property
     def keeps_all(self) -> bool:
-        """Whether all received routes are kept."""
-        return self._keep is None or not self._rejects_all
+        """Whether all received routes are kept, whatever the policy decides."""
+        return self._policy is None or self._kept is None
+
+    @property
+    def accepts_nothing(self) -> bool:
+        """Whether the policy rejects every route."""
+        return self._rejects_all
 
     def set_keep(self, keep: int | None) -> None:
         """Change the number of kept routes.
@@ -364,6 +329,10 @@ class AdjRibIn(HeldRoutes):
         if self._rejects_all:
             self._reapply.clear()
             self._find_excess()
+            self.reapply()
+        elif self._policy is not None:
+            for family, table in self._tables.items():
+                self._reapply.add(family, table, None, skip=0)
             self.reapply()
 
     def _find_excess(self) -> None:
@@ -377,35 +346,36 @@ class AdjRibIn(HeldRoutes):
             room = max(0, room - len(table))
 
     def _leave_out(self, family: Family, keys: Sequence[bytes]) -> None:
-        """Count held routes from now on, and keep them no more, until only the number is held."""
+        """Count rejected routes from now on, and keep them no more, until only the number is held."""
+        excess = 0 if self._kept is None else -self._room()
+        if excess <= 0:
+            return
         table, marks = self._tables.get(family, EMPTY), self._marks.get(family)
-        excess = sum(map(len, self._tables.values())) - (self._keep or 0)
-        gone = [key for key in keys if key in table][: max(0, excess)]
+        gone = [key for key in keys if key in table][:excess]
         self.changes += 1
-        table.discard(gone)
-        self.path_ids.forget(family, gone)
         # Whether the peer still has a stale route is not known.
         counted = marks[-1].fresh_of(gone) if marks else gone
         if counted:
-            self._counted.setdefault(family, CountedPrefixes()).add(counted)
-        for mark in marks or ():
-            mark.gone(gone)
+            self._counted.setdefault(family, counted_prefixes()).add(counted)
+        self._not_installed[family].difference_update(gone)
+        self._give_up(family, gone)
 
     def forget_counted(self) -> None:
         """Count those routes no more that are not kept: the peer will announce them again."""
         self._counted.clear()
 
-    def set_policy(self, policy: CompiledPolicy | None) -> None:
+    def set_policy(self, policy: CompiledPolicy | None) -> bool:
         """Change the import policy and apply it to held routes (soft reconfiguration inbound).
 
         `reapply` applies it to the rest of them while `reapplying` is True. To those that are
-        `not_kept` it cannot be applied: the caller requests them again. A policy that accepts nothing
-        leaves routes out, as `set_keep` does.
+        `not_kept` it cannot be applied. A policy that accepts nothing leaves routes out, as `set_keep`
+        does. Returns whether the policy may accept a route that was rejected before: then the caller
+        requests those that are `not_kept`.
         """
         before = self._policy
         if before is None or policy is None:
             self._replace_policy(policy)
-            return
+            return policy is None
         # During a change the Loc-RIB is that of neither policy.
         only = None if self._reapply else changed_prefixes(before.policy, policy.policy)
         self._reapply.clear()
@@ -425,6 +395,7 @@ class AdjRibIn(HeldRoutes):
         if policy.accepts_nothing:
             self._find_excess()
         self.reapply()
+        return not policy.accepts_nothing and accepts_more(before.policy, policy.policy)
 
     @property
     def reapplying(self) -> bool:
@@ -453,6 +424,8 @@ class AdjRibIn(HeldRoutes):
                         not_installed.update(gone)
                         if gone:
                             self._withdraw_from_loc_rib(family, gone)
+                        if path.rejected is None:
+                            self._leave_out(family, part)
                     else:
                         not_installed.difference_update(part)
                         self._announce_to_loc_rib(family, accepted, part)
@@ -479,7 +452,7 @@ class AdjRibIn(HeldRoutes):
             for path, keys in by_path.items():
                 self.announce(family, path, keys)
         self._marks = marks
-        for family, counted in self._counted.items() if self._rejects_all else ():
+        for family, counted in self._counted.items() if policy is not None else ():
             table = self._tables[family]
             for mark in marks.get(family, ())[-1:]:
                 # Whether the peer still has a stale route is not known.

@@ -1,6 +1,7 @@
 """A set of prefixes that can only be counted: received routes that are not kept.
 
-A fingerprint of eight octets for each prefix, in hash tables with open addressing: 12 to 32 octets for
+Where prefix tables are in C, such a table; each key has the same value. In Python a fingerprint
+of eight octets for each prefix, in hash tables with open addressing: 12 to 32 octets for
 a prefix, where a route takes a hundred and its attributes a thousand. Two prefixes of one fingerprint
 are one, which happens once in 10^19 pairs. The tables are many and small, so that none of them
 grows for longer than a millisecond.
@@ -9,8 +10,10 @@ grows for longer than a millisecond.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, final
+
+from speaker.rib.prefix_table import FORM, PrefixTable
 
 _SHARDS: Final = 256
 _FIRST_SLOTS: Final = 8
@@ -20,8 +23,30 @@ _REMOVED: Final = 1
 
 
 @final
-class CountedPrefixes:
-    """The fingerprints of keys: prefixes in wire form, behind their path identifiers with ADD-PATH."""
+class Exact:
+    """The keys that are counted: prefixes in wire form, behind their path identifiers with ADD-PATH."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self) -> None:
+        self._keys: PrefixTable[bool] = PrefixTable()
+
+    def __len__(self) -> int:
+        """Return the number of different prefixes."""
+        return len(self._keys)
+
+    def add(self, keys: Sequence[bytes]) -> None:
+        """Add prefixes; known prefixes are counted once."""
+        self._keys.insert(keys, True)
+
+    def remove(self, keys: Iterable[bytes]) -> None:
+        """Remove prefixes; unknown prefixes are ignored."""
+        self._keys.discard(list(keys))
+
+
+@final
+class Fingerprints:
+    """The same as fingerprints."""
 
     __slots__ = ("_count", "_shards", "_used")
 
@@ -85,6 +110,14 @@ class CountedPrefixes:
             slots[_find(slots, fingerprint)] = fingerprint
         self._used[number] = len(present)
         return slots
+
+
+CountedPrefixes = Exact | Fingerprints
+
+
+def counted_prefixes() -> CountedPrefixes:
+    """Return an empty set, of the form that takes less memory here."""
+    return Exact() if FORM == "C" else Fingerprints()
 
 
 def _find(slots: array[int], fingerprint: int) -> int:

@@ -3,7 +3,7 @@
 * `prefixes`: prefix lists with length ranges, matched on wire octets
 * `communities`, `as_path`: patterns for attributes
 * `compiled`: terms in order; the result is cached per path
-* `difference`: the prefixes that a changed policy may decide differently
+* `difference`: the prefixes that a changed policy may decide differently, and whether it accepts more
 
 Text is parsed when a policy is compiled; an error there is `InvalidTerm`, which
 is a `speaker.api.InvalidConfig`.
@@ -15,13 +15,14 @@ from speaker.rib.policy.compiled import (
     compile_export,
     compile_import,
 )
-from speaker.rib.policy.difference import changed_prefixes
+from speaker.rib.policy.difference import accepts_more, changed_prefixes
 from speaker.rib.policy.prefixes import PrefixList
 
 __all__ = [
     "CompiledPolicy",
     "InvalidTerm",
     "PrefixList",
+    "accepts_more",
     "changed_prefixes",
     "compile_export",
     "compile_import",

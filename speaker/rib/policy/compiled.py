@@ -109,7 +109,15 @@ def _place(place: str) -> Iterator[None]:
 class CompiledPolicy:
     """A policy ready to be applied. Raises `InvalidTerm`."""
 
-    __slots__ = ("_default", "_lists", "_results", "_terms", "accepts_nothing", "policy")
+    __slots__ = (
+        "_accepts_listed_only",
+        "_default",
+        "_lists",
+        "_results",
+        "_terms",
+        "accepts_nothing",
+        "policy",
+    )
 
     def __init__(self, policy: Policy, peer: str, field: str) -> None:
         self.policy = policy
@@ -117,6 +125,10 @@ class CompiledPolicy:
             term.action != "accept" for term in policy.terms
         )
         """Whether every route is rejected."""
+        self._accepts_listed_only: Final = policy.default == "reject" and all(
+            term.action != "accept" or term.match.prefixes is not None for term in policy.terms
+        )
+        """Whether a prefix that is in no list is rejected, whatever its attributes."""
         self._default = policy.default == "accept"
         self._lists: list[PrefixList] = []
         self._terms: list[_CompiledTerm] = []
@@ -170,6 +182,8 @@ class CompiledPolicy:
 
     def apply(self, path: Path, family: Family, lists: int) -> Path | None:
         """Return the path after policy, or None if it is rejected; ``lists`` as of its prefixes."""
+        if not lists and self._accepts_listed_only:
+            return None
         results = self._results.get(path)
         if results is None:
             results = self._results[path] = {}

@@ -37,6 +37,23 @@ def changed_prefixes(before: Policy, after: Policy) -> PrefixList | None:
     return PrefixList(sorted(rules, key=str))
 
 
+def accepts_more(before: Policy, after: Policy) -> bool:
+    """Return whether a route that one policy rejects may be accepted by the next one."""
+    if before.default != after.default or len(before.terms) != len(after.terms):
+        return True
+    for old, new in zip(before.terms, after.terms, strict=True):
+        if _besides(old) != _besides(new) or old.set != new.set:
+            return True
+        rules, others = old.match.prefixes, new.match.prefixes
+        if rules == others:
+            continue
+        if rules is None or others is None or new.action == "next":
+            return True
+        if set(others) - set(rules) if new.action == "accept" else set(rules) - set(others):
+            return True
+    return False
+
+
 def _besides(term: Term) -> tuple[Match, str]:
     """Return what decides of a term, except for its prefixes."""
     return replace(term.match, prefixes=None), term.action

@@ -25,7 +25,7 @@ def _bits(wire: bytes, length: int) -> int:
 class PrefixList:
     """A compiled prefix list. Raises ValueError for an invalid prefix or length range."""
 
-    __slots__ = ("_by_afi", "_rules")
+    __slots__ = ("_by_afi", "_first_octets", "_rules")
 
     def __init__(self, rules: Sequence[PrefixRule]) -> None:
         self._rules = rules
@@ -48,6 +48,14 @@ class PrefixList:
             ]
             for afi, by_length in by_afi.items()
         }
+        self._first_octets = {
+            afi: frozenset(
+                bytes((bits >> length - 8,)) for length, table in tables for bits in table
+            )
+            for afi, tables in self._by_afi.items()
+            if tables[0][0] >= 8
+        }
+        """Of the prefixes that a list covers, by AFI, where no rule is shorter than an octet."""
 
     def covers(self, family: Family, nlri: bytes) -> bool:
         """Return whether an entry contains a prefix in wire form and permits its length."""
@@ -71,10 +79,15 @@ class PrefixList:
         tables = self._by_afi.get(family.afi)
         if not tables:
             return [], keys
+        start = skip + 1
+        first_octets = self._first_octets.get(family.afi)
+        if first_octets is not None and first_octets.isdisjoint(
+            [key[start : start + 1] for key in keys]
+        ):
+            return [], keys
         number_of = int.from_bytes
         matching: list[bytes] = []
         others: list[bytes] = []
-        start = skip + 1
         for key in keys:
             actual = key[skip]
             value = number_of(key[start:], "big")

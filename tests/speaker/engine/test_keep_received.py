@@ -12,12 +12,13 @@ from speaker.api import (
     PeerConfig,
     Policy,
     PrefixLimit,
+    PrefixRule,
     RouteAttributes,
 )
 from speaker.api.status import FamilyStatus
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.rib.path import Path
-from tests.speaker.network import INSTANCE, Host, Network
+from tests.speaker.network import INSTANCE, ROUTE_REFRESH, Host, Network
 
 
 class Lab:
@@ -215,3 +216,44 @@ def test_the_memory_of_routes_that_are_not_kept_any_more_is_freed() -> None:
         lab.network.run(0.1)
     assert lab.counts() == (count, count - 10)
     assert paths() < 100
+
+
+SOME = (PrefixRule("10.9.0.0/21", ge=24, le=24),)
+"""The first eight prefixes."""
+
+
+def test_of_routes_that_a_policy_rejects_the_first_are_kept_and_all_are_counted() -> None:
+    lab = Lab(node={"import_": SOME})
+    lab.announce(0, 25)
+    assert (lab.counts(), lab.status().accepted) == ((25, 7), 8)
+    assert lab.shown() == prefixes(0, 18)
+    lab.announce(0, 25, med=7)
+    assert (lab.counts(), lab.shown()) == ((25, 7), prefixes(0, 18))
+    lab.withdraw(10, 25)
+    assert (lab.counts(), lab.shown()) == ((10, 0), prefixes(0, 10))
+
+
+def test_a_changed_policy_has_the_peer_announce_the_counted_routes_again() -> None:
+    lab = Lab(node={"import_": SOME})
+    lab.announce(0, 40)
+    lab.node.peer(lab.config(import_=(PrefixRule("10.9.32.0/21", ge=24, le=24),)))
+    lab.network.run(2)
+    assert (lab.counts(), lab.status().accepted) == ((40, 22), 8)
+    # The route that was accepted before is one more of the rejected ones: there is no room for it.
+    assert lab.shown() == [*prefixes(8, 18), *prefixes(32, 40)]
+    assert not lab.node.engine.instance(INSTANCE).peer("router").flaps
+
+
+def test_a_policy_keeps_all_routes_of_a_peer_that_takes_no_route_refresh() -> None:
+    lab = Lab(node={"import_": SOME, "disabled_reason": "later"})
+    lab.router.withheld = (ROUTE_REFRESH,)
+    lab.node.peer(lab.config(disabled_reason=None))
+    lab.network.run(5)
+    lab.announce(0, 40)
+    assert (lab.counts(), lab.status().accepted) == ((40, 0), 8)
+    lab.node.peer(
+        lab.config(import_=(PrefixRule("10.9.32.0/21", ge=24, le=24),), disabled_reason=None)
+    )
+    lab.network.run(2)
+    assert (lab.counts(), lab.status().accepted) == ((40, 0), 8)
+    assert not lab.node.engine.instance(INSTANCE).peer("router").flaps

@@ -6,7 +6,7 @@ import pytest
 
 from speaker.api import FamilyStatus, PeerConfig, RouteAttributes
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
-from tests.speaker.network import Host, Network
+from tests.speaker.network import EXTENDED_NEXT_HOP, Host, Network
 
 A, B = "fd00::1", "fd00::2"
 PREFIX = "198.51.100.0/24"
@@ -23,7 +23,7 @@ def pair(
     """Return two routers over IPv6; ``extended``: whether the second accepts RFC 8950's form."""
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 65002, listens=False)
-    a.interface_address, b.extended_next_hop = interface_address, extended
+    a.interface_address, b.withheld = interface_address, () if extended else (EXTENDED_NEXT_HOP,)
     given = {"export": "set", "route_set": SET, **settings}
     a.peer(PeerConfig(name="b", address=B, peer_asn=65002, **given))  # type: ignore[arg-type]
     b.peer(PeerConfig(name="a", address=A, peer_asn=65001, import_="all", families=families))
@@ -59,7 +59,7 @@ def test_ipv4_over_ipv6(settings: dict[str, object], expected: str) -> None:
 def test_the_routes_of_the_side_that_accepted_the_connection_have_it_too() -> None:
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 65002)
-    a.interface_address, b.extended_next_hop = "192.0.2.7", False
+    a.interface_address, b.withheld = "192.0.2.7", (EXTENDED_NEXT_HOP,)
     a.peer(PeerConfig(name="b", address=B, peer_asn=65002, export="all", passive=True))
     b.peer(PeerConfig(name="a", address=A, peer_asn=65001, import_="all"))
     a.routes({PREFIX: RouteAttributes()})

@@ -110,7 +110,7 @@ def _flood(decoder: UpdateDecoder, kind: str, number: int) -> None:
 )
 def test_h36_the_attribute_cache_is_bounded_in_octets(kind: str, count: int) -> None:
     forgotten: list[int] = []
-    decoder = UpdateDecoder(EXTENDED, lambda: forgotten.append(1), cache=200_000)
+    decoder = UpdateDecoder(EXTENDED, lambda: forgotten.append(1), cache=lambda: 200_000)
     tracemalloc.start()
     try:
         for number in range(count):

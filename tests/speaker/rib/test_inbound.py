@@ -183,7 +183,8 @@ def test_sessions_without_a_fast_path(session: Negotiated) -> None:
 def test_the_number_of_cached_attribute_sets_is_bounded() -> None:
     side = Side()
     decoder = side.inbound._decoder
-    decoder._cache_size = decoder._cache_free = 1 << 20
+    decoder._cache_limit = lambda: 1 << 20
+    decoder.resize_cache()
     most = 0
     for number in range(4000):
         assert side.inbound.fast_path.process_run([body(PEER, 1000 + number)], 0, 1) == 1

@@ -184,19 +184,27 @@ def test_held_and_used_routes_equal_the_model(
 KEEP_STEP: st.SearchStrategy[tuple[str, object]] = st.one_of(
     st.tuples(st.sampled_from(["announce", "withdraw"]), NLRI),
     st.tuples(st.just("keep"), st.sampled_from([None, 0, 2, 5])),
-    st.tuples(st.just("policy"), st.sampled_from(["all", "none", "some", "never"])),
+    st.tuples(st.just("policy"), st.sampled_from(["all", "none", "some", "more", "never"])),
     st.tuples(st.sampled_from(["slice", "stale", "sweep"]), st.none()),
 )
 
 
 class Sender:
-    """A peer, and an Adj-RIB-In that keeps a part of its routes while none is imported."""
+    """A peer, and an Adj-RIB-In that keeps a part of the routes that its policy rejects."""
 
-    def __init__(self) -> None:
-        loc = {IPV4_UNICAST: LocRib()}
-        self.adj_in = AdjRibIn(SOURCES[0], RULES["none"], loc, itertools.count(2), keep=2)
+    def __init__(self, *, refreshable: bool) -> None:
+        self.loc = {IPV4_UNICAST: LocRib()}
+        self.refreshable = refreshable
+        self.adj_in = AdjRibIn(
+            SOURCES[0],
+            RULES["none"],
+            self.loc,
+            itertools.count(2),
+            keep=2,
+            refreshable=refreshable,
+        )
         self.keep: int | None = 2
-        self.imports = False
+        self.rule = "none"
         self.announced: set[bytes] = set()
         """What the peer has announced since the routes became stale."""
         self.stale: set[bytes] = set()
@@ -229,13 +237,12 @@ class Sender:
             adj_in.set_keep(value)
             self.refresh(more=more)
         elif what == "policy":
-            self.imports = value in ("all", "some")
-            adj_in.set_policy(RULES[value])
-            self.refresh(more=False)
+            self.rule = value
+            self.refresh(more=adj_in.set_policy(RULES[value]))
 
     def refresh(self, *, more: bool) -> None:
-        """Announce everything again where more routes are to be kept, as after a ROUTE-REFRESH."""
-        if self.adj_in.not_kept and (more or self.adj_in.keeps_all):
+        """Announce everything again where others are to be kept, as after a ROUTE-REFRESH."""
+        if self.adj_in.not_kept and more:
             self.adj_in.forget_counted()
             self.adj_in.announce(IPV4_UNICAST, GOOD[0][0], sorted(self.announced))
             self.stale -= self.announced
@@ -245,25 +252,42 @@ class Sender:
         assert held <= self.announced | self.stale
         assert adj_in.received(IPV4_UNICAST) == len(self.announced | (held & self.stale))
         assert adj_in.stale(IPV4_UNICAST) == len(held & self.stale)
-        if self.imports or self.keep is None:
+        accepts = USED[self.rule]
+        if self.keep is None or not (self.refreshable or adj_in.accepts_nothing):
             assert self.announced <= held
             assert not adj_in.not_kept
         elif not adj_in.reapplying:
-            assert len(held) <= self.keep
+            assert {nlri for nlri in self.announced if accepts(nlri)} <= held
+            assert sum(not accepts(nlri) for nlri in held) <= self.keep
+        if not adj_in.reapplying:
+            assert set(self.loc[IPV4_UNICAST].prefixes()) == {
+                nlri for nlri in held if accepts(nlri)
+            }
 
 
 @pytest.mark.parametrize("slice_keys", [1, reapply.SLICE_KEYS])
-@example([("keep", None), ("announce", PREFIXES), ("stale", None), ("keep", 2)])
-@example([("policy", "all"), ("announce", PREFIXES), ("stale", None), ("policy", "none")])
-@example([("policy", "some"), ("announce", PREFIXES), ("policy", "none"), ("policy", "all")])
-@example([("announce", PREFIXES[:2] * 2), ("stale", None), ("announce", PREFIXES[:1])])
-@given(steps=st.lists(KEEP_STEP, max_size=30))
+@example(
+    refreshable=True, steps=[("keep", None), ("announce", PREFIXES), ("stale", None), ("keep", 2)]
+)
+@example(
+    refreshable=True,
+    steps=[("policy", "all"), ("announce", PREFIXES), ("stale", None), ("policy", "none")],
+)
+@example(
+    refreshable=True,
+    steps=[("policy", "some"), ("announce", PREFIXES), ("policy", "none"), ("policy", "all")],
+)
+@example(
+    refreshable=True,
+    steps=[("announce", PREFIXES[:2] * 2), ("stale", None), ("announce", PREFIXES[:1])],
+)
+@given(st.booleans(), st.lists(KEEP_STEP, max_size=30))
 def test_as_many_routes_are_held_as_are_kept_and_all_are_counted(
-    slice_keys: int, steps: list[tuple[str, object]]
+    slice_keys: int, refreshable: bool, steps: list[tuple[str, object]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reapply, "SLICE_KEYS", slice_keys)
-        sender = Sender()
+        sender = Sender(refreshable=refreshable)
         for what, value in steps:
             sender.step(what, value)
             sender.check()
