@@ -56,6 +56,7 @@ COMMANDS = (
     "demo",
     "errors",
     "schema",
+    "bugreport",
     "docs",
     "completion",
 )

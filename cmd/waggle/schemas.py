@@ -47,6 +47,25 @@ class MessageItem(Item, frozen=True, kw_only=True):
     kind: str | None = None
 
 
+class BugreportItem(Item, frozen=True, kw_only=True):
+    """A file of the archive."""
+
+    name: str
+    octets: int
+    error: str | None = None
+
+
+class CheckItem(Item, frozen=True, kw_only=True):
+    """A finding of waggle doctor, or a check without any."""
+
+    check: str
+    result: str
+    node: str | None = None
+    object: str | None = None
+    evidence: str | None = None
+    remedy: str | None = None
+
+
 class PageItem(Item, frozen=True, kw_only=True):
     """A page of the documentation."""
 
@@ -115,13 +134,16 @@ def item_types() -> dict[str, Any]:
     return {
         "ActionList": ActionItem,
         "BfdSessionList": BfdItem,
+        "BugreportList": BugreportItem,
         "CellList": CellView,
+        "CheckList": CheckItem,
         "ClearedList": model.ClearedItem,
         "CollectorList": _status("CollectorItem", CollectorStatus, {}),
         "DriftList": model.DriftItem,
         "ExplainList": model.ExplainItem,
         "HealthReport": Status,
         "HistoryList": history.HistoryItem,
+        "HostList": model.HostItem,
         "IntentList": dict[str, Any],
         "KernelRouteList": KernelRouteItem,
         "LogLevelList": model.LogLevelItem,
@@ -153,6 +175,7 @@ def item_types() -> dict[str, Any]:
 
 
 MEMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "CheckList": {"summary": dict[str, int]},
     "ExplainList": {"kernel": list[KernelRouteItem], "summary": FleetSummary},
     "PeerList": {"summary": FleetSummary},
     "PlanList": {"problems": list[PlanProblemItem], "summary": PlanSummary},

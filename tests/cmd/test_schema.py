@@ -21,7 +21,16 @@ from waggle.schemas import item_types, schema
 
 OPEN = f"{'ff' * 16}001d0104fde8005ac000020100"
 OF_AGENT = (
-    *("status", "peers", "bfd", "routes", "routes available", "routes received", "routes --count"),
+    *(
+        "status",
+        "peers",
+        "bfd",
+        "bugreport -O /dev/null",
+        "routes",
+        "routes available",
+        "routes received",
+        "routes --count",
+    ),
     *("explain", "explain --all", "explain shop/web", "explain 198.51.100.10 --received"),
     *(
         "reconcilers",
@@ -49,9 +58,9 @@ OFFLINE = (
 )
 WITHOUT_A_LIST = {
     *("api", "check", "completion", "convert", "crds", "demo", "render", "replay", "router", "top"),
-    *("watch", "plan"),
+    *("watch", "plan", "doctor"),
 }
-"""Documents of another API, objects of Kubernetes, streams, programs; replay and router: below."""
+"""Documents of another API, objects of Kubernetes, streams, programs; ``doctor`` reads a cluster."""
 
 
 @pytest.fixture(name="agent", scope="module")
@@ -98,7 +107,7 @@ def test_the_answers_of_an_agent_are_valid(
 
 
 @pytest.mark.program
-@pytest.mark.parametrize("path", ["cells", "health", "process", "intent"])
+@pytest.mark.parametrize("path", ["cells", "health", "host", "process", "intent"])
 def test_the_answers_of_paths_without_a_command_are_valid(
     agent: Agent, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
