@@ -8,7 +8,6 @@ from cells.api.resource import NotFoundError
 from cells.intent.cell import IntentLoop
 from cells.node import ThisNode
 from reconcilers.apply.passwords import Passwords
-from reconcilers.plan import node_state, state_items
 from reconcilers.tables import IntentTables, Json
 from resources.tables import Tables
 from statedb import Database
@@ -42,6 +41,9 @@ class AgentIntent:
         return self._slices()
 
     def _slices(self) -> Iterator[Sequence[Json]]:
+        # For `waggle plan` alone: no start waits for its import.
+        from reconcilers.plan import node_state, state_items
+
         snapshot = self._database.snapshot()
         password_of = self._passwords.reader(snapshot)
         yield [{"node": self._node}]

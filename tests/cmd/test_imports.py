@@ -149,7 +149,7 @@ def test_an_agent_imports_no_cell_that_is_off() -> None:
 def test_the_server_of_the_own_api_is_imported_when_the_agent_has_started(tmp_path: Path) -> None:
     found = of_agent(f"--manifests={tmp_path}")
     assert "cells.serve.server" in found
-    assert below(found, "aiohttp", "cells.serve.handlers") == []
+    assert below(found, "aiohttp", "cells.serve.handlers", "reconcilers.plan") == []
 
 
 @pytest.mark.program
