@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from cells.apply.loop import ApplyLoop
+from cells.hive import Group
 from cells.intent.cell import IntentLoop
-from cells.sources.kubernetes import Kubernetes
+from cells.sources.resources import FollowedSource
 
 
 class ConfigurationMetrics:
@@ -24,20 +25,20 @@ class ConfigurationMetrics:
         self,
         intent: IntentLoop,
         apply: ApplyLoop,
-        kubernetes: Kubernetes | None,
+        sources: Group[FollowedSource],
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``clock`` is Unix time."""
         self._intent = intent
         self._apply = apply
-        self._kubernetes = kubernetes
+        self._sources = sources
         self._clock = clock
         self._current_until: float | None = 0.0
         """When it was current last; None while it is."""
         apply.rounds.subscribe(self._compare)
 
     def _compare(self, _: None = None) -> None:
-        read = self._kubernetes is None or self._kubernetes.is_current
+        read = all(source.is_current for source in self._sources)
         if read and self._intent.is_current and self._apply.is_current:
             self._current_until = None
         elif self._current_until is None:

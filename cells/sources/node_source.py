@@ -16,6 +16,7 @@ from cells.node import ThisNode
 from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.sources.kubernetes import Kubernetes, make_access, make_source
 from cells.sources.referenced_secrets import ReferencedSecrets, SecretReaders
+from cells.sources.resources import FollowedSource
 from cells.sources.unused_objects import UnusedObjectsLog
 from reconcilers.dialect import Dialect
 from reconcilers.intent.service_addresses import published
@@ -100,6 +101,7 @@ WIRING = Wiring(
     contributes=(
         provide(Kubernetes, as_=MetricsCollector),
         provide(Kubernetes, as_=CertificateHolder),
+        provide(Kubernetes, as_=FollowedSource),
         provide(make_source, as_=Source),
     ),
 )

@@ -6,6 +6,8 @@ reconciled, and the options that several sources have in common.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from cells.dialects.wiring import DialectKinds
 from cells.hive import Group, Wiring
 from cells.options import ResourcesOptions
@@ -21,6 +23,15 @@ class EventTraceLinks(TraceLinks):
 
 class ApplyTraceLinks(TraceLinks):
     """The spans of intent rounds and of best paths, for the next apply round."""
+
+
+class FollowedSource(Protocol):
+    """A source that may be behind, as the API server's; members of this group are the enabled ones."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether everything that it has is in the tables."""
+        ...
 
 
 class MassWithdrawHold:

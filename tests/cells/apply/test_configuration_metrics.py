@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, cast
 from reactivex.subject import Subject
 
 from cells.apply.configuration_metrics import ConfigurationMetrics
+from cells.hive import Group
+from cells.sources.resources import FollowedSource
 
 if TYPE_CHECKING:
     from cells.apply.loop import ApplyLoop
     from cells.intent.cell import IntentLoop
-    from cells.sources.kubernetes import Kubernetes
 
 
 class Bench:
@@ -27,7 +28,7 @@ class Bench:
         self.metrics = ConfigurationMetrics(
             cast("IntentLoop", self.intent),
             cast("ApplyLoop", self.apply),
-            cast("Kubernetes", self.kubernetes),
+            Group[FollowedSource]((self.kubernetes,)),
             lambda: self.now,
         )
 
