@@ -16,9 +16,10 @@ help:                ## this list
 run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--once: one round, then exit)
 	@$(BIN)/waggle demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## everything, with real routers and an API server where they can be installed
+test: $(VENV)/.installed-dev  ## everything, with real routers, an API server and a browser where they can be installed
 	@tests/support/install-routers
 	@tests/support/install-prometheus
+	@tests/support/install-chromium
 	@$(BIN)/python -m tests.support.builds $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples

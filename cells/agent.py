@@ -41,4 +41,5 @@ def agent_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
         cells.STATUS,
         cells.REPORT,
         cells.API,
+        cells.PAGE,
     )

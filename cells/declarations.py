@@ -23,6 +23,7 @@ from cells.options import (
     MetricsOptions,
     NodeOptions,
     OperatorOptions,
+    PageOptions,
     ReadinessOptions,
     ReportOptions,
     ResourcesOptions,
@@ -243,6 +244,13 @@ API = Cell(
     description="Answers the waggle command on a Unix socket.",
     options=ApiOptions,
     wiring="cells.serve.cell",
+)
+
+PAGE = Cell(
+    name="page",
+    description="A read-only page for browsers, on the agent's socket and on an address.",
+    options=PageOptions,
+    wiring="cells.page.cell",
 )
 
 OPERATOR = Cell(

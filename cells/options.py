@@ -339,6 +339,41 @@ class ApiOptions(Options, frozen=True):
     ] = None
 
 
+class PageOptions(Options, frozen=True):
+    """Options of the page cell."""
+
+    address: Annotated[
+        str | None,
+        setting(
+            "serve the page, read-only, here too; a port alone means loopback, elsewhere "
+            "--page-token-file or --page-client-ca is required. It is always on the API socket",
+            flag="--page-address",
+            metavar="[HOST:]PORT",
+        ),
+    ] = None
+    token_file: Annotated[
+        str | None,
+        setting(
+            "file with the token that the page asks for", flag="--page-token-file", metavar="PATH"
+        ),
+    ] = None
+    certificate: Annotated[
+        str | None,
+        setting("file with the page's certificate, PEM", flag="--page-certificate", metavar="PATH"),
+    ] = None
+    key: Annotated[
+        str | None, setting("file with its key, PEM", flag="--page-key", metavar="PATH")
+    ] = None
+    client_ca: Annotated[
+        str | None,
+        setting(
+            "file with the CA of the certificates that clients of the page must have, PEM",
+            flag="--page-client-ca",
+            metavar="PATH",
+        ),
+    ] = None
+
+
 class OperatorOptions(Options, frozen=True):
     """Options of the operator cell."""
 

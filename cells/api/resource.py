@@ -82,6 +82,9 @@ class ApiPlain(msgspec.Struct, frozen=True, kw_only=True):
 class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
     """One path of the API whose answer lasts until the client leaves: an item a line, as JSON.
 
+    A client that accepts ``text/event-stream`` (a browser) gets each item as a server-sent event, and
+    a comment for a group without items.
+
     ``read`` raises `NotFoundError` or `BadRequestError` at once. The generator is read no faster than
     the client reads, and closed when the client leaves; an exception ends the answer with a line of
     errors.
@@ -90,6 +93,15 @@ class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     parameters: tuple[str, ...] = ()
     read: Callable[[Query], AsyncGenerator[Sequence[Any]]]
+
+
+class ApiFile(msgspec.Struct, frozen=True, kw_only=True):
+    """One path whose answer is a file for browsers."""
+
+    path: str
+    media_type: str
+    read: Callable[[], bytes]
+    headers: Mapping[str, str]
 
 
 class NoBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

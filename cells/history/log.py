@@ -46,6 +46,11 @@ class HistoryLog:
         """Return the number of entries."""
         return len(self._items)
 
+    @property
+    def sequence(self) -> int:
+        """The number of the newest entry; 0 without any so far."""
+        return self._sequence
+
     def newest_first(self) -> Iterator[HistoryItem]:
         """Iterate over the entries of this moment."""
         return reversed(list(self._items.values()))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import hmac
-import ipaddress
 import os
 from pathlib import Path
 
@@ -22,43 +21,20 @@ from cells.hive import (
     HealthTree,
     Level,
     Readiness,
-    SettingError,
     StartError,
     Wiring,
 )
 from cells.hive.lifecycle import Lifecycle
 from cells.observability.http_connections import Connections, Handler
+from cells.observability.listen_address import is_loopback, parse_address
 from cells.observability.metrics import Metrics
+from cells.observability.token_file import TokenFile
 from cells.options import HttpOptions
 from cells.safe_text import escape
 
-MAX_TOKEN = 65536
-"""Octets."""
 NO_DETAILS = "details are answered on this host, or with the token of --http-token-file\n"
 
 log = structlog.get_logger("waggle.http")
-
-
-def parse_address(text: str, flag: str = "--http-address") -> tuple[str, int]:
-    """Read ``127.0.0.1:9100``, ``[::1]:9100`` or ``9100`` (loopback); raises `SettingError`."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if (
-        not port.isascii()
-        or not port.isdigit()
-        or int(port) > 65535
-        or (":" in host) != ("[" in text)
-    ):
-        raise SettingError("", flag, f"is not [HOST:]PORT: {text!r}")
-    return host, int(port)
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address of a socket is on loopback, an IPv4-mapped one included."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
-        parsed = parsed.ipv4_mapped
-    return parsed.is_loopback
 
 
 class HttpServer:
@@ -78,8 +54,11 @@ class HttpServer:
         self._tree = tree
         self._readiness = readiness
         self._metrics = metrics
-        self._token_file = None if options.token_file is None else Path(options.token_file)
-        self._token_trouble = ""
+        self._token = (
+            None
+            if options.token_file is None
+            else TokenFile(Path(options.token_file), self._token_changed)
+        )
         self._runner: web.AppRunner | None = None
         self._server: asyncio.Server | None = None
         self.connections = Connections()
@@ -112,7 +91,8 @@ class HttpServer:
         self._runner = runner
         self._host, self._port = self._server.sockets[0].getsockname()[:2]
         self._report()
-        self._read_token()
+        if self._token is not None:
+            self._token.read()
         log.info(
             "serving probes and metrics",
             event_name="http.listening",
@@ -141,40 +121,25 @@ class HttpServer:
         peer = request.transport.get_extra_info("peername") if request.transport else None
         if peer and is_loopback(peer[0]):
             return True
-        token = self._read_token()
+        token = b"" if self._token is None else self._token.read()
         given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         return bool(token) and hmac.compare_digest(given, b"Bearer " + token)
 
-    def _read_token(self) -> bytes:
-        """Return the token; empty without one. A file that cannot be used degrades health."""
-        if self._token_file is None:
-            return b""
-        token, trouble = b"", ""
-        try:
-            # Without waiting for the writer of a pipe, and not all of a device.
-            opened = os.open(self._token_file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(opened, "rb") as file:
-                token = file.read(MAX_TOKEN).strip()
-        except OSError as error:
-            trouble = f"cannot be read: {error.strerror}"
-        else:
-            trouble = "" if token else "is empty"
-        if trouble != self._token_trouble:
-            self._token_trouble = trouble
-            self._report()
-            if trouble:
-                log.warning(
-                    "no token for details",
-                    event_name="http.token",
-                    file=str(self._token_file),
-                    reason=trouble,
-                )
-        return token
+    def _token_changed(self, trouble: str) -> None:
+        """Report a token file that cannot be used, which degrades health, or can again."""
+        self._report()
+        if trouble and self._token is not None:
+            log.warning(
+                "no token for details",
+                event_name="http.token",
+                file=str(self._token.path),
+                reason=trouble,
+            )
 
     def _report(self) -> None:
-        if self._token_trouble:
+        if self._token is not None and self._token.trouble:
             self._health.degraded(
-                f"--http-token-file: {self._token_file} {self._token_trouble}; details are answered "
+                f"--http-token-file: {self._token.path} {self._token.trouble}; details are answered "
                 "on this host only"
             )
         else:

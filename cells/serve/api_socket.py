@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
+from cells.api.resource import ApiAction, ApiFile, ApiPlain, ApiResource, ApiStream
 from cells.unix_socket import Bound, bind
 
 if TYPE_CHECKING:
@@ -38,12 +38,13 @@ class ApiSocket:
         streams: Sequence[ApiStream] = (),
         actions: Sequence[ApiAction] = (),
         plain: Sequence[ApiPlain] = (),
+        files: Sequence[ApiFile] = (),
         *,
         program: str = "agent",
     ) -> None:
         """``program`` is the name of what listens, for errors."""
         self._path = path
-        self._answers = (resources, streams, actions, plain)
+        self._answers = (resources, streams, actions, plain, files)
         self._program = program
         self._bound: Bound | None = None
         self._listener: Listener | None = None

@@ -18,10 +18,12 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from cells.api.model import API_VERSION, Envelope, ErrorItem
 from cells.api.resource import (
     ApiAction,
+    ApiFile,
     ApiPlain,
     ApiResource,
     ApiStream,
@@ -43,6 +45,9 @@ MAX_BODY: Final = 16 * 1024 * 1024
 T = TypeVar("T")
 
 JSON: Final = "application/json"
+LINES: Final = "application/jsonl"
+EVENTS: Final = "text/event-stream"
+"""Server-sent events (HTML Living Standard, 9.2)."""
 
 VERSION: Final = importlib.metadata.version("waggle-bgp")
 
@@ -58,11 +63,16 @@ class Listener:
         streams: Sequence[ApiStream],
         actions: Sequence[ApiAction],
         plain: Sequence[ApiPlain],
+        files: Sequence[ApiFile] = (),
+        *,
+        middlewares: Sequence[Middleware] = (),
     ) -> None:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._reader = SlicedReader()
-        app = web.Application(client_max_size=MAX_BODY)
+        app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
+        for file in files:
+            app.router.add_get(file.path, functools.partial(_get_file, file))
         for resource in resources:
             app.router.add_get(resource.path, functools.partial(self._get, resource))
         for plain_path in plain:
@@ -84,6 +94,12 @@ class Listener:
         """Accept connections on a bound socket."""
         await self._runner.setup()
         await web.SockSite(self._runner, sock, backlog=64).start()
+
+    async def protocol(self) -> Callable[[], asyncio.Protocol]:
+        """Return what makes the protocol of a connection, for `loop.create_server`."""
+        await self._runner.setup()
+        assert self._runner.server is not None  # noqa: S101 - made by `setup`
+        return self._runner.server
 
     async def close(self) -> None:
         """End all requests and close the socket."""
@@ -142,21 +158,33 @@ async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse
     answer = _read(request, stream.parameters, stream.read, "Error")
     if isinstance(answer, web.Response):
         return answer
-    response = web.StreamResponse(headers={"Content-Type": "application/jsonl"})
+    is_browser = EVENTS in request.headers.get("Accept", "")
+    headers = {"Content-Type": EVENTS if is_browser else LINES, "Cache-Control": "no-store"}
+    response = web.StreamResponse(headers=headers)
+    encode = _events if is_browser else _encoder.encode_lines
     await response.prepare(request)
     try:
         async with aclosing(answer) as groups:
             async for group in groups:
                 # Waits while the client does not read; what changes meanwhile conflates.
-                await response.write(_encoder.encode_lines(group))
+                await response.write(encode(group))
                 await asyncio.sleep(0)
     except ConnectionError:
         return response
     except Exception as error:  # noqa: BLE001 - the last line of the answer has the reason
         errors = [ErrorItem(code="StreamEnded", message=str(error) or type(error).__name__)]
-        await response.write(_encoder.encode_lines([{"errors": errors}]))
+        await response.write(encode([{"errors": errors}]))
     await response.write_eof()
     return response
+
+
+def _events(items: Sequence[Any]) -> bytes:
+    """Encode items as server-sent events; a comment if there are none."""
+    return b"".join(b"data: " + _encoder.encode(item) + b"\n\n" for item in items) or b":\n\n"
+
+
+async def _get_file(file: ApiFile, _: web.Request) -> web.Response:
+    return web.Response(body=file.read(), content_type=file.media_type, headers=file.headers)
 
 
 def _read(
@@ -177,6 +205,9 @@ def _read(
 async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
     for key in request.query:
         return _refusal(400, "BadRequest", f"unknown parameter {key}", action.kind)
+    if "Origin" in request.headers or "Sec-Fetch-Site" in request.headers:
+        # The socket may be forwarded to a person's host, where any site can send a POST to it.
+        return _refusal(403, "Forbidden", "an action is not for pages of a browser", action.kind)
     try:
         body: Any = msgspec.json.decode(await request.read() or b"{}", type=action.body)
         return _answer(action.kind, await action.run(body))

@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from cells.api.model import default_path
-from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
+from cells.api.resource import ApiAction, ApiFile, ApiPlain, ApiResource, ApiStream
 from cells.hive import Group, Health, StartError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ApiOptions
@@ -29,10 +29,11 @@ class ApiServer:
         streams: Group[ApiStream],
         actions: Group[ApiAction],
         plain: Group[ApiPlain],
+        files: Group[ApiFile],
     ) -> None:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
-        self._socket = ApiSocket(self.path, resources, streams, actions, plain)
+        self._socket = ApiSocket(self.path, resources, streams, actions, plain, files)
         lifecycle.append("api", reserve=self._reserve, start=self._start, stop=self._socket.stop)
 
     async def _reserve(self) -> None:

@@ -40,6 +40,7 @@ COMMANDS = (
     "history",
     "top",
     "metrics",
+    "ui",
     "watch",
     "reconcilers",
     "verify",

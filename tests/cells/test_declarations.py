@@ -19,7 +19,7 @@ from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
 ALWAYS = {
     *("logging", "metrics", "node", "database", "resources", "cilium", "unused-objects", "host"),
-    *("claims", "intent", "speaker", "apply", "readiness", "status", "api"),
+    *("claims", "intent", "speaker", "apply", "readiness", "status", "api", "history", "page"),
 }
 OPERATOR_ALWAYS = {
     *("logging", "metrics", "database", "resources", "cilium", "kubernetes", "operator"),

@@ -58,6 +58,7 @@ ALWAYS = {
     "intent/rounds": "running",
     "metrics": "the event loop keeps up",
     "metrics/loop-lag": "running",
+    "page": "on the agent's socket",
     "readiness": "every peer has received the initial table",
     "readiness/gate": "finished",
     "speaker/sessions": "running",

@@ -58,7 +58,7 @@ OFFLINE = (
 )
 WITHOUT_A_LIST = {
     *("api", "check", "completion", "convert", "crds", "demo", "render", "replay", "router", "top"),
-    *("watch", "plan", "doctor"),
+    *("watch", "plan", "doctor", "ui"),
 }
 """Documents of another API, objects of Kubernetes, streams, programs; ``doctor`` reads a cluster."""
 

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.observability.http import parse_address
+from cells.observability.listen_address import parse_address
 from cells.observability.metrics import CertificateHolder, MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.leader_check import MANAGER

@@ -15,7 +15,8 @@ from cells import declarations
 from cells.hive import HiveError, SettingError, StartError, load
 from cells.hive.hive import Hive
 from cells.observability import http_connections
-from cells.observability.http import HttpServer, parse_address
+from cells.observability.http import HttpServer
+from cells.observability.listen_address import parse_address
 from cells.observability.metrics import Metrics
 from tests.support.wait import until
 
@@ -211,12 +212,15 @@ def test_a_token_file_that_cannot_be_read_degrades_health_until_it_can(tmp_path:
         def message() -> str:
             return next(s.message for s in hive.health.report() if s.path == ("http",))
 
+        tokens = hive.get(HttpServer)._token
+        assert tokens is not None
+        read = tokens.read
         assert f"--http-token-file: {token} cannot be read: No such file" in message()
         token.write_text("")
-        hive.get(HttpServer)._read_token()
+        read()
         assert f"{token} is empty" in message()
         token.write_text("secret")
-        hive.get(HttpServer)._read_token()
+        read()
         assert message().startswith("listening on")
         assert (await get(f"{url}/healthz"))[1] == "ok\n"
 

@@ -1,0 +1,70 @@
+"""``/v1/live``: which views have changed, once a second at most; the page reads these again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final
+
+import msgspec
+from reactivex import Observable
+
+from cells.api.resource import ApiStream, Query
+from cells.history.log import HistoryLog
+from cells.hive import HealthTree
+from cells.hive.signal import Signal
+from cells.speaker.sessions import Sessions
+from reconcilers.tables import IntentTables
+from statedb import Database
+
+LEAST_SECONDS: Final = 1.0
+MOST_SECONDS: Final = 10.0
+"""Between two groups; an empty one shows that the connection stands, and finds out if it does not."""
+
+
+class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
+    """The revisions of the views of the page; one that differs is to be read again."""
+
+    sessions: int
+    routes: int
+    history: int
+    health: int
+
+
+def live_stream(
+    database: Database,
+    sessions: Sessions,
+    intent: IntentTables,
+    health: HealthTree,
+    log: HistoryLog | None,
+) -> ApiStream:
+    """Return the stream of revisions."""
+
+    def now() -> LiveItem:
+        snapshot = database.snapshot()
+        return LiveItem(
+            sessions=sessions.table.revision(snapshot),
+            routes=intent.routes.revision(snapshot),
+            history=0 if log is None else log.sequence,
+            # Of equal texts the hash is equal within a process.
+            health=hash(tuple((s.path, s.level, s.message) for s in health.report())) & 0xFFFFFFFF,
+        )
+
+    async def follow() -> AsyncGenerator[Sequence[LiveItem]]:
+        observables: list[Observable[Any]] = [sessions.table.observable, intent.routes.observable]
+        if log is not None:
+            observables.append(log.added)
+        before: LiveItem | None = None
+        with Signal(*observables) as signal:
+            while True:
+                await signal.wait(at_most=MOST_SECONDS)
+                # What follows from a change, and is in the history soon after, is one event with it.
+                await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
+                item = now()
+                yield [] if item == before else [item]
+                before = item
+
+    def read(_: Query) -> AsyncGenerator[Sequence[LiveItem]]:
+        return follow()
+
+    return ApiStream(path="/v1/live", read=read)

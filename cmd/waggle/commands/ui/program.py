@@ -1,0 +1,139 @@
+"""The server of ``waggle ui``: the agent's page on loopback, its answers read from a `Source`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import threading
+import webbrowser
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from cells.api.resource import ApiStream
+from cells.api.transport import AgentError
+from cells.page.access import SIGN_IN, Access
+from cells.page.files import files
+from cells.page.listener import BoundedListener
+from cells.serve.handlers import Listener
+from waggle import ask_agent, output
+from waggle.commands.ui.sources import AllAgents, OneAgent, Source
+from waggle.fleet.ask import cluster_of, fleet_of
+
+LOOPBACK: Final = "127.0.0.1"
+VIEWS: Final = frozenset(
+    f"/v1/{name}"
+    for name in (
+        "status", "peers", "routes", "explain", "history", "health", "reconcilers", "process",
+    )
+)  # fmt: skip
+"""The paths that are passed on: those that the page reads."""
+QUIET_SECONDS: Final = 10.0
+LEAST_SECONDS: Final = 1.0
+
+
+def run_ui(args: argparse.Namespace, *, cluster: bool) -> int:
+    """Serve the page until interrupted; returns the exit status. Raises `AgentError`."""
+    with ExitStack() as stack:
+        source: Source
+        if cluster:
+            source = AllAgents(fleet_of(args, stack.enter_context(cluster_of(args))))
+        else:
+            source = OneAgent(ask_agent.client(args))
+            source.read("/v1/status", {})  # names what is wrong before a browser is opened
+        return asyncio.run(_serve(args, source))
+
+
+async def _serve(args: argparse.Namespace, source: Source) -> int:
+    server = UiServer(source, secrets.token_urlsafe(24))
+    try:
+        port = await server.start(args.port)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        output.complain(args.prog, f"cannot listen on {LOOPBACK}:{args.port}: {why.lower()}")
+        return output.EXIT_ERROR
+    url = f"http://{LOOPBACK}:{port}{SIGN_IN}?token={server.token}"
+    print(url, flush=True)
+    if args.open:
+        await asyncio.to_thread(webbrowser.open, url)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await server.stop()
+    return output.EXIT_OK
+
+
+class UiServer:
+    """The page of a source."""
+
+    def __init__(self, source: Source, token: str) -> None:
+        self.token = token
+        self._source = source
+        self._waiting: set[asyncio.Event] = set()
+        """An event for each page that follows."""
+        stream = ApiStream(path="/v1/live", read=lambda _: self._live())
+        self._bounds = BoundedListener({stream.path})
+        access = Access(token.encode, secure=False, local=True)
+        middlewares = (self._bounds.middleware, access.middleware, self._forward)
+        self._listener = Listener((), [stream], (), (), files(), middlewares=middlewares)
+
+    async def start(self, port: int) -> int:
+        """Listen on loopback, and follow the source; return the port. Raises `OSError`."""
+        protocol = await self._listener.protocol()
+        _, chosen = await self._bounds.listen(protocol, LOOPBACK, port)
+        loop = asyncio.get_running_loop()
+
+        def changed() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._changed)
+
+        # It ends with the process: a stream may have nothing to say for hours.
+        threading.Thread(target=self._source.follow, args=(changed,), daemon=True).start()
+        return chosen
+
+    async def stop(self) -> None:
+        """Close the listener and what is open."""
+        self._bounds.close()
+        await self._listener.close()
+
+    def _changed(self) -> None:
+        for event in self._waiting:
+            event.set()
+
+    async def _live(self) -> AsyncGenerator[Sequence[dict[str, int]]]:
+        event = asyncio.Event()
+        self._waiting.add(event)
+        try:
+            number = 0
+            while True:
+                number += 1
+                yield [{"changes": number}]
+                await asyncio.sleep(LEAST_SECONDS)
+                while not event.is_set():
+                    try:
+                        async with asyncio.timeout(QUIET_SECONDS):
+                            await event.wait()
+                    except TimeoutError:
+                        yield []
+                event.clear()
+        finally:
+            self._waiting.discard(event)
+
+    @web.middleware
+    async def _forward(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a view from the source, and everything else as an agent does."""
+        if request.path not in VIEWS or request.method != "GET":
+            return await handler(request)
+        try:
+            answer: dict[str, Any] = await asyncio.to_thread(
+                self._source.read, request.path, dict(request.query)
+            )
+        except AgentError as error:
+            failure = {"code": error.code, "message": str(error)}
+            answer = output.document("List", [], [failure])
+        return web.json_response(answer)

@@ -1,0 +1,153 @@
+"""Who may see the page: the host's own users on loopback, elsewhere those with the token."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from cells.hive import HealthTree, SettingError
+from cells.hive.lifecycle import Lifecycle
+from cells.options import PageOptions
+from cells.page.access import BODY_OCTETS, COOKIE
+from cells.page.files import POLICY
+from cells.page.server import PageServer
+from tests.support.api import MadeUp, serving
+from tests.support.page import Page, page, resources
+
+TOKEN = b"correct horse"
+
+
+def request(
+    of: Page, path: str, method: str = "GET", body: str = "", **headers: str
+) -> tuple[int, dict[str, str], str]:
+    connection = http.client.HTTPConnection("127.0.0.1", of.port, timeout=10)
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
+
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/page.css", "/page.svg"])
+def test_files_have_a_policy_that_lets_nothing_else_in(path: str) -> None:
+    with page() as served:
+        status, headers, text = request(served, path)
+    assert status == 200
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), "no foreign host"
+    assert "innerHTML" not in text
+    assert "style=" not in text
+
+
+def test_on_loopback_without_a_token_another_name_is_refused() -> None:
+    with page(resources()) as served:
+        assert request(served, "/v1/peers", Host=f"localhost:{served.port}")[0] == 200
+        assert request(served, "/v1/peers", Host="[::1]:1")[0] == 200
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
+            status, _, text = request(served, "/v1/peers", Host=host)
+            assert status in (400, 421), host
+            assert "tor-1" not in text
+
+
+def test_with_a_token_the_page_asks_for_it_and_keeps_a_cookie() -> None:
+    with page(resources(), token=TOKEN, local=False) as served:
+        assert request(served, "/v1/peers")[0] == 401
+        assert request(served, "/v1/live")[0] == 401
+        status, _, form = request(served, "/")
+        assert (status, 'type="password"' in form) == (200, True)
+        form_type = {"Content-Type": "application/x-www-form-urlencoded"}
+        wrong = request(served, "/sign-in", "POST", urlencode({"token": "wrong"}), **form_type)
+        assert (wrong[0], "set-cookie" in wrong[1]) == (401, False)
+        body = urlencode({"token": TOKEN.decode()})
+        status, headers, _ = request(served, "/sign-in", "POST", body, **form_type)
+        assert (status, headers["location"]) == (303, "/")
+        cookie = headers["set-cookie"]
+        assert all(word in cookie for word in ("HttpOnly", "SameSite=Strict", "Path=/"))
+        assert TOKEN.decode() not in cookie
+        value = cookie.partition(";")[0]
+        assert "tor-1" in request(served, "/v1/peers", Cookie=value)[2]
+        assert request(served, "/v1/peers", Cookie=f"{COOKIE}=0")[0] == 401
+
+
+def test_a_program_sends_the_token_as_a_header() -> None:
+    with page(resources(), token=TOKEN) as served:
+        assert request(served, "/v1/peers", Authorization="Bearer correct horse")[0] == 200
+        assert request(served, "/v1/peers", Authorization="Bearer correct")[0] == 401
+
+
+def test_an_empty_token_admits_no_one() -> None:
+    with page(resources(), token=b"") as served:
+        assert request(served, "/v1/peers", Authorization="Bearer ")[0] == 401
+        assert request(served, "/sign-in?token=")[0] == 401
+
+
+def test_a_form_that_does_not_end_is_refused() -> None:
+    with page(token=TOKEN) as served:
+        assert request(served, "/sign-in", "POST", "x" * (BODY_OCTETS * 20))[0] == 413
+
+
+def test_there_are_no_actions() -> None:
+    with page(resources()) as served:
+        assert request(served, "/v1/clear", "POST", "{}")[0] in (404, 405)
+        assert request(served, "/v1/peers", "POST", "{}")[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"address": "0.0.0.0:8080"}, "is not on loopback: set --page-token-file or"),
+        ({"address": "node.example:8080"}, "is not on loopback"),
+        ({"address": "8080", "certificate": "/none"}, "needs --page-key"),
+        ({"address": "8080", "client_ca": "/none"}, "needs --page-key"),
+        ({"address": "8080", "certificate": "/none", "key": "/none"}, "cannot be used: No such"),
+        ({"address": "here"}, "is not"),
+    ],
+)
+def test_an_address_that_would_be_open_is_wrong_usage(
+    options: dict[str, Any], message: str
+) -> None:
+    health: Any = SimpleNamespace(ok=lambda _: None)
+    empty: Any = ()
+    with pytest.raises(SettingError, match=message):
+        PageServer(Lifecycle(), health, PageOptions(**options), empty, empty, empty)
+
+
+def test_without_an_address_the_page_is_on_the_socket_alone() -> None:
+    health, lifecycle, empty = HealthTree(), Lifecycle(), ()
+    none: Any = empty
+    PageServer(lifecycle, health, PageOptions(), none, none, none)
+    assert not list(lifecycle.names)
+    assert health.status is not None
+    assert health.status.message == "on the agent's socket"
+
+
+def test_an_action_on_the_socket_is_not_for_a_site_of_a_browser(tmp_path: Path) -> None:
+    from cells.api.transport import UnixTransport
+
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp()):
+        transport = UnixTransport(path)
+        with transport.request("POST", "/v1/clear", '{"peer": "tor-1"}', timeout=10) as answer:
+            assert answer.status == 200
+        connection = _over(path)
+        connection.request(
+            "POST", "/v1/clear", '{"peer": "tor-1"}', {"Origin": "http://evil.example"}
+        )
+        assert connection.getresponse().status == 403
+        connection.close()
+
+
+def _over(path: Path) -> http.client.HTTPConnection:
+    import socket
+
+    connection = http.client.HTTPConnection("localhost", timeout=10)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(path))
+    return connection

@@ -1,0 +1,113 @@
+"""Slow, silent and flooding clients of the page: bounded, and gone in time; others are answered."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from cells.api.resource import ApiResource
+from cells.observability import http_connections
+from cells.observability.http_connections import MAX_CONNECTIONS
+from cells.page import listener
+from cells.page.listener import MOST_STREAMS
+from tests.support.page import Page, page
+from tests.support.wait import eventually
+
+LARGE = [{"text": "x" * 10_000} for _ in range(4000)]
+
+
+def large() -> Iterator[list[dict[str, str]]]:
+    for start in range(0, len(LARGE), 100):
+        yield LARGE[start : start + 100]
+
+
+PATHS = [
+    ApiResource(path="/v1/large", kind="List", read=lambda _: large()),
+    ApiResource(path="/v1/small", kind="List", read=lambda _: [{"text": "x"}]),
+]
+
+
+def connect(served: Page, path: str = "") -> socket.socket:
+    sock = socket.create_connection(("127.0.0.1", served.port), timeout=10)
+    if path:
+        sock.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return sock
+
+
+def small(served: Page) -> float:
+    """Return the seconds of an ordinary request."""
+    began = time.monotonic()
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.request("GET", "/v1/small")
+    assert json.loads(connection.getresponse().read())["items"] == [{"text": "x"}]
+    connection.close()
+    return time.monotonic() - began
+
+
+def none_is_open(served: Page) -> None:
+    assert len(served.bounds.connections) == 0
+
+
+def test_silent_connections_make_room_for_requests() -> None:
+    with page(PATHS) as served:
+        silent = [connect(served) for _ in range(3 * MAX_CONNECTIONS)]
+        assert len(served.bounds.connections) <= MAX_CONNECTIONS
+        small(served)
+        for sock in silent:
+            sock.close()
+
+
+def test_a_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "ANSWER_SECONDS", 0.3)
+    with page(PATHS) as served:
+        slow = [connect(served, "/v1/large") for _ in range(10)]
+        eventually(lambda: none_is_open(served), within=10)
+        monkeypatch.undo()
+        small(served)
+        for sock in slow:
+            sock.close()
+
+
+def test_a_stream_that_is_read_outlives_the_time_of_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_connections, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(listener, "RENEW_SECONDS", 0.05)
+    with page(PATHS) as served:
+        sock = connect(served, "/v1/live")
+        time.sleep(1.5)
+        served.change()
+        text = b""
+        while text.count(b"\n{") + text.count(b'{"sessions"') < 2:
+            part = sock.recv(4096)
+            assert part, text
+            text += part
+        sock.close()
+        eventually(lambda: none_is_open(served), within=10)
+
+
+def test_more_pages_than_are_followed_are_told_to_come_back() -> None:
+    with page(PATHS) as served:
+        following = [connect(served, "/v1/live") for _ in range(MOST_STREAMS)]
+        for sock in following:
+            assert sock.recv(15) == b"HTTP/1.1 200 OK"
+        late = connect(served, "/v1/live")
+        assert late.recv(12) == b"HTTP/1.1 503"
+        small(served)
+        for sock in (*following, late):
+            sock.close()
+
+
+def test_a_browser_gets_events_and_another_client_lines() -> None:
+    with page(PATHS) as served:
+        for accept, first in (("text/event-stream", b"data: {"), ("*/*", b"{")):
+            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+            connection.request("GET", "/v1/live", headers={"Accept": accept})
+            answer = connection.getresponse()
+            assert answer.readline().startswith(first)
+            connection.close()

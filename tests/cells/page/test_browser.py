@@ -1,0 +1,171 @@
+"""The page in a browser: views, keys, dark and light, live, and hostile text as text.
+
+``WAGGLE_SCREENSHOTS=1`` renews the pictures of docs/page.md.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.page import CHROMIUM, HOSTILE, Page, history, page, resources
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+WIDTH, HEIGHT = 1180, 460
+PICTURES = {
+    "page-sessions.png": ("sessions", "light"),
+    "page-explain.png": ("explain=198.51.100.10/32", "light"),
+    "page-changes.png": ("changes", "dark"),
+}
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="chromium is not installed (tests/support/install-chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        # In a container a browser has no sandbox of its own.
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Tab:
+    """A tab, and what its console has reported."""
+
+    def __init__(self, browser: Any, served: Page, scheme: str = "light") -> None:  # noqa: ANN401
+        viewport = {"width": WIDTH, "height": HEIGHT}
+        self.page = browser.new_page(viewport=viewport, color_scheme=scheme)
+        self.page.set_default_timeout(20_000)
+        self.reported: list[str] = []
+        self.page.on("console", lambda message: self.reported.append(message.text))
+        self.page.on("pageerror", lambda error: self.reported.append(str(error)))
+        self._url = served.url
+
+    def open(self, view: str) -> None:
+        """Open a view and wait until it has been read."""
+        self.page.goto(f"about:blank#{view}")
+        self.page.goto(f"{self._url}#{view}")
+        self.page.wait_for_selector("body[data-read]")
+        self.page.wait_for_selector("#connection.live")
+
+    def rows(self, view: str) -> list[str]:
+        """Return the rows of the first table of a view."""
+        rows = self.page.locator(f"#view-{view} table >> nth=0").locator("tbody tr")
+        return [" ".join(text.split()) for text in rows.all_inner_texts()]
+
+
+def test_each_view_shows_what_the_agent_has(browser: Any) -> None:  # noqa: ANN401
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.open("sessions")
+        assert (
+            tab.page.locator("#summary").inner_text().split("\n")[-1]
+            == "2 of 3 sessions Established"
+        )
+        down, *up = tab.rows("sessions")
+        assert down.startswith("tor-3 2001:db8::3 65003 Active 4m")
+        assert down.endswith("connection refused")
+        assert [row.split()[0] for row in up] == ["tor-1", "tor-2"]
+        tab.open("routes")
+        assert len(tab.rows("routes")) == 12
+        tab.open("routes=198.51.100.12/32")
+        assert [row.split()[:2] for row in tab.rows("routes")] == [
+            ["198.51.100.12/32", "tor-1"],
+            ["198.51.100.12/32", "tor-2"],
+        ]
+        tab.open("explain=198.51.100.10/32")
+        assert tab.page.locator(".graph .node").count() == 6
+        assert tab.page.locator(".graph path.yes").count() == 4
+        assert tab.page.locator(".graph path.no").count() == 1
+        assert "SessionDown" in tab.rows("explain")[2]
+        tab.open("changes=shop/web")
+        assert len(tab.rows("changes")) == 3
+        tab.open("health")
+        assert [row.split()[0] for row in tab.rows("health")] == ["instance", "route-set", "peer"]
+        assert tab.page.locator("#cells tbody tr >> nth=0").inner_text().split()[1] == "degraded"
+        assert tab.reported == []
+
+
+def test_keys_change_the_view_and_reach_the_search(browser: Any) -> None:  # noqa: ANN401
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.open("sessions")
+        for key, view in (("2", "routes"), ("4", "changes"), ("1", "sessions")):
+            tab.page.keyboard.press(key)
+            tab.page.wait_for_selector(f"#view-{view}:not([hidden])")
+        tab.page.keyboard.press("/")
+        tab.page.keyboard.type("tor-2")
+        tab.page.wait_for_selector("#view-sessions tbody tr:only-child")
+        assert [row.split()[0] for row in tab.rows("sessions")] == ["tor-2"]
+        tab.page.keyboard.press("Escape")
+        tab.page.keyboard.press("5")
+        tab.page.wait_for_selector("#view-health:not([hidden])")
+        assert tab.page.get_attribute("nav a[data-view=health]", "aria-current") == "page"
+
+
+def test_text_of_peers_and_objects_stays_text(browser: Any) -> None:  # noqa: ANN401
+    with page(resources(HOSTILE)) as served:
+        tab = Tab(browser, served)
+        for view in ("sessions", "routes", "explain=198.51.100.10/32", "changes", "health"):
+            tab.open(view)
+            section = tab.page.locator(f"#view-{view.partition('=')[0]}")
+            assert "<img src=x" in section.inner_text()
+            assert section.locator("img").count() == 0
+        assert tab.page.title() == "worker-1 \u2013 Waggle"
+        assert tab.reported == []
+
+
+def test_a_change_is_shown_without_a_reload(browser: Any) -> None:  # noqa: ANN401
+    log = history()
+    with page(resources(log=log)) as served:
+        tab = Tab(browser, served)
+        tab.open("changes")
+        count = len(tab.rows("changes"))
+        added = next(iter(log.newest_first()))
+        from msgspec.structs import replace
+
+        log.add(replace(added, name="main/tor-9", message="hello"))
+        served.change()
+        tab.page.wait_for_selector("#view-changes td:has-text('Session/main/tor-9')")
+        assert len(tab.rows("changes")) == count + 1
+
+
+def test_what_is_unknown_is_a_sentence_and_a_lost_agent_is_said(browser: Any) -> None:  # noqa: ANN401
+    with page(resources()) as served:
+        tab = Tab(browser, served)
+        tab.open("changes=shop/wib")
+        assert "did you mean shop/web?" in tab.page.locator("#errors").inner_text()
+    tab.page.wait_for_selector("#connection.lost")
+
+
+@pytest.mark.parametrize(("name", "view", "scheme"), [(n, *of) for n, of in PICTURES.items()])
+def test_the_pictures_of_the_documentation_are_of_this_page(
+    browser: Any,  # noqa: ANN401
+    tmp_path: Path,
+    name: str,
+    view: str,
+    scheme: str,
+) -> None:
+    renew = bool(os.environ.get("WAGGLE_SCREENSHOTS"))
+    picture = (DOCS if renew else tmp_path) / name
+    with page(resources()) as served:
+        tab = Tab(browser, served, scheme)
+        tab.open(view)
+        background = tab.page.evaluate(
+            "() => getComputedStyle(document.documentElement).backgroundColor"
+        )
+        assert background == ("rgb(251, 251, 250)" if scheme == "light" else "rgb(23, 22, 19)")
+        tab.page.screenshot(path=picture)
+    for path in (picture, DOCS / name):
+        octets = path.read_bytes()
+        assert octets.startswith(b"\x89PNG")
+        assert struct.unpack(">II", octets[16:24]) == (WIDTH, HEIGHT)

@@ -1,0 +1,173 @@
+"""``waggle ui``: the page of a source on loopback, its token, and several nodes as one list."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cells.api.client import at_socket
+from cells.api.transport import AgentError
+from tests.support.api import serving
+from tests.support.page import made_up
+from waggle import output
+from waggle.__main__ import main
+from waggle.commands.ui.program import UiServer
+from waggle.commands.ui.sources import OneAgent, Query, merged
+
+Job = Callable[[UiServer, int], None]
+
+
+class Made:
+    """A source whose answers a test has chosen."""
+
+    def __init__(self, *errors: AgentError) -> None:
+        self.asked: list[tuple[str, Query]] = []
+        self._errors = list(errors)
+        self.changed = threading.Event()
+
+    def read(self, path: str, query: Query) -> dict[str, Any]:
+        self.asked.append((path, query))
+        if self._errors:
+            raise self._errors[0]
+        return output.document("List", [{"node": "a"}])
+
+    def follow(self, changed: Callable[[], None]) -> None:
+        self.changed.wait(10)
+        changed()
+
+
+def served(source: Any, job: Job) -> None:  # noqa: ANN401
+    """Run a job in a thread while a source is served."""
+
+    async def run() -> None:
+        server = UiServer(source, "token")
+        port = await server.start(0)
+        try:
+            await asyncio.to_thread(job, server, port)
+        finally:
+            await server.stop()
+
+    main_: Coroutine[Any, Any, None] = run()
+    asyncio.run(main_)
+
+
+TOKEN = "token"
+
+
+def get(port: int, path: str, *, token: str = TOKEN) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+    answer = connection.getresponse()
+    status, text = answer.status, answer.read().decode()
+    connection.close()
+    return status, text
+
+
+def test_views_are_passed_on_with_their_parameters_and_nothing_else_is() -> None:
+    source = Made()
+
+    def job(_: UiServer, port: int) -> None:
+        assert json.loads(get(port, "/v1/routes?table=received&limit=5")[1])["items"] == [
+            {"node": "a"}
+        ]
+        assert get(port, "/v1/intent")[0] == 404
+        assert get(port, "/")[0] == 200
+
+    served(source, job)
+    assert source.asked == [("/v1/routes", {"table": "received", "limit": "5"})]
+
+
+def test_without_the_token_of_the_run_nothing_is_asked() -> None:
+    source = Made()
+
+    def job(_: UiServer, port: int) -> None:
+        assert get(port, "/v1/peers", token="other")[0] == 401
+        assert 'type="password"' in get(port, "/", token="other")[1]
+        assert get(port, "/sign-in?token=token", token="")[0] == 303
+
+    served(source, job)
+    assert source.asked == []
+
+
+def test_an_agent_that_does_not_answer_is_an_error_on_the_page() -> None:
+    def job(_: UiServer, port: int) -> None:
+        answer = json.loads(get(port, "/v1/peers")[1])
+        assert answer["errors"] == [{"code": "AgentNotRunning", "message": "no agent runs here"}]
+
+    served(Made(AgentError("AgentNotRunning", "no agent runs here")), job)
+
+
+def test_a_change_of_the_source_reaches_the_pages() -> None:
+    source = Made()
+
+    def job(_: UiServer, port: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        headers = {"Authorization": "Bearer token", "Accept": "text/event-stream"}
+        connection.request("GET", "/v1/live", headers=headers)
+        answer = connection.getresponse()
+        assert answer.readline() == b'data: {"changes":1}\n'
+        answer.readline()
+        source.changed.set()
+        assert answer.readline() == b'data: {"changes":2}\n'
+        connection.close()
+
+    served(source, job)
+
+
+def test_the_page_of_an_agent_reads_its_socket(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, made_up()):
+        source = OneAgent(at_socket(path))
+        names = [item["name"] for item in source.read("/v1/peers", {})["items"]]
+    assert names == ["tor-1", "tor-2", "tor-3"]
+
+
+def test_without_an_agent_no_page_is_served(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ui", "--socket", str(tmp_path / "none")]) == output.EXIT_ERROR
+    assert "no agent runs here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["--all-nodes", "--socket", "/x"], ["--from-statuses"]], ids=" ".join
+)
+def test_flags_that_contradict_each_other_are_wrong_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ui", *words]) == output.EXIT_USAGE
+    assert capsys.readouterr().err.startswith("waggle ui: --")
+
+
+def answer(*items: dict[str, Any], code: str = "", **members: object) -> dict[str, Any]:
+    errors = [{"code": code, "message": "m"}] if code else []
+    return {**output.document("List", list(items), errors), **members}
+
+
+def test_the_items_of_all_nodes_are_one_list_with_their_nodes() -> None:
+    failure = {"code": "AgentUnreachable", "message": "silent", "node": "c"}
+    one = merged(
+        {"a": answer({"name": "x"}, truncated=True), "b": answer({"name": "y", "node": "b"})},
+        [failure],
+    )
+    assert one["items"] == [{"name": "x", "node": "a"}, {"name": "y", "node": "b"}]
+    assert one["errors"] == [failure]
+    assert one["truncated"] is True
+
+
+def test_a_name_that_one_node_has_is_no_error_of_the_others() -> None:
+    absent = answer(code="NotFound")
+    assert merged({"a": answer({"name": "x"}), "b": absent}, [])["errors"] == []
+    assert [error["node"] for error in merged({"a": absent, "b": absent}, [])["errors"]] == [
+        "a",
+        "b",
+    ]
+    broken = merged({"a": answer({"name": "x"}), "b": answer(code="BadRequest")}, [])
+    assert [error["node"] for error in broken["errors"]] == ["b"]
