@@ -11,8 +11,13 @@ from typing import Any, Final, NamedTuple
 import pytest
 import yaml
 
+from cells.hive import Cell, load
+from cells.hive.hive import Hive
 from deploy.alerts import ALERTS, RUNBOOK, Alert, rules
 from tests.cells.observability.test_metrics import documented
+from tests.support.metrics import scrape
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
 ROOT: Final = Path(__file__).parents[2]
 PROMTOOL: Final = shutil.which("promtool")
@@ -210,3 +215,16 @@ def test_each_alert_links_to_its_section_of_the_runbook() -> None:
 def test_the_page_of_operations_lists_each_alert() -> None:
     page = (ROOT / "docs/operations.md").read_text()
     assert set(re.findall(r"^\| \[`(Waggle\w+)`\]", page, re.MULTILINE)) == set(CASES)
+
+
+@needs_promtool
+@pytest.mark.parametrize("cells", [AGENT_CELLS, OPERATOR_CELLS], ids=["agent", "operator"])
+def test_promtool_has_no_complaint_about_names_and_help(cells: tuple[Cell, ...]) -> None:
+    flags = {"disable_cell": ["logging"], "--bfd": "true", "--kubeconfig": "in-cluster"}
+    known = {"--bfd"} if cells is OPERATOR_CELLS else set()
+    given = {name: value for name, value in flags.items() if name not in known}
+    text = scrape(Hive(cells, load(cells, flags=given)))
+    assert PROMTOOL is not None
+    command = [PROMTOOL, "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,0 +1,216 @@
+"""A real Prometheus scrapes an agent and an operator: every query of dashboards and alerts has data."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from cells.hive import Cell, load
+from cells.hive.hive import Hive
+from cells.observability.http import HttpServer
+from deploy.alerts import ALERTS, rules
+from deploy.grafana.generate import queries
+from speaker.api import InstanceConfig, PeerConfig
+from speaker.server import Speaker
+from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.support.apiserver import ApiServer
+from tests.support.wait import until
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
+
+PROMETHEUS: Final = shutil.which("prometheus")
+pytestmark = [
+    pytest.mark.program,
+    pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed"),
+]
+ROUTER: Final = "127.0.0.2"
+ABSENT: Final = {
+    "waggle_bfd_": "no peer of this agent has BFD",
+    "waggle_kernel_": "this agent installs no routes",
+    "waggle_bgp_waiting_routes": "no peer has a limit",
+    "waggle_bgp_notifications_sent_total": "this agent ends no session",
+    "waggle_certificate_expiry_timestamp_seconds": "the API server is reached without TLS",
+    "waggle_reconcile_drift_total": "no verification has found a difference",
+}
+"""Metrics without a sample here, by the beginning of their names."""
+
+
+@contextlib.asynccontextmanager
+async def running(cells: tuple[Cell, ...], **flags: object) -> AsyncIterator[Hive]:
+    """Run a program in this process, with metrics on a free port."""
+    given = {"--http-address": "127.0.0.1:0", "disable_cell": ["logging"], **flags}
+    hive = Hive(cells, load(cells, flags=given))
+    task = asyncio.create_task(hive.run())
+    try:
+        await until(lambda: hive.readiness.ready, within=20)
+        yield hive
+    finally:
+        hive.shutdown()
+        await task
+
+
+@contextlib.asynccontextmanager
+async def router(port: int) -> AsyncIterator[Speaker]:
+    """Run the router of the first peer."""
+    speaker = Speaker()
+    await speaker.start()
+    try:
+        instance = InstanceConfig(
+            name="i", local_asn=65000, router_id="192.0.2.1", listen=((ROUTER, port),)
+        )
+        speaker.set_instance(instance)
+        yield speaker
+    finally:
+        await speaker.stop()
+
+
+NODE_PEER: Final = PeerConfig(
+    name="node", address="127.0.0.1", peer_asn=65001, passive=True, import_="all"
+)
+
+
+class Prometheus:
+    """The program, which scrapes both targets twice a second."""
+
+    def __init__(self, directory: Path, targets: dict[str, Hive]) -> None:
+        self._url = f"http://127.0.0.1:{free_port('127.0.0.1')}"
+        (directory / "rules.yaml").write_text(rules())
+        jobs = [
+            {
+                "job_name": job,
+                "honor_labels": True,
+                "static_configs": [
+                    {
+                        "targets": ["{}:{}".format(*hive.get(HttpServer).address)],
+                        "labels": {"node": NODE},
+                    }
+                ],
+            }
+            for job, hive in targets.items()
+        ]
+        every = {"scrape_interval": "500ms", "evaluation_interval": "1s"}
+        config = {"global": every, "rule_files": ["rules.yaml"], "scrape_configs": jobs}
+        (directory / "prometheus.yaml").write_text(yaml.safe_dump(config))
+        assert PROMETHEUS is not None
+        self._process = subprocess.Popen(
+            [
+                PROMETHEUS,
+                f"--config.file={directory / 'prometheus.yaml'}",
+                f"--storage.tsdb.path={directory / 'data'}",
+                f"--web.listen-address={self._url.removeprefix('http://')}",
+                "--log.level=warn",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(10)
+
+    async def ask(self, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
+        url = f"{self._url}/api/v1/{path}?{urllib.parse.urlencode(query)}"
+        return await asyncio.to_thread(_get, url)
+
+    async def series(self, expression: str) -> list[Any]:
+        """Return the result of a query at this time."""
+        found: list[Any] = (await self.ask("query", query=expression))["result"]
+        return found
+
+    async def wait(self) -> None:
+        """Wait until both targets have been scraped often enough for rates."""
+        for _ in range(60):
+            with contextlib.suppress(OSError):
+                if len(await self.series("count_over_time(up[1m]) >= 3 and up == 1")) == 2:
+                    return
+            await asyncio.sleep(0.5)
+        pytest.fail("Prometheus has not scraped both programs")
+
+
+def _get(url: str) -> Any:  # noqa: ANN401  JSON
+    with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310  loopback
+        return json.load(response)["data"]
+
+
+def explained(expression: str) -> bool:
+    """Return whether a metric of a query is absent here."""
+    names = re.findall(r"waggle_\w+", expression)
+    return any(name.startswith(tuple(ABSENT)) for name in names)
+
+
+def asked() -> Iterator[tuple[str, str]]:
+    """Yield each query of the dashboards with the variables of this test."""
+    values = {"$__rate_interval": "20s", "$node": NODE, "$peer": ".*"}
+    for where, expression in queries():
+        for name, value in values.items():
+            expression = expression.replace(name, value)
+        yield where, expression
+
+
+def test_every_query_of_dashboards_and_alerts_has_data(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(scenario(tmp_path), 90))
+
+
+async def scenario(directory: Path) -> None:
+    port = free_port(ROUTER)
+    async with ApiServer() as server, router(port) as peer:
+        # Nothing listens for the second peer.
+        for item in (
+            *configuration([port, free_port("127.0.0.3")]),
+            service("web", "198.51.100.10"),
+        ):
+            server.put(item)
+        source = {"--kubeconfig": str(server.kubeconfig(directory / "kubeconfig"))}
+        own = {
+            "--node-name": NODE,
+            "--api-socket": str(directory / "agent.sock"),
+            "--ready-timeout-seconds": "1",
+        }
+        operator = running(OPERATOR_CELLS, **source)
+        peer.set_peer("i", NODE_PEER)
+        async with operator as leader, running(AGENT_CELLS, **source, **own) as agent:
+            await until(lambda: peer.peers()[0].established, within=20)
+            # A session that was lost: a NOTIFICATION, and a change of state.
+            peer.remove_peer("i", NODE_PEER.name)
+            peer.set_peer("i", NODE_PEER)
+            prometheus = Prometheus(directory, {"agent": agent, "operator": leader})
+            try:
+                await until(lambda: bool(peer.peers() and peer.peers()[0].established), within=20)
+                await prometheus.wait()
+                await check(prometheus)
+            finally:
+                prometheus.stop()
+
+
+async def check(prometheus: Prometheus) -> None:
+    """Run all queries, and look at the alerts."""
+    without = [
+        (where, expression)
+        for where, expression in asked()
+        if not explained(expression) and not await prometheus.series(expression)
+    ]
+    assert without == []
+    for alert in ALERTS:
+        for name in re.findall(r"waggle_\w+", alert.expression):
+            if not explained(name):
+                assert await prometheus.series(f"count({name})"), (alert.name, name)
+    groups = (await prometheus.ask("rules"))["groups"]
+    states = {rule["name"]: rule for group in groups for rule in group["rules"]}
+    assert {name: rule["lastError"] for name, rule in states.items() if rule.get("lastError")} == {}
+    pending = {name for name, rule in states.items() if rule["state"] != "inactive"}
+    assert pending == {"WaggleSessionDown"}
+    (down,) = states["WaggleSessionDown"]["alerts"]
+    assert down["labels"]["peer"] == "tor-2"
+    assert down["labels"]["instance"] == "main", "the label of the metric, and not of the target"
