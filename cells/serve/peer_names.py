@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cells.api.resource import NotFoundError
+from cells.hive import suggestion
 from cells.serve.routing import Chosen
 from reconcilers.intent.peer_names import chosen_peer, named_by_objects
 from reconcilers.tables import IntentTables
@@ -28,12 +29,13 @@ class PeerNames:
         ]
         peers = list(self._intent.peers.all(snapshot))
         instances = {row.name for row in self._intent.instances.all(snapshot)}
-        if instance is not None and instance not in instances | {
-            names[0] for names in unconfigured
-        }:
-            raise NotFoundError(f"no instance is called {instance}")
+        instances |= {names[0] for names in unconfigured}
+        if instance is not None and instance not in instances:
+            near = suggestion(instance, instances)
+            raise NotFoundError(f"no instance is called {instance}{near}")
         known = {row.name for row in peers} | {row.address for row in peers}
         known |= {names[1] for names in unconfigured if len(names) > 1}
         known |= {name for name, named in named_by_objects(peers).items() if len(named) == 1}
         if peer is not None and peer not in known:
-            raise NotFoundError(f"no peer is called {peer}")
+            near = suggestion(peer, filter(None, known))
+            raise NotFoundError(f"no peer is called {peer}{near}")

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from cells.api.model import RouteItem
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
+from cells.hive import suggestion
 from cells.serve.items import peer_item, received_item, route_item
 from speaker.api import (
     PeerStatus,
@@ -137,10 +138,12 @@ class SpeakerRouting:
         families, wanted = selected_families(family, prefix)
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:
-            raise NotFoundError(f"no instance is called {instance}")
+            near = suggestion(instance, instances)
+            raise NotFoundError(f"no instance is called {instance}{near}")
         peers = self.sessions(peer, instance)
         if peer is not None and not peers:
-            raise NotFoundError(f"no peer is called {peer}")
+            near = suggestion(peer, [status.name for status in self._speaker.peers()])
+            raise NotFoundError(f"no peer is called {peer}{near}")
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:
             raise BadRequestError(

@@ -57,6 +57,8 @@ def test_a_peer_is_named_by_its_address_too(api: SpeakerRouting) -> None:
         assert ask(api, table=table, peer=TOR_1) == ask(api, table=table, peer="tor-1")
     with pytest.raises(NotFoundError, match=r"no peer is called 192\.0\.2\.13"):
         ask(api, peer="192.0.2.13")
+    with pytest.raises(NotFoundError, match=r"no peer is called tor-11 \(did you mean tor-1\?\)"):
+        ask(api, peer="tor-11")
 
 
 @pytest.mark.parametrize("table", ["received", "available"])

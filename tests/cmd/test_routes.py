@@ -211,6 +211,20 @@ def test_a_wide_table_has_the_same_notes(
     assert capsys.readouterr().err == "waggle routes: no advertised route for 192.0.2.0/24\n"
 
 
+def test_an_unknown_prefix_has_the_longest_match_of_its_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The made-up agent finds prefixes as text: this one stands for the longest match."""
+    route = RouteItem(
+        node="n", instance="main", peer="tor-1", family="ipv4-unicast", prefix="192.0.2.0"
+    )
+    with serving(tmp_path / "agent.sock", MadeUp([PEER], [route])):
+        socket = str(tmp_path / "agent.sock")
+        assert main(["routes", "192.0.2.0/25", "--socket", socket]) == 4
+    text = "no advertised route for 192.0.2.0/25; the longest match of 192.0.2.0: 192.0.2.0"
+    assert capsys.readouterr().err == f"waggle routes: {text}\n"
+
+
 def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", "--peer", "tor-9", "--socket", str(path)]) == 4
     assert capsys.readouterr().err == "waggle routes: no peer is called tor-9\n"

@@ -6,6 +6,7 @@ The agent selects the routes, peer by peer; this module puts the prefixes of eac
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ from waggle.watching import add_watch_flag, watched
 
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
+NEAREST = 3
+"""Prefixes near an unknown one that are named."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 _FAMILY_NAMES = {value: name for name, value in FAMILIES.items()}
 _FAMILY_WORDS = {**FAMILIES, **{value: value for value in FAMILIES.values()}}
@@ -348,6 +351,20 @@ def _family(text: str) -> str | None:
     return FAMILIES[f"ipv{version}"]
 
 
+def _nearest(selection: Selection, args: argparse.Namespace) -> str:
+    """Return the longest prefixes that contain an unknown one, as the end of a sentence."""
+    address, slash, _ = (selection.prefix or "").partition("/")
+    if not slash:
+        return ""
+    query = {**selection._asdict(), "prefix": address, "peer": args.peer, "instance": args.instance}
+    with contextlib.suppress(ask_agent.AgentError):
+        items = ask_agent.client(args).get("/v1/routes", query)["items"]
+        prefixes = sorted({item["prefix"] for item in items}, key=output.address_order)
+        if prefixes:
+            return f"; the longest match of {address}: {', '.join(prefixes[:NEAREST])}"
+    return ""
+
+
 def _no_routes(selection: Selection, args: argparse.Namespace, *, is_kept: bool) -> str:
     """Return what was not found; ``is_kept`` is False where only some routes of the peers are kept."""
     family = f"{_FAMILY_NAMES[selection.family]} " if selection.family else ""
@@ -355,7 +372,7 @@ def _no_routes(selection: Selection, args: argparse.Namespace, *, is_kept: bool)
     if selection.prefix is not None:
         relation = "for" if "/" in selection.prefix else "that contains"
         sentence = f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
-        return sentence if is_kept else f"{sentence} is kept"
+        return f"{sentence if is_kept else f'{sentence} is kept'}{_nearest(selection, args)}"
     if not is_kept:
         return f"no {selection.table} {family}route{where} is kept"
     sessions = args.prog.replace("routes", "peers")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import gc
 import sys
 from pathlib import Path
@@ -107,7 +108,10 @@ def _plan(args: argparse.Namespace) -> Plan:
     if known := node_names(before, after):
         for node in nodes:
             if node not in known:
-                shown = enumerate_some(sorted(known), SHOWN_NAMES)
+                near = difflib.get_close_matches(node, sorted(known), SHOWN_NAMES)
+                # The nearest first, where not all are named.
+                names = near if len(known) > SHOWN_NAMES else []
+                shown = enumerate_some(list(dict.fromkeys([*names, *sorted(known)])), SHOWN_NAMES)
                 raise UnknownNodeError(f"there is no Node {node}; the Nodes: {shown}")
     received = None if args.received is None else decode_received(_read(args.received))
     progress = progress_of(args)
