@@ -95,6 +95,8 @@ class KernelRoutes(Reconciler):
         self._tracked: Track = Track()
         self._configured: tuple[object, ...] = ()
         self._deferred = True
+        self._stale: dict[RouteTable, set[bytes]] | None = None
+        """Routes of an earlier process that no peer has announced yet; None before they are known."""
         self.compared = False
         """Whether a round compared the kernel with the intent: before it is compiled none does."""
         self._received: tuple[NextHops, ...] = ()
@@ -158,6 +160,7 @@ class KernelRoutes(Reconciler):
         """Remove the routes of an earlier process that are not wanted."""
         if self._deferred:
             self._deferred = False
+            self._stale = {}
             self._wake_whole()
 
     @property
@@ -206,6 +209,8 @@ class KernelRoutes(Reconciler):
         self.compared = True
         if not self.installed.listed:
             return at_once({})
+        if self._stale is None:
+            self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
         changed = self.wanted_tables.take_changed()
         if self._whole:
             self._whole = False
@@ -278,10 +283,11 @@ class KernelRoutes(Reconciler):
             for nlri in pending:
                 del wanted[nlri]
             wanted.update(self.installed.held(table, pending))
-        if self._deferred:
-            # What is not wanted yet may be again once all peers are there.
-            held = self.installed.held(table, [nlri for nlri in prefixes if nlri not in withheld])
-            return held | wanted
+        if stale := (self._stale or {}).get(table):
+            # What no peer has announced yet may be announced once all peers are there.
+            stale.difference_update(wanted)
+            kept = [nlri for nlri in prefixes if nlri in stale and nlri not in withheld]
+            return self.installed.held(table, kept) | wanted
         return wanted
 
     def actual(self, key: ObjectKey, parts: Parts) -> State | None:

@@ -388,6 +388,19 @@ class TestAdoption:
         agent.kernel.end_deferral()
         assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
 
+    def test_what_was_announced_and_is_withdrawn_does_not_wait_for_that(
+        self, writer: MemoryWriter
+    ) -> None:
+        """Nor does what no earlier process has installed."""
+        agent = Agent(writer, deferred=True).start()
+        new = "203.0.113.0/25"
+        before = dict(agent.routes)
+        announced = next(iter(before))
+        agent.change(ONE, announced, new)
+        assert set(agent.routes) == {*before, new}
+        agent.change(NO_PATHS, announced, new, before=ONE)
+        assert set(agent.routes) == before.keys() - {announced}
+
     def test_routes_of_another_metric_go_with_it(self, writer: MemoryWriter) -> None:
         agent = Agent(writer, deferred=True).start().table(ONE, PREFIX)
         assert agent.of(RouteTable(254, IPV4, 99))
