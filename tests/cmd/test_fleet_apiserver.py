@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from cells.api.model import ExplainItem, PartItem, RouteItem, StatusItem
+from resources.frrk8s.kinds import BGP_SESSION_STATE
 from tests.cmd.test_peers import DOWN, UP
 from tests.support.api import MadeUp, serving
+from tests.support.kubernetes.accounts import define, undefine
 from tests.support.kubernetes.kubelet import Kubelet, Write, agent_pod, node, run_here
 from tests.support.kubernetes.server import ApiServer
 from waggle.__main__ import main
@@ -177,3 +179,33 @@ def test_doctor_reads_the_cluster_and_names_the_faults(
     away = ("doctor", "--all-nodes", "--kubeconfig", "/nonexistent/kubeconfig")
     status, answer = ask(capsys, *away)
     assert (status, answer["items"][0]["result"]) == (2, "error")
+
+
+def test_sessions_come_from_the_status_objects_alone(
+    apiserver: ApiServer, cluster: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = define(apiserver, [BGP_SESSION_STATE])
+    path = f"{BGP_SESSION_STATE.path('v1beta1', NAMESPACE)}"
+    for name, peer, state in (
+        ("silent", "192.0.2.1", "Active"),
+        ("good", "192.0.2.2", "Established"),
+    ):
+        value = {
+            "apiVersion": "frrk8s.metallb.io/v1beta1",
+            "kind": "BGPSessionState",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+        }
+        assert apiserver.request("POST", path, value).ok
+        given = {"status": {"node": f"fleet-{name}", "peer": peer, "bgpStatus": state}}
+        patched = apiserver.request("PATCH", f"{path}/{name}/status", given, "merge-patch+json")
+        assert patched.ok, patched.body
+    status, answer = ask(capsys, "peers", "--from-statuses", *cluster)
+    assert status == 0
+    assert [(i["node"], i["address"], i["state"], i["source"]) for i in answer["items"]] == [
+        ("fleet-silent", "192.0.2.1", "Active", f"BGPSessionState/{NAMESPACE}/silent"),
+        ("fleet-good", "192.0.2.2", "Established", f"BGPSessionState/{NAMESPACE}/good"),
+    ]
+    status, answer = ask(capsys, "status", "--node", "fleet-silent", *cluster)
+    assert status == 3
+    assert [(i["node"], i["health"]) for i in answer["items"]] == [("fleet-silent", "unknown")]
+    undefine(apiserver, made)

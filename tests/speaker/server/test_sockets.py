@@ -112,3 +112,12 @@ def test_a_listener_that_cannot_be_opened_has_a_fix(number: int, words: tuple[st
 
 def test_an_unknown_failure_of_a_listener_has_no_fix() -> None:
     assert sockets.listen_fix(OSError(errno.ENOMEM, "")) == ""
+
+
+def test_a_connection_that_uvloop_has_closed_meanwhile_is_not_reset() -> None:
+    class Closed(socket.socket):
+        def getsockopt(self, *_: object) -> int:  # type: ignore[override]
+            raise ValueError("negative file descriptor")
+
+    with Closed() as sock:
+        sockets.reset_if_deaf(sock)

@@ -1,0 +1,190 @@
+"""``waggle peers --all-nodes`` in a cluster of many agents: the time of the whole command.
+
+Real agents, in a few processes (an event loop each), read a real API server; the kubelets are the
+stand-in of the tests. It runs ``waggle api`` in a fork of a process that has it imported: in a cluster
+each node has a processor for the start of the command, here all of them share those of this machine.
+
+``python -m bench.bench_fleet [--agents N] [--processes N] [--runs N]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import importlib
+import io
+import json
+import logging
+import multiprocessing
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from cells.api.client import AgentError, at_socket
+from cells.hive import load
+from cells.hive.hive import Hive
+from tests.cmd.lab import configuration
+from tests.support.kubernetes import assets
+from tests.support.kubernetes.kubelet import Kubelet, Write, agent_pod, node
+from tests.support.kubernetes.server import ApiServer, api_server
+from waggle.__main__ import main as waggle
+from waggle_agent.__main__ import CELLS
+
+GOAL_SECONDS = 3.0
+NAMESPACE = "waggle-system"
+START_SECONDS = 240.0
+PEERS = 2
+MERGE = "merge-patch+json"
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["bench.bench_fleet", "waggle.commands.api"])
+
+
+def serve(names: list[str], kubeconfig: Path, directory: Path) -> None:
+    """Run agents in this process, until it is killed."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+
+    async def run() -> None:
+        hives = []
+        for name in names:
+            flags: dict[str, Any] = {
+                "--kubeconfig": str(kubeconfig),
+                "--node-name": name,
+                "--api-socket": str(directory / name),
+                "disable_cell": ["logging", "kernel"],
+            }
+            hives.append(Hive(CELLS, load(CELLS, flags=flags)))
+        await asyncio.gather(*(hive.run(lambda: None) for hive in hives))
+
+    asyncio.run(run())
+
+
+def command(output: Connection, words: list[str]) -> None:
+    """Run a command, and send its exit status and what it prints."""
+    printed = io.BytesIO()
+    sys.stdout = io.TextIOWrapper(printed)
+    status = waggle(words)
+    sys.stdout.flush()
+    output.send((status, printed.getvalue()))
+
+
+def run_forked(words: list[str]) -> tuple[int, bytes]:
+    """Run a command in a fork; returns its exit status and its output."""
+    receiver, sender = FORKS.Pipe(duplex=False)
+    process = FORKS.Process(target=command, args=(sender, words))
+    process.start()
+    sender.close()
+    answer: tuple[int, bytes] = receiver.recv()
+    process.join()
+    return answer
+
+
+async def run_command(directory: Path, pod: str, words: list[str], write: Write) -> int:
+    """Run a command of the stand-in for kubelets."""
+    socket = directory / pod.removeprefix("agent-")
+    status, printed = await asyncio.to_thread(run_forked, [*words[1:], "--socket", str(socket)])
+    await write(1, printed)
+    return status
+
+
+def create(server: ApiServer, names: list[str], port: int) -> None:
+    """Create the nodes, the Pods of their agents, and a configuration with two peers for each."""
+    server.kubectl("create", "-f", "deploy/helm/waggle/crds/cilium.yaml")
+    _, *objects = configuration([179] * PEERS)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    assert server.request("POST", "/api/v1/namespaces", namespace).ok
+    for name in names:
+        value = node(name, port)
+        value["metadata"]["labels"] = {"rack": "r1"}
+        assert server.request("POST", "/api/v1/nodes", value).ok
+        status = server.request("PATCH", f"/api/v1/nodes/{name}/status", value, MERGE)
+        assert status.ok
+        assert server.request("POST", pods, agent_pod(f"agent-{name}", name, NAMESPACE)).ok
+        running = {"status": {"phase": "Running"}}
+        assert server.request("PATCH", f"{pods}/agent-{name}/status", running, MERGE).ok
+    for value in objects:
+        plural = f"{value['kind'].lower()}s"
+        answer = server.request("POST", f"/apis/cilium.io/v2/{plural}", value)
+        assert answer.ok, answer.body
+
+
+def wait_until_ready(sockets: list[Path]) -> None:
+    """Wait until all agents have their peers."""
+    deadline = time.monotonic() + START_SECONDS
+    waiting = set(sockets)
+    while waiting:
+        assert time.monotonic() < deadline, f"{len(waiting)} agents have no peers"
+        for socket in list(waiting):
+            with contextlib.suppress(AgentError):
+                if len(at_socket(socket).get("/v1/peers", {})["items"]) == PEERS:
+                    waiting.discard(socket)
+        time.sleep(0.5)
+
+
+def measure(kubeconfig: Path, runs: int) -> Iterator[tuple[float, float, dict[str, Any]]]:
+    """Yield the seconds of each run of the command as a program, of CPU too, and its summary."""
+    words = ["peers", "--all-nodes", "--kubeconfig", str(kubeconfig), "-o", "json"]
+    for _ in range(runs):
+        start, cpu = time.monotonic(), _cpu()
+        done = subprocess.run(
+            [sys.executable, "-m", "waggle", *words], capture_output=True, check=False
+        )
+        yield time.monotonic() - start, _cpu() - cpu, json.loads(done.stdout)["summary"]
+
+
+def _cpu() -> float:
+    """Return the CPU seconds of the commands so far; the agents still run, and are not among them."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> int:
+    """Run the agents and measure; returns 1 if the goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agents", type=int, default=50)
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=5)
+    args = parser.parse_args()
+    built = assets.find()
+    if isinstance(built, str):
+        print(built)
+        return 1
+    names = [f"node-{number}" for number in range(args.agents)]
+    with contextlib.ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(api_server(built, directory))
+        kubelet = stack.enter_context(Kubelet(partial(run_command, directory), directory))
+        create(server, names, kubelet.port)
+        for number in range(args.processes):
+            own = names[number :: args.processes]
+            agents = FORKS.Process(target=serve, args=(own, server.kubeconfig, directory))
+            agents.start()
+            stack.callback(agents.join)
+            stack.callback(agents.kill)
+        wait_until_ready([directory / name for name in names])
+        results = list(measure(server.kubeconfig, args.runs))
+    seconds, cpu, summaries = zip(*results, strict=True)
+    print(f"waggle peers --all-nodes, {args.agents} agents: {summaries[-1]}")
+    print(f"median {statistics.median(seconds):.2f} s, {min(seconds):.2f} to {max(seconds):.2f} s")
+    print(f"CPU of the command: median {statistics.median(cpu):.2f} s")
+    answered = all(summary["answered"] == args.agents for summary in summaries)
+    return 0 if answered and statistics.median(seconds) < GOAL_SECONDS else 1
+
+
+if __name__ == "__main__":
+    # A fork would import this module again under its other name.
+    own = sys.modules["__main__"]
+    own.__spec__ = None
+    del own.__file__
+    sys.exit(importlib.import_module("bench.bench_fleet").main())
