@@ -81,7 +81,12 @@ class InboundUpdates:
         before: InboundUpdates | None = None,
     ) -> None:
         """Start a session; ``before`` belongs to the session whose routes ``adj_in`` still holds."""
-        self.context = context
+        if before is not None:
+            before.judge_again(context)
+            # Equal: kept paths refer to what the former session had negotiated, and would hold one
+            # for each restart.
+            context = before.context
+        self.context: InboundContext = context
         """All that the judgement of a path depends on besides its attributes."""
         self._adj_in = adj_in
         self.cache = PathCache(adj_in)
@@ -91,7 +96,6 @@ class InboundUpdates:
         )
         """Of the routes of this session, and of the kept routes of the former session."""
         if before is not None:
-            before.judge_again(context)
             # Equal attributes from the same source remain the same path: a table that is received
             # again after a restart changes nothing.
             self.cache = before.cache

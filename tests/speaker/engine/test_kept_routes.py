@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+import tracemalloc
 
 import msgspec
 import pytest
@@ -245,3 +247,47 @@ def test_a_peer_that_restarts_with_another_hold_time_has_the_same_paths() -> Non
     peer.send(KEEPALIVE)
     peer.announce()
     assert table.paths(bytes((24, 10, 1, 0))) == (before,)
+
+
+@pytest.mark.parametrize(
+    ("varies", "octets"),
+    [
+        # The log of received prefixes has 256 surplus ones at most.
+        (False, 100),
+        # Cached attributes are counted with 512 octets and eight for each on the wire, up to a bound.
+        (True, 900),
+    ],
+)
+def test_hundreds_of_restarts_take_the_memory_of_a_few(varies: bool, octets: int) -> None:
+    """Every second session ends before its End-of-RIB; those that vary have a new AS path each."""
+    peer = Kept(hold_time=0)
+
+    def restart(number: int) -> None:
+        # Without the pauses that follow short sessions.
+        peer.wait(1000)
+        peer.drop()
+        peer.wait(5)
+        peer.to_established(OPEN)
+        path = attributes(REMOTE_ASN, 70_000 + (number if varies else 0))
+        peer.send(update(path, bytes((24, 10, 1, 0))))
+        if number % 2:
+            peer.announce()
+        # What the test itself has collected.
+        peer.events.clear()
+        peer.closed.clear()
+
+    def memory() -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        for number in range(60):
+            restart(number)
+        before = memory()
+        for number in range(60, 360):
+            restart(number)
+        assert (memory() - before) / 300 < octets
+    finally:
+        tracemalloc.stop()
+    assert peer.used == ALL
