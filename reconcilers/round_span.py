@@ -16,6 +16,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanContext, StatusCode, Tracer
 
 from reconcilers.model import ReconcileStatus
+from resources.trace_links import is_recorded
 
 MAX_NAMES: Final = 32
 """Objects that a span names."""
@@ -24,7 +25,13 @@ MAX_NAMES: Final = 32
 def round_span(
     tracer: Tracer, name: str, causes: Sequence[SpanContext]
 ) -> AbstractContextManager[Span]:
-    """Start the span of a round, and make it the current one."""
+    """Start the span of a round, and make it the current one.
+
+    Of a trace that is not recorded the cause is the current span, and none is started: where few traces
+    are sampled, most rounds.
+    """
+    if causes and not any(map(is_recorded, causes)):
+        return trace.use_span(trace.NonRecordingSpan(causes[0]))
     context, links = _origin(causes)
     return tracer.start_as_current_span(name, context=context, links=links)
 

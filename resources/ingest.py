@@ -62,7 +62,9 @@ class Ingest:
                     span.set_attribute("waggle.kind", kind.name)
                     span.set_attribute("waggle.event", type(event).__name__)
                     span.set_attribute("waggle.object", _name(event))
-                with _tracer.start_as_current_span("statedb.commit"):
+                    with _tracer.start_as_current_span("statedb.commit"):
+                        changes = self.commit(kind, event)
+                else:
                     changes = self.commit(kind, event)
                 if changes:
                     self._trace_links.add([span.get_span_context()])

@@ -14,6 +14,14 @@ MAX_LINKS = 32
 """Links of one span: a bulk load causes one round, and its trace stays readable."""
 
 
+def is_recorded(context: SpanContext) -> bool:
+    """Return whether a span is sent to a collector, or kept by this process.
+
+    A span that is kept without being sampled has a trace state, which nothing else here sets.
+    """
+    return context.trace_flags.sampled or bool(context.trace_state)
+
+
 class TraceLinks:
     """The spans of the changes since the last round, and the time of the first change."""
 

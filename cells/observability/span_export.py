@@ -32,6 +32,8 @@ from cells.observability.span_counts import SpanCounts
 
 QUEUE_SPANS: Final = 2048
 """Spans that wait to be sent, about 4 MB."""
+KEPT: Final = TraceState([("waggle", "kept")])
+"""Of spans that are recorded and not sampled: see `resources.trace_links.is_recorded`."""
 BATCH_SPANS: Final = 512
 """Spans of one request."""
 
@@ -89,7 +91,7 @@ class Recorded(Sampler):
             parent_context, trace_id, name, kind, attributes, links, trace_state
         )
         if result.decision is Decision.DROP:
-            return SamplingResult(Decision.RECORD_ONLY, attributes, result.trace_state)
+            return SamplingResult(Decision.RECORD_ONLY, attributes, KEPT)
         return result
 
     def get_description(self) -> str:

@@ -68,7 +68,8 @@ class Telemetry:
         self._options = options
         self._health = health
         self._counts = counts
-        self._process = {name: value for part in process for name, value in part.items()}
+        self.process = {name: value for part in process for name, value in part.items()}
+        """What the spans are of."""
         # Late: the cell that keeps spans adds itself to the provider of this one.
         self._unsampled = unsampled
         self._provider: TracerProvider | None = None
@@ -111,7 +112,7 @@ class Telemetry:
             sampler=span_export.sampler(
                 self._options.sample_ratio, record_all=bool(self._unsampled())
             ),
-            process=self._process,
+            process=self.process,
             counts=self._counts,
             report=report,
         )

@@ -22,7 +22,7 @@ import functools
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ from reconcilers.target.reconciler import Description, ObjectKey, Part, Reconcil
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
+
+_NO_SPAN: Final = nullcontext(trace.INVALID_SPAN)
 
 SLICE_PARTS: Final = 2500
 """Parts that one call of the target changes: most changes are one call, so that prefixes with equal
@@ -114,7 +116,9 @@ class _Work:
     def measured(self, keys: list[ObjectKey]) -> Iterator[None]:
         """Measure a step with these objects, in a span of its own."""
         began = time.perf_counter()
-        with _tracer.start_as_current_span(self._span) as span:
+        recorded = trace.get_current_span().is_recording()
+        start = _tracer.start_as_current_span(self._span) if recorded else _NO_SPAN
+        with start as span:
             yield
             describe_objects(span, keys, self.queue.failing)
         self.seconds += time.perf_counter() - began

@@ -9,11 +9,23 @@ from bench.speed.daemons.frr import Frr
 from bench.speed.daemons.gobgp import GoBGP
 from bench.speed.daemons.openbgpd import OpenBGPD
 from bench.speed.daemons.relay import Relay, UvloopRelay
-from bench.speed.daemons.waggle import Compiled, Pure, Waggle
+from bench.speed.daemons.waggle import Compiled, Pure, Traced, Waggle
 
 CONTENDERS: dict[str, type[Contender]] = {
     one.name: one
-    for one in (Waggle, Pure, Compiled, Bird, Frr, OpenBGPD, GoBGP, ExaBGP, Relay, UvloopRelay)
+    for one in (
+        Waggle,
+        Pure,
+        Traced,
+        Compiled,
+        Bird,
+        Frr,
+        OpenBGPD,
+        GoBGP,
+        ExaBGP,
+        Relay,
+        UvloopRelay,
+    )
 }
 
 __all__ = ["CONTENDERS", "Contender", "Neighbor", "Setting"]

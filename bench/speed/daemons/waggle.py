@@ -136,6 +136,32 @@ class Pure(Waggle):
         return {"WAGGLE_PURE": "1"}
 
 
+class Traced(Waggle):
+    """``waggle router`` in a process that samples one trace of a hundred; for `bench.bench_tracing`."""
+
+    name = "traced"
+    PROGRAM = """
+import sys
+from opentelemetry import trace
+from cells.observability import span_export
+from cells.observability.span_counts import SpanCounts
+from waggle.__main__ import main
+trace.set_tracer_provider(span_export.tracer_provider(
+    "http://127.0.0.1:9/v1/traces", timeout=1.0, interval=1.0, process={}, counts=SpanCounts(),
+    sampler=span_export.sampler(0.01, record_all=False), report=lambda accepted: None,
+))
+sys.exit(main(sys.argv[1:]))
+"""
+
+    @classmethod
+    def version(cls) -> str:
+        return "the same with tracing on"
+
+    def command(self) -> Sequence[str | Path]:
+        config = self.directory / "router.yaml"
+        return [sys.executable, "-P", "-c", self.PROGRAM, "router", "-c", config]
+
+
 class Compiled(Waggle):
     """``waggle router`` with the hot path compiled to C."""
 

@@ -17,7 +17,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.sdk.trace.sampling import Decision, Sampler
 from opentelemetry.trace import SpanContext, TraceFlags
 
-from cells.hive import Group, Health, Late, Level, SettingError
+from cells.hive import Cell, Group, Health, Late, Level, SettingError, load
+from cells.hive.hive import Hive
 from cells.hive.lifecycle import Lifecycle
 from cells.observability import span_export
 from cells.observability.process_attributes import ProcessAttributes, UnsampledSpans
@@ -25,6 +26,8 @@ from cells.observability.span_counts import LossReport, SpanCounts
 from cells.observability.telemetry import Telemetry, traces_url, without_credentials
 from cells.options import TelemetryOptions
 from tests.support.otlp import Collector
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +90,31 @@ def test_spans_arrive_and_the_last_ones_at_stop(installed: list[trace.TracerProv
         assert span.resource["service.version"]
         assert "k8s.pod.name" not in span.resource, "an empty value"
         assert span.parent_id == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "flags", "expected"),
+    [
+        (
+            AGENT_CELLS,
+            {"--node-name": "worker-1"},
+            {"service.name": "waggle-agent", "k8s.node.name": "worker-1"},
+        ),
+        (
+            OPERATOR_CELLS,
+            {"--kubeconfig": "in-cluster", "--lease-namespace": "waggle-system"},
+            {"service.name": "waggle-operator", "k8s.namespace.name": "waggle-system"},
+        ),
+    ],
+    ids=["agent", "operator"],
+)
+def test_each_program_is_a_service_of_its_own(
+    cells: Sequence[Cell], flags: dict[str, str], expected: dict[str, str]
+) -> None:
+    flags = {**flags, "--otlp-endpoint": "http://127.0.0.1:4318"}
+    hive = Hive(cells, load(cells, flags=flags))
+    resource = span_export.resource(hive.get(Telemetry).process).attributes
+    assert {name: resource[name] for name in expected} == expected
 
 
 def test_the_environment_names_the_service_otherwise(

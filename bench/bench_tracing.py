@@ -1,0 +1,176 @@
+"""What tracing costs a change: agents with it off, on and sampled, measured in turn.
+
+Agents of the same manifests run side by side, each with its sinks (`bench.bench_propagation`); a round
+changes the Service of each of them once, so that a busy machine slows all alike. The collector is a
+process of its own, which answers and forgets. Printed are medians: the time from the file to all
+sessions, and the processor time of the agent for one change, with the time in which it settles.
+
+With ``--p3`` the speaker's P3 as well (`bench.speed`, which needs root and ``build/bench-tester``):
+routers without and with tracing in turn.
+
+``python -m bench.bench_tracing [--rounds N] [--peers N] [--services N] [--p3 TIMES]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench import workload
+from bench.bench_propagation import SinkProcess, cores, one_change, start_agent
+from bench.speed import scenarios
+from bench.speed.arena import arena
+
+SETTLE_SECONDS: Final = 0.05
+LIMIT: Final = 1.05
+"""Of the processor time with one trace of a hundred, against none. The time to the sessions is printed
+only: on a busy machine it is that of other programs."""
+COLLECTOR: Final = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
+
+
+class Side(NamedTuple):
+    """One agent."""
+
+    name: str
+    pid: int
+    sink: SinkProcess
+    manifests: Path
+    times: list[float]
+    cpu: list[float]
+
+
+def cpu_ms(pid: int) -> float:
+    """Return the processor time that all threads of a process have used, in milliseconds."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
+
+
+def variants(endpoint: str) -> dict[str, Sequence[str]]:
+    """Return the flags of each agent."""
+    to = ("--otlp-endpoint", endpoint)
+    return {
+        "off": (),
+        "off, once more": (),
+        "1 % sampled": (*to, "--otlp-sample-ratio", "0.01"),
+        "all sampled": to,
+        "kept for waggle trace": ("--trace-buffer", "2000"),
+    }
+
+
+@contextlib.contextmanager
+def collector() -> Iterator[str]:
+    """Run a collector; yields its URL."""
+    command = [sys.executable, "-c", COLLECTOR]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def running(name: str, flags: Sequence[str], services: int, peers: int) -> Iterator[Side]:
+    """Run one agent until its peers have all prefixes."""
+    agent_core, other_cores = cores()
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder)
+        sink = SinkProcess(other_cores)
+        workload.write(directory / "manifests", services=services, peers=peers, port=sink.port)
+        agent = start_agent(directory, directory / "manifests", agent_core, flags=flags)
+        try:
+            sink.filled(services + 1, peers)
+            yield Side(name, agent.pid, sink, directory / "manifests", [], [])
+        except BaseException:
+            sys.stderr.write((directory / "agent.log").read_text()[-4000:])
+            raise
+        finally:
+            agent.terminate()
+            agent.wait(20)
+            sink.stop()
+
+
+def measure(sides: Sequence[Side], rounds: int) -> None:
+    """Change each agent's Service once a round; the first round is not measured."""
+    for step in range(1, rounds + 2):
+        turn = step % len(sides)
+        for side in (*sides[turn:], *sides[:turn]):
+            before = cpu_ms(side.pid)
+            took = one_change(side.sink, side.manifests, step)
+            time.sleep(SETTLE_SECONDS)
+            if step > 1:
+                side.times.append(took)
+                side.cpu.append(cpu_ms(side.pid) - before)
+
+
+def main() -> int:
+    """Measure and print; exit status 1 if sampled tracing is over the limit, in processor time."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=100, metavar="N")
+    parser.add_argument("--peers", type=int, default=50, metavar="N")
+    parser.add_argument("--services", type=int, default=1000, metavar="N")
+    parser.add_argument("--p3", type=int, default=0, metavar="TIMES", help="measure P3 as well")
+    args = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        endpoint = stack.enter_context(collector())
+        sides = [
+            stack.enter_context(running(name, flags, args.services, args.peers))
+            for name, flags in variants(endpoint).items()
+        ]
+        measure(sides, args.rounds)
+    print(f"{args.peers} peers, {args.services} Services, medians of {args.rounds} changes, in ms")
+    print(f"{'tracing':<24} {'time':>7} {'ratio':>6} {'CPU':>7} {'ratio':>6}")
+    ratios = {}
+    base = sides[0]
+    for side in sides:
+        found = [statistics.median(values) for values in (side.times, side.cpu)]
+        off = [statistics.median(values) for values in (base.times, base.cpu)]
+        ratios[side.name] = [value / of for value, of in zip(found, off, strict=True)]
+        cells = (f"{v:>7.2f} {r:>6.3f}" for v, r in zip(found, ratios[side.name], strict=True))
+        print(f"{side.name:<24} {' '.join(cells)}")
+    worst = ratios["1 % sampled"][1]
+    if args.p3:
+        worst = max(worst, single(args.p3))
+    return 0 if worst <= LIMIT else 1
+
+
+def single(times: int) -> float:
+    """Measure P3 and print it; returns the ratio of the routers' processor times."""
+    found: dict[str, list[tuple[float, float]]] = {"waggle": [], "traced": []}
+    with tempfile.TemporaryDirectory() as directory, arena(Path(directory)) as place:
+        for turn in range(times):
+            for name in sorted(found, reverse=bool(turn % 2)):
+                figures = scenarios.single(place, name, peers=10, changes=200)
+                found[name].append((figures["p50"], figures["cpu"]))
+    ratio = 1.0
+    for what, column in (("time", 0), ("CPU", 1)):
+        off, on = (statistics.median([row[column] for row in rows]) for rows in found.values())
+        ratio = on / off
+        print(f"P3, {what}: off {off:.3f} ms, 1 % sampled {on:.3f} ms, ratio {ratio:.3f}")
+    return ratio
+
+
+if __name__ == "__main__":
+    sys.exit(main())
