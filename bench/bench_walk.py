@@ -92,8 +92,8 @@ def _metallb(version: str, kind: str, name: str, spec: Object) -> Object:
 
 
 def disabled_cells(root: Path) -> list[str]:
-    """Return the cells that are off: received routes in the kernel are another way."""
-    return ["cilium", *(["kernel"] if (root / "cells/kernel").exists() else [])]
+    """Return the cells that are off: received routes in the kernel, and the history, are other ways."""
+    return ["cilium", *(name for name in ("kernel", "history") if (root / "cells" / name).exists())]
 
 
 CELLS: Final = {"frrk8s": ("frrk8s",), "metallb": ("metallb", "frrk8s")}

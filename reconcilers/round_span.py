@@ -46,7 +46,7 @@ def _origin(causes: Sequence[SpanContext]) -> tuple[Context, list[trace.Link]]:
     # Without a cause: no part of whatever span its task was created in.
     if len(causes) == 1:
         return trace.set_span_in_context(trace.NonRecordingSpan(causes[0]), Context()), []
-    return Context(), [trace.Link(cause) for cause in causes]
+    return Context(), [trace.Link(cause) for cause in causes] if causes else []
 
 
 def describe_objects(

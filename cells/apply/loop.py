@@ -167,7 +167,7 @@ class ApplyLoop:
     @property
     def is_current(self) -> bool:
         """Whether the speaker holds the intent."""
-        return self.has_applied and not any(report.failure for report in self._runner.reports())
+        return self.has_applied and not [r for r in self._runner.reports() if r.failure]
 
     def wake(self) -> None:
         """Run a round soon: for what changes without a round of intent."""

@@ -112,8 +112,10 @@ class HistoryFollower:
                 await signal.wait()
                 await asyncio.sleep(SETTLE_SECONDS)
                 after = self._database.snapshot()
+                changed = self._database.changed(before.revisions, after)
                 for recorded, iterator in followed:
-                    await self._follow(recorded, iterator, before, after)
+                    if recorded.table in changed:
+                        await self._follow(recorded, iterator, before, after)
                 before = after
 
     async def _follow(
