@@ -41,9 +41,7 @@ def definitions(evidence: Evidence) -> Iterator[Finding]:
     """Check that the kinds of a dialect are served in a version that Waggle reads."""
     cluster = _cluster(evidence)
     if not cluster.served:
-        remedy = (
-            "install the definitions: waggle crds cilium | kubectl create -f - (docs/install.md)"
-        )
+        remedy = "install the definitions: waggle crds cilium | kubectl create -f -"
         yield Finding(evidence="the API server has no kind of any BGP API", remedy=remedy)
     for name in sorted(cluster.missing):
         text = "it is not served, or in no version that Waggle reads; other kinds of its group are"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconcilers.dialect import Check, Evidence, Finding, NodeEvidence
+from resources.pages import reference
 
 
 def port(evidence: Evidence) -> Iterator[Finding]:
@@ -52,7 +53,9 @@ def kernel(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(node=node.node, evidence=text, remedy="enable IPv6 (sysctl disable_ipv6)")
         for part in node.status.get("degraded", ()):
             if part["path"].split("/")[0] in ("kernel", "kernel-routes", "bfd"):
-                remedy = "see docs/kernel.md and docs/bfd.md for what the message names"
+                remedy = (
+                    f"{reference('kernel')} and {reference('bfd')} describe what the message names"
+                )
                 yield Finding(
                     level="warning",
                     node=node.node,

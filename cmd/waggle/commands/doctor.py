@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from resources.pages import reference
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.fleet.flags import add_fleet_flags, asks_cluster, default_kubeconfig, usage_error
@@ -39,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
         description="Make the checks that an engineer on call makes, in order: the API server, "
         "definitions, rights, agents, clocks, the port of BGP, TCP MD5, hops and MTU, router IDs, AS "
         "numbers, certificates, statuses, the kernel, and the objects of API dialects. Nothing is "
-        "changed. docs/runbook.md has a section for each fault.",
+        f"changed. {reference('runbook')} has a section for each fault.",
         epilog=output.exit_statuses(
             {
                 output.EXIT_OK: "all is well",
@@ -136,6 +137,4 @@ def _print(
     output.table(COLUMNS, rows, args)
     parts = [f"{count} {name}" for name, count in counts.items() if count]
     where = f"{len(evidence.answered)} of {len(evidence.nodes)} agents answered"
-    output.complain(
-        args.prog, f"{', '.join(parts)}; {where}; docs/runbook.md (waggle docs runbook)"
-    )
+    output.complain(args.prog, f"{', '.join(parts)}; {where}; {reference('runbook')}")
