@@ -4,7 +4,7 @@
 (() => {
   const LIMIT = 500;
   const $ = (selector, within = document) => within.querySelector(selector);
-  const state = { view: "sessions", nodes: new Set(), seen: {}, newest: 0, dirty: new Set() };
+  const state = { view: "sessions", sessions: [], nodes: new Set(), newest: 0 };
   const NONE = "\u2013";
 
   async function read(path, query = {}) {
@@ -169,13 +169,12 @@
   const views = {
     async sessions() {
       const { output, table: target, text } = place("sessions");
-      const answer = await read("/v1/peers");
-      const up = answer.items.filter((of) => of.state === "Established").length;
+      const sessions = state.sessions, up = sessions.filter((of) => of.state === "Established").length;
       const worst = (of) => [of.state === "Established" ? 1 : 0, of.node, of.instance, of.name].join("\u0000");
-      const items = answer.items.filter((of) => matches(of, text)).sort((a, b) => worst(a) < worst(b) ? -1 : 1);
-      table(target, SESSIONS, items, text ? "No session matches." : answer.notes?.join(" ") || "No peers are configured for this node.");
-      output.textContent = `${up} of ${answer.items.length} Established`;
-      return answer;
+      const items = sessions.filter((of) => matches(of, text)).sort((a, b) => worst(a) < worst(b) ? -1 : 1);
+      table(target, SESSIONS, items, text ? "No session matches." : "No peers are configured.");
+      output.textContent = `${up} of ${sessions.length} Established`;
+      return null;
     },
     async routes() {
       const { form, output, table: target, text } = place("routes");
@@ -276,6 +275,7 @@
   async function overview() {
     const answer = await read("/v1/status"), items = answer.items, summary = $("#summary");
     const peers = items.flatMap((of) => of.peers ?? []), up = peers.filter((of) => of.state === "Established").length;
+    state.sessions = peers; // the view of sessions needs no other reading
     const parts = [];
     const part = (text, look) => parts.push(element("span", text, look));
     const waiting = items.filter((of) => !of.ready), degraded = items.filter((of) => of.health !== "ok");
