@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -63,7 +64,7 @@ def collector_item(node: str, status: CollectorStatus) -> dict[str, Any]:
 def _members(
     status: PeerStatus | CollectorStatus, hidden: frozenset[str]
 ) -> Iterator[tuple[str, Any]]:
-    for field in msgspec.structs.fields(status):
+    for field in _fields(type(status)):
         value = getattr(status, field.name)
         if value is None or value == field.default or field.name in hidden:
             continue
@@ -72,6 +73,12 @@ def _members(
         elif isinstance(value, float):
             value = round(value, 1)
         yield field.encode_name, value
+
+
+@functools.cache
+def _fields(struct: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a status; msgspec computes them at each call."""
+    return msgspec.structs.fields(struct)
 
 
 def _received(families: Sequence[FamilyStatus]) -> Iterator[FamilyCount]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from cells.api.model import FamilyCount
@@ -140,3 +141,9 @@ def test_a_monitoring_station() -> None:
         "queuedOctets": 0,
         "connections": 0,
     }
+
+
+def test_the_fields_of_sessions_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer_item("worker-1", UP)
+    monkeypatch.setattr(msgspec.structs, "fields", None)
+    assert peer_item("worker-1", UP)["name"] == "tor-1"
