@@ -35,6 +35,8 @@ EXTENSIONS = {
     api.ApiPath: "views",
     api.Command: "command",
     api.CompatMetrics: "compat_metrics",
+    api.ReportedSessions: "reported_sessions",
+    api.ServiceStatuses: "service_statuses",
 }
 """The role of each type of extension with functions of its own."""
 FUNCTIONS = {"candidates": "candidates", "rows": "convert", "draft": "convert"}
