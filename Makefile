@@ -88,6 +88,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_pause
 	@$(BIN)/python -m bench.bench_filters
 	@$(BIN)/python -m bench.bench_questions
+	@$(BIN)/python -m bench.bench_scrape
 	@$(BIN)/python -m bench.bench_status_writes
 	@$(BIN)/python -m bench.bench_leave
 	@$(BIN)/python -m bench.bench_best_paths

@@ -39,7 +39,11 @@ class PlainCounter(Metric):
 
 
 def exposition(collected: Iterable[Collected]) -> Slices[bytes]:
-    """Return metrics in the text format, in slices."""
+    """Return metrics in the text format, in slices.
+
+    Samples are removed as they are written: all at the end would be freed in one turn of the loop.
+    """
+    written: list[bytes] = []
     parts: list[str] = []
     samples = 0
     for metric in collected:
@@ -47,14 +51,17 @@ def exposition(collected: Iterable[Collected]) -> Slices[bytes]:
             yield
             continue
         parts.append(_head(metric))
-        for start in range(0, len(metric.samples), SAMPLES_PER_SLICE):
-            part = metric.samples[start : start + SAMPLES_PER_SLICE]
+        while part := metric.samples[:SAMPLES_PER_SLICE]:
+            del metric.samples[:SAMPLES_PER_SLICE]
             parts.extend(_lines(part))
             samples += len(part)
             if samples >= SAMPLES_PER_SLICE:
+                written.append("".join(parts).encode())
+                parts.clear()
                 samples = 0
                 yield
-    return "".join(parts).encode()
+    written.append("".join(parts).encode())
+    return b"".join(written)
 
 
 def exposed_name(metric: Metric) -> str:

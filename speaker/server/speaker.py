@@ -60,7 +60,7 @@ from speaker.server.input_loop import InputLoop
 from speaker.server.recording_file import RecordingFile, Reservation
 
 STOP_TIMEOUT_SECONDS: Final = 2.0
-PEERS_PER_SLICE: Final = 50
+PEERS_PER_SLICE: Final = 25
 """The status of a peer takes 25 to 60 microseconds."""
 _MIN_CLOSE_SECONDS: Final = 0.1
 
