@@ -408,6 +408,20 @@ class ClearedItem(Item, frozen=True, kw_only=True):
     """What is done, or why nothing is."""
 
 
+class EventItem(Item, frozen=True, kw_only=True):
+    """An Event that the agent reports on an object, as Kubernetes has them."""
+
+    node: str
+    type: str
+    """Normal or Warning."""
+    reason: str
+    object: OriginItem
+    message: str
+    count: int = 1
+    first_time: datetime
+    last_time: datetime
+
+
 class LogLevelItem(Item, frozen=True, kw_only=True):
     """The log level of a program."""
 

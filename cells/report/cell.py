@@ -10,6 +10,8 @@ import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 from reactivex import operators
 
+from cells.api.model import EventItem
+from cells.api.resource import ApiResource
 from cells.apply.reconcile import reconcile
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
@@ -20,6 +22,7 @@ from cells.node import ThisNode
 from cells.observability.metrics import MetricsCollector
 from cells.options import ReportOptions
 from cells.report.cluster_size import MANAGER, ClusterSize
+from cells.report.event_items import event_item
 from cells.report.node_objects import NodeObjectReport
 from cells.sources.failing_job import Watch
 from cells.sources.kubernetes import Kubernetes
@@ -110,6 +113,12 @@ class Report:
         speaker_events.observable.subscribe(guarded(self._occurrences.receive, search.fail))
         jobs.add("occurrences", search.run)
         jobs.add("events", self._write_events)
+
+    def events(self) -> list[EventItem]:
+        """Return the Events that are reported, the last one last; none where these are off."""
+        if not self._options.events:
+            return []
+        return [event_item(self._node, recorded) for recorded in self._events.recorded()]
 
     async def _write_status(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -232,11 +241,17 @@ def _log_failed_dialect(dialect: str, error: Exception) -> None:
     )
 
 
+def events_resource(report: Report) -> ApiResource:
+    """Return the path of the Events: those of the API server, without asking it."""
+    return ApiResource(path="/v1/events", kind="EventList", read=lambda _: report.events())
+
+
 WIRING = Wiring(
-    private=(ClusterSize,),
+    private=(ClusterSize, Report),
     invokes=(Report, NodeObjectReport),
     contributes=(
         provide(Report, as_=MetricsCollector),
         provide(NodeObjectReport, as_=MetricsCollector),
+        events_resource,
     ),
 )

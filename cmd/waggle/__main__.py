@@ -38,6 +38,7 @@ COMMANDS = (
     "doctor",
     "trace",
     "history",
+    "events",
     "top",
     "metrics",
     "ui",

@@ -140,6 +140,7 @@ def item_types() -> dict[str, Any]:
         "ClearedList": model.ClearedItem,
         "CollectorList": _status("CollectorItem", CollectorStatus, {}),
         "DriftList": model.DriftItem,
+        "EventList": model.EventItem,
         "ExplainList": model.ExplainItem,
         "HealthReport": Status,
         "HistoryList": history.HistoryItem,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, NamedTuple, final
 
 import msgspec
 
@@ -86,6 +86,15 @@ class _Record(msgspec.Struct):
     """Monotonic time before which it is not written again."""
 
 
+class Recorded(NamedTuple):
+    """An occurrence with its times, as Unix time, and how often it was observed."""
+
+    occurrence: Occurrence
+    first: float
+    last: float
+    times: int
+
+
 @final
 class EventCorrelator:
     """Collects occurrences and returns the Events to write."""
@@ -125,6 +134,12 @@ class EventCorrelator:
         """
         if occurrence.shared:
             self._records.pop(occurrence, None)
+
+    def recorded(self) -> list[Recorded]:
+        """Return the occurrences that are kept, the last observed one last."""
+        records = self._records.items()
+        listed = [Recorded(of, record.first, record.last, record.count) for of, record in records]
+        return sorted(listed, key=lambda recorded: recorded.last)
 
     def next_write(self, now: float, wall: float) -> EventWrite | None:
         """Return the next due Event, or None; report the result with `written` or `rejected`."""

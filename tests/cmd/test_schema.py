@@ -30,6 +30,7 @@ OF_AGENT = (
         "routes available",
         "routes received",
         "routes --count",
+        "events",
     ),
     *("explain", "explain --all", "explain shop/web", "explain 198.51.100.10 --received"),
     *(
