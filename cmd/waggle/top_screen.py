@@ -133,7 +133,8 @@ def _session(item: Item, rates: Mapping[tuple[str, str], Rates], time: datetime)
         _routes(item, "advertised"),
     )
     if why := reason(item):
-        text += f"  {why}"
+        # In place of the rates, so that it is seen at 80 columns.
+        text = f"{_columns(item['name'], item['state'], since)}  {why}"
     style = state_style(item["state"])
     return text, "" if style == "green" else "red"
 

@@ -74,7 +74,7 @@ def test_a_restarted_agent_and_a_first_reading_have_no_rates() -> None:
 
 
 def test_sessions_that_are_down_come_first_with_their_reason() -> None:
-    texts = [text for text, _ in lines(LATER, BEFORE, 120, 24)]
+    texts = [text for text, _ in lines(LATER, BEFORE, 80, 24)]
     down, up = texts[3:5]
     assert down.split()[:2] == ["tor-2", "Idle"]
     assert down.endswith("connection \\x1b[2Jrefused (retry in 4s)")
