@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.support import forked
 from tests.support.netns import Namespace
 
 LOG_TAIL = 4000
@@ -31,26 +32,35 @@ class Daemon:
         log: Path,
         namespace: Namespace | None = None,
         environment: Mapping[str, str] | None = None,
+        forks: bool = True,
     ) -> None:
+        """``forks``: programs of this project may be forked (`tests.support.forked`)."""
         self.name = name
+        self._forks = forks
         self.command = [str(part) for part in command]
         self.log = log
         self.namespace = namespace
         self.environment = dict(environment or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | forked.Process | None = None
 
     def start(self) -> None:
         """Start it, from the main thread: its life is tied to the thread that starts it."""
         prefix = self.namespace.command() if self.namespace is not None else []
-        if shutil.which("setpriv"):
-            prefix = [*prefix, "setpriv", "--pdeathsig", "KILL"]
+        environment = {**os.environ, **NO_AUTHORITIES, **self.environment}
         with self.log.open("ab") as output:
+            if self._forks:
+                command = [*prefix, *self.command]
+                self._process = forked.start(command, environment, output.fileno())
+                if self._process is not None:
+                    return
+            if shutil.which("setpriv"):
+                prefix = [*prefix, "setpriv", "--pdeathsig", "KILL"]
             self._process = subprocess.Popen(
                 [*prefix, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **NO_AUTHORITIES, **self.environment},
+                env=environment,
                 start_new_session=True,
             )
 
