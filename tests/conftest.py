@@ -63,8 +63,8 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # there is none without pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the workers of ``-n auto``: one more than processors, as tests of programs mostly wait."""
-    return len(os.sched_getaffinity(0)) + 1
+    """Return the workers of ``-n auto``: two more than processors, as tests of programs mostly wait."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 @pytest.fixture(scope="session", autouse=True)

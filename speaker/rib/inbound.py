@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, final
 
 from speaker.attribute import (
@@ -50,6 +51,14 @@ class MalformedReport(NamedTuple):
     subcode: int
     text: str
     data: bytes = b""
+
+
+def _cache_octets(adj_in: AdjRibIn) -> int:
+    """Return the memory for the attribute sets that a session caches."""
+    if adj_in.keeps_all:
+        return CACHE_OCTETS
+    accepted = sum(map(adj_in.accepted, adj_in.families))
+    return min(_SMALL_CACHE_OCTETS + _CACHE_OCTETS_OF_ROUTE * accepted, CACHE_OCTETS)
 
 
 @final
@@ -99,7 +108,9 @@ class InboundUpdates:
             # Equal attributes from the same source remain the same path: a table that is received
             # again after a restart changes nothing.
             self.cache = before.cache
-        self._decoder = UpdateDecoder(context.session, self.cache.clear, cache=self._cache_octets)
+        # Without a reference to this object, which would be a cycle.
+        size = partial(_cache_octets, adj_in)
+        self._decoder = UpdateDecoder(context.session, self.cache.clear, cache=size)
         if before is not None:
             self._decoder.take_over(before.reserved_octets)
         self.fast_path = InboundFastPath(context, adj_in, self._decoder, self.cache, self.next_hops)
@@ -122,12 +133,6 @@ class InboundUpdates:
         """UPDATEs that were treated as a withdrawal (RFC 7606)."""
         self.prefixes_treated_as_withdraw = 0
         """The announced prefixes of these UPDATEs."""
-
-    def _cache_octets(self) -> int:
-        if self._adj_in.keeps_all:
-            return CACHE_OCTETS
-        accepted = sum(map(self._adj_in.accepted, self._adj_in.families))
-        return min(_SMALL_CACHE_OCTETS + _CACHE_OCTETS_OF_ROUTE * accepted, CACHE_OCTETS)
 
     @property
     def reserved_octets(self) -> int:
