@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from cells.apply.configuration_metrics import ConfigurationMetrics
 from cells.apply.loop import ApplyLog, ApplyLoop
@@ -80,4 +81,6 @@ class CompatCollector:
                 self._apply.has_applied,
                 self._configuration.is_current,
             )
-            yield from translated(read(dialect, context))
+            yield from self._metrics.guard.collect(
+                dialect.name, partial(translated, read, dialect, context)
+            )

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from prometheus_client import Histogram
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 
 from cells.observability.exposition import Collected, PlainCounter
-from reconcilers.dialect import CompatHistogram, CompatMetric, Durations
+from reconcilers.dialect import (
+    CompatHistogram,
+    CompatMetric,
+    Dialect,
+    Durations,
+    MetricsContext,
+    OperatorMetricsContext,
+)
+
+C = TypeVar("C", MetricsContext, OperatorMetricsContext)
 
 
-def translated(metrics: Iterable[CompatMetric | CompatHistogram | None]) -> Iterator[Collected]:
-    """Yield metrics of a dialect; its None as well."""
-    for metric in metrics:
+def translated(
+    read: Callable[[Dialect, C], Iterable[CompatMetric | CompatHistogram | None]],
+    dialect: Dialect,
+    context: C,
+) -> Iterator[Collected]:
+    """Yield the metrics that a dialect reads; its None as well."""
+    for metric in read(dialect, context):
         match metric:
             case CompatHistogram():
                 histogram = HistogramMetricFamily(metric.name, metric.text, labels=metric.labels)

@@ -19,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from cells.hive import Group, Health, Late, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs, Supervisor
 from cells.hive.rounds import in_slices
+from cells.observability.collector_guard import CollectorGuard
 from cells.observability.exposition import Collected, exposition
 from cells.options import MetricsOptions
 from reconcilers.sliced_work import Slices
@@ -59,6 +60,7 @@ class Metrics:
         self.compat = options.compat
         """Whether dialects serve metrics by the names of other programs."""
         self.registry = CollectorRegistry()
+        self.guard = CollectorGuard(health.scope("collectors"))
         self._collectors = collectors
         self._health = health
         self._scrape: asyncio.Task[bytes] | None = None
@@ -107,10 +109,10 @@ class Metrics:
         self._scrape = None
 
     def collect(self) -> Iterable[Collected]:
-        """Yield all metrics, and None where other work may be done."""
-        yield from self.registry.collect()
+        """Yield all metrics, and None where other work may be done; what one lacks, health names."""
+        yield from self.guard.collect("process", self.registry.collect)
         for collector in self._collectors():
-            yield from collector.collect()
+            yield from self.guard.collect(type(collector).__name__, collector.collect)
 
     async def _measure_lag(self) -> None:
         loop = asyncio.get_running_loop()

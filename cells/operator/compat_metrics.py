@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -40,12 +41,16 @@ class CompatCollector:
         context = OperatorMetricsContext(self.errors, rounds)
         for dialect, metrics_of in extended(self._dialects, CompatMetrics):
             if metrics_of.operator is not None:
-                yield from translated(metrics_of.operator(dialect, context))
-        for _, metric in extended(self._dialects, ConditionMetric):
-            yield self._of_condition(metric)
+                yield from self._metrics.guard.collect(
+                    dialect.name, partial(translated, metrics_of.operator, dialect, context)
+                )
+        for dialect, metric in extended(self._dialects, ConditionMetric):
+            yield from self._metrics.guard.collect(
+                f"{dialect.name} conditions", partial(self._of_condition, metric)
+            )
 
-    def _of_condition(self, metric: ConditionMetric) -> GaugeMetricFamily:
-        """Return a gauge: of each object a series for each status, 1 for the present one."""
+    def _of_condition(self, metric: ConditionMetric) -> Iterator[Collected]:
+        """Yield a gauge: of each object a series for each status, 1 for the present one."""
         gauge = GaugeMetricFamily(metric.name, metric.text, labels=["name", "condition", "status"])
         for ref in sorted(ref for ref in self.conditions if ref.kind == metric.kind.name):
             for condition in self.conditions[ref]:
@@ -54,4 +59,4 @@ class CompatCollector:
                         gauge.add_metric(
                             [ref.name, condition.type, word], condition.status is status
                         )
-        return gauge
+        yield gauge
