@@ -175,7 +175,7 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
     if dialect.each(ServiceStatuses):
         # Events on Services that no node advertises.
         yield _rule("", ["services"], ("list",))
-        yield _rule("events.k8s.io", ["events"], ("create",))
+        yield _rule("events.k8s.io", ["events"], ("create", "patch"))
     yield from _declared(cell, operator=True)
 
 

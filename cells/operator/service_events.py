@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 import structlog
 
 from cells.hive import Group, Health
+from cells.options import OperatorOptions
+from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect, ServiceStatuses, extended
 from reconcilers.model import ObjectRef
 from reconcilers.report.event_writer import EventOutcome, EventWriter
@@ -19,15 +22,17 @@ from reconcilers.report.service_events import AskingService, ServiceEvents
 from reconcilers.target.fleet import WriteSpread
 from resources.core import Service
 from resources.core.kinds import SERVICE
+from resources.enumeration import first_of
 from resources.errors import ResourceError
 from resources.kubernetes import StatusError, Writer
+from resources.tables import Tables
 from statedb import Database
 
 POLL_INTERVAL_SECONDS = 60.0
 """Between two passes."""
 CONTROLLER: Final = "waggle.dev/operator"
 LOAD_BALANCER: Final = "LoadBalancer"
-REFUSED: Final = (403, 404)
+FORBIDDEN, NOT_SERVED = 403, 404
 
 log = structlog.get_logger("waggle.operator")
 
@@ -37,9 +42,20 @@ class ServiceEventsCheck:
 
     name = "service-events"
 
-    def __init__(self, database: Database, dialects: Group[Dialect], health: Health) -> None:
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        dialects: Group[Dialect],
+        kubernetes: Kubernetes,
+        options: OperatorOptions,
+        health: Health,
+    ) -> None:
         self._database = database
-        self._statuses = extended(dialects, ServiceStatuses)
+        self._tables = tables
+        self._kubernetes = kubernetes
+        # Without statuses nothing says what is advertised.
+        self._statuses = extended(dialects, ServiceStatuses) if options.status_report else []
         self._states = {dialect.name: ServiceEvents() for dialect, _ in self._statuses}
         self._health = health.scope(self.name)
         spread = WriteSpread(random.SystemRandom().random, lambda: 1)
@@ -47,11 +63,19 @@ class ServiceEventsCheck:
 
     @property
     def needed(self) -> bool:
-        """True if an enabled dialect has statuses of Services."""
+        """True if an enabled dialect has statuses of Services, and they are written."""
         return bool(self._statuses)
 
     async def run(self, writer: Writer) -> float:
-        """Compare Services with the statuses once, and write Events. Raises `KubernetesError`."""
+        """Compare Services with the statuses once, and write Events. Raises `KubernetesError`.
+
+        A dialect with a kind that is not read in full is left out: its Services would seem to ask no
+        more, and then to begin to be advertised.
+        """
+        unread = self._kubernetes.unread
+        if unread.waits_for:
+            return UNREAD_SECONDS
+        troubles: list[str] = []
         try:
             services = [
                 service
@@ -60,9 +84,14 @@ class ServiceEventsCheck:
                 if service is not None
             ]
             for dialect, statuses in self._statuses:
-                await self._compare(writer, dialect, statuses, services)
+                tables = {self._tables.of(kind).name for kind in dialect.cluster_kinds}
+                if blocked := tables & unread.kinds.keys():
+                    names = ", ".join(sorted(unread.kinds[table] for table in blocked))
+                    troubles.append(f"no Events for {dialect.title}: {names} cannot be read")
+                    continue
+                troubles += await self._compare(writer, dialect, statuses, services)
         except StatusError as error:
-            if error.status not in REFUSED:
+            if error.status != FORBIDDEN:
                 raise
             self._health.degraded(f"Services and their statuses cannot be read: {error}")
             return POLL_INTERVAL_SECONDS
@@ -75,15 +104,34 @@ class ServiceEventsCheck:
             wall=time.time,
         )
         await events.step()
-        if events.failure:
-            self._health.degraded(events.failure)
+        if texts := list(filter(None, (events.failure, *troubles))):
+            self._health.degraded(first_of(texts[0], len(texts)))
         else:
             self._health.ok("Events on Services are written")
         return POLL_INTERVAL_SECONDS
 
     async def _compare(
         self, writer: Writer, dialect: Dialect, statuses: ServiceStatuses, services: list[Service]
-    ) -> None:
+    ) -> list[str]:
+        """Record what has changed; returns the statuses that cannot be read, a sentence each."""
+        kind, namespace = statuses.kind, statuses.namespace(dialect)
+        advertised: set[ObjectRef] = set()
+        troubles: list[str] = []
+        try:
+            async for page in writer.pages(kind.path(kind.versions[0], namespace), ()):
+                for value in page:
+                    try:
+                        ref = statuses.advertised(value)
+                    except msgspec.ValidationError as error:
+                        name = value.get("metadata", {}).get("name", "")
+                        troubles.append(f"{ObjectRef(kind.name, namespace, name)}: {error}")
+                        continue
+                    if ref is not None:
+                        advertised.add(ref)
+        except StatusError as error:
+            if error.status != NOT_SERVED:
+                raise
+            return []  # older definitions do not have it
         asked: Callable[[Service], tuple[str, ...]] = statuses.asked(
             dialect, self._database.snapshot()
         )
@@ -92,16 +140,10 @@ class ServiceEventsCheck:
             if addresses := asked(service):
                 ref = ObjectRef(SERVICE.name, *service.key)
                 asking[ref] = AskingService(ref, service.metadata.uid, addresses)
-        kind, namespace = statuses.kind, statuses.namespace(dialect)
-        advertised = {
-            ref
-            async for page in writer.pages(kind.path(kind.versions[0], namespace), ())
-            for ref in map(statuses.advertised, page)
-            if ref is not None
-        }
         now = time.monotonic()
         for occurrence in self._states[dialect.name].changes(asking, advertised, now):
             self._events.record(occurrence, now, time.time())
+        return troubles
 
     def _log(self, outcome: EventOutcome) -> None:
         if outcome.rejected and not outcome.repeated:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -15,7 +15,10 @@ from reconcilers.model import ObjectRef
 from reconcilers.prefixes import host_route
 from resources.core import Service
 from resources.core.kinds import SERVICE
+from resources.kind import Kind
 from resources.labels import LabelSelector
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.ipaddresspool import IPAddressPool
 from resources.metallb.kinds import BGP_ADVERTISEMENT, IP_ADDRESS_POOL, SERVICE_BGP_STATUS
 from resources.metallb.status import ServiceBGPStatusStatus
 from statedb import Snapshot
@@ -23,20 +26,28 @@ from statedb import Snapshot
 if TYPE_CHECKING:
     from reconcilers.metallb.dialect import MetalLBDialect
 
+R = TypeVar("R", IPAddressPool, BGPAdvertisement)
+
 
 class AskedByPools:
     """Which addresses objects of one snapshot want to be advertised."""
 
     def __init__(self, dialect: MetalLBDialect, snapshot: Snapshot) -> None:
-        tables = dialect.tables
-        pools = [row for row in tables.of(IP_ADDRESS_POOL).all(snapshot) if not row.broken_rules]
+        tables, namespace = dialect.tables, dialect.options.namespace
+
+        def of_kind(kind: Kind[R]) -> list[R]:
+            rows = tables.of(kind).all(snapshot)
+            own = (row for row in rows if row.metadata.namespace == namespace)
+            return [row for row in own if not row.broken_rules]
+
+        pools = of_kind(IP_ADDRESS_POOL)
         # Communities do not matter here, and an alias may be missing.
         self._pools = node_rules(Objects(pools=tuple(pools)), None)
         selection = PoolSelection(pools)
         self._selectors: dict[str, list[Sequence[LabelSelector]]] = {}
         """By pool: the Service selectors of each advertisement that selects it."""
-        for row in tables.of(BGP_ADVERTISEMENT).all(snapshot):
-            for name in () if row.broken_rules else selection.of(row):
+        for row in of_kind(BGP_ADVERTISEMENT):
+            for name in selection.of(row):
                 self._selectors.setdefault(name, []).append(row.spec.service_selectors)
 
     def __call__(self, service: Service) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 Pure: selected Services, and those that are advertised by the statuses of nodes, in; occurrences out.
 Agents write their statuses some seconds after a change, so that a Service has `GRACE_SECONDS`.
+The leader alone reports, and a Service may change to and fro: each Event is of its own time.
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ def _occurrence(service: AskingService, *, is_advertised: bool) -> Occurrence:
     regarding = Regarding(service.ref, "v1", service.uid)
     if is_advertised:
         note = f"advertised: {addresses}"
-        return Occurrence(regarding, "Normal", "Advertised", "Advertise", note, shared=True)
+        return Occurrence(regarding, "Normal", "Advertised", "Advertise", note)
     name = f"{service.ref.namespace}/{service.ref.name}"
     note = (
         f"not advertised by any node: {addresses}; kubectl waggle explain {name} --all-nodes has the "
         "reasons"
     )
-    return Occurrence(regarding, "Warning", "NotAdvertised", "Advertise", note, shared=True)
+    return Occurrence(regarding, "Warning", "NotAdvertised", "Advertise", note)

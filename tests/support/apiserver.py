@@ -261,9 +261,8 @@ class ApiServer:
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
         if plural == "leases":
             return await self._lease(request, parts)
-        if plural == "events" and request.method == "POST":
-            self.events.append(await request.json())
-            return web.json_response(self.events[-1], status=201)
+        if plural == "events" and request.method in ("POST", "PATCH"):
+            return self._event(request.method, _name(parts), await request.json())
         if plural == "customresourcedefinitions":
             return await self._definition(request, _name(parts))
         if plural == "validatingwebhookconfigurations":
@@ -296,6 +295,14 @@ class ApiServer:
             return await self._watch(request, kind, namespace, query)
         partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
         return self._list(kind, namespace, query, version, partial=partial)
+
+    def _event(self, method: str, name: str, given: Object) -> web.Response:
+        if method == "POST":
+            self.events.append(given)
+            return web.json_response(given, status=201)
+        (patched,) = (one for one in self.events if one["metadata"]["name"] == name)
+        patched.update(given)
+        return web.json_response(patched)
 
     def _groups(self) -> Object:
         """Give the discovery document of the kinds that are served."""

@@ -53,6 +53,6 @@ def test_the_event_names_the_addresses_and_the_command_with_the_reasons() -> Non
     many = AskingService(WEB, "u", tuple(f"198.51.100.{n}" for n in range(6)))
     list(state.changes({WEB: many}, set(), 0))
     (event,) = state.changes({WEB: many}, set(), GRACE_SECONDS)
-    assert (event.type, event.regarding.uid, event.shared) == ("Warning", "u", True)
+    assert (event.type, event.regarding.uid, event.shared) == ("Warning", "u", False)
     assert "198.51.100.3 and 2 more" in event.note
     assert "kubectl waggle explain shop/web --all-nodes" in event.note

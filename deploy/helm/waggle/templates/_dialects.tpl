@@ -293,7 +293,7 @@ metallb.io:
 - apiGroups: [events.k8s.io]
   resources:
     - events
-  verbs: [create]
+  verbs: [create, patch]
 {{- else }}
 - apiGroups: [metallb.io]
   resources:
