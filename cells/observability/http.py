@@ -112,7 +112,10 @@ class HttpServer:
     async def _once(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer the one request of a connection."""
         self.connections.requested(request.protocol)
-        response = await handler(request)
+        try:
+            response = await handler(request)
+        finally:
+            request.protocol.close()  # also after the answer for a path that does not exist
         response.force_close()
         return response
 

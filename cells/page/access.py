@@ -16,10 +16,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from cells.page.files import HEADERS
+from cells.serve.own_sites import refusal
 
 COOKIE: Final = "waggle"
 SIGN_IN: Final = "/sign-in"
-LOCAL_NAMES: Final = frozenset(("localhost", "127.0.0.1", "[::1]", "::1"))
 BODY_OCTETS: Final = 4096
 FORM: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Waggle</title>
@@ -48,9 +48,8 @@ class Access:
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Admit a request, or answer it."""
         if self._token is None:
-            if self._local and _host(request) not in LOCAL_NAMES:
-                return _refused(421, "the page of this host is at http://localhost or 127.0.0.1\n")
-            return await handler(request)
+            refused = refusal(request) if self._local else None
+            return refused or await handler(request)
         token = self._token()
         if request.path == SIGN_IN:
             return await self._sign_in(request, token)
@@ -96,11 +95,6 @@ class Access:
 def _signed(token: bytes) -> bytes:
     """Return the content of the cookie: it proves the token, and does not show it."""
     return hmac.new(token, b"waggle page", hashlib.sha256).hexdigest().encode()
-
-
-def _host(request: web.Request) -> str:
-    host, _, port = request.host.rpartition(":")
-    return host if port.isdigit() and host else request.host
 
 
 def _form(note: str, status: int = 200) -> web.Response:

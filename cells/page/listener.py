@@ -57,17 +57,27 @@ class BoundedListener:
             self._server.close()
 
     @web.middleware
-    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def once(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer the one request of a connection; the first middleware of an application."""
+        try:
+            response = await handler(request)
+        except ConnectionError:
+            # The client has left, or was disconnected: no fault that belongs into the log.
+            response = web.Response(status=400)
+        finally:
+            request.protocol.close()  # also after the answer for a path that does not exist
+        response.force_close()
+        return response
+
+    @web.middleware
+    async def admitted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Give a request that was admitted the time of an answer, or of a stream.
+
+        Every other request ends with the time of a request, and makes room for new connections.
+        """
         self.connections.requested(request.protocol)
         if request.path not in self._streams:
-            try:
-                response = await handler(request)
-            except ConnectionError:
-                # The client has left, or was disconnected: no fault that belongs into the log.
-                response = web.Response(status=400)
-            response.force_close()
-            return response
+            return await handler(request)
         if self._open >= MOST_STREAMS:
             text = "too many pages follow this agent\n"
             return web.Response(status=503, text=text, headers={"Retry-After": "30"})

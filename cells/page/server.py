@@ -96,7 +96,7 @@ class PageServer:
         bounds = BoundedListener({stream.path for stream in streams})
         token = None if self._token is None else self._token.read
         access = Access(token, secure=self._tls is not None, local=self._local)
-        middlewares = (bounds.middleware, access.middleware)
+        middlewares = (bounds.once, access.middleware, bounds.admitted)
         return bounds, Listener(resources, streams, (), (), files, middlewares=middlewares)
 
     async def stop(self) -> None:

@@ -7,7 +7,8 @@ takes to come up: a thread imports it while the program begins its work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,12 @@ BACKLOG = 64
 """Clients that wait until the program answers."""
 
 
-def import_listener() -> type[Listener]:
+def import_listener() -> Callable[..., Listener]:
     """Import the handlers and return what serves them."""
     from cells.serve.handlers import Listener
+    from cells.serve.own_sites import of_this_host
 
-    return Listener
+    return functools.partial(Listener, middlewares=(of_this_host,))
 
 
 class ApiSocket:

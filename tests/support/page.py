@@ -216,7 +216,7 @@ def page(
     stream = ApiStream(path="/v1/live", read=lambda _: follow())
     bounds = BoundedListener({stream.path})
     access = Access(None if token is None else lambda: token, secure=tls is not None, local=local)
-    middlewares = (bounds.middleware, access.middleware)
+    middlewares = (bounds.once, access.middleware, bounds.admitted)
     listener = Listener(paths, [stream], (), (), files(), middlewares=middlewares)
 
     async def start() -> tuple[str, int]:

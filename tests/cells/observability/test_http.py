@@ -126,6 +126,15 @@ def test_half_a_request_is_ended_in_time(octets: bytes, monkeypatch: pytest.Monk
     serve(check)
 
 
+def test_a_path_that_does_not_exist_keeps_no_connection() -> None:
+    async def check(_: Hive, url: str) -> None:
+        reader, writer = await half(url, b"GET /none HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 5)).startswith(b"HTTP/1.1 404")
+        writer.close()
+
+    serve(check)
+
+
 def test_an_answer_that_is_not_read_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 1000.0)
     monkeypatch.setattr(http_connections, "ANSWER_SECONDS", 0.2)

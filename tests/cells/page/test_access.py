@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,11 +50,24 @@ def test_files_have_a_policy_that_lets_nothing_else_in(path: str) -> None:
 def test_on_loopback_without_a_token_another_name_is_refused() -> None:
     with page(resources()) as served:
         assert request(served, "/v1/peers", Host=f"localhost:{served.port}")[0] == 200
-        assert request(served, "/v1/peers", Host="[::1]:1")[0] == 200
+        for host in ("[::1]:1", "127.0.0.2:8080", "localhost"):
+            assert request(served, "/v1/peers", Host=host)[0] == 200, host
         for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
             status, _, text = request(served, "/v1/peers", Host=host)
             assert status in (400, 421), host
             assert "tor-1" not in text
+
+
+def test_a_page_of_another_site_does_not_make_the_agent_work() -> None:
+    with page(resources()) as served:
+        for site, mode, status in (
+            ("cross-site", "no-cors", 403),
+            ("same-site", "cors", 403),
+            ("same-origin", "cors", 200),
+            ("cross-site", "navigate", 200),
+        ):
+            headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+            assert request(served, "/v1/peers", **headers)[0] == status, headers
 
 
 def test_with_a_token_the_page_asks_for_it_and_keeps_a_cookie() -> None:
@@ -86,6 +100,19 @@ def test_an_empty_token_admits_no_one() -> None:
     with page(resources(), token=b"") as served:
         assert request(served, "/v1/peers", Authorization="Bearer ")[0] == 401
         assert request(served, "/sign-in?token=")[0] == 401
+
+
+def test_a_form_may_come_in_pieces() -> None:
+    with page(token=TOKEN) as served:
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection.putrequest("POST", "/sign-in")
+        body = urlencode({"token": TOKEN.decode()}).encode()
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders()
+        time.sleep(0.1)
+        connection.send(body)
+        assert connection.getresponse().status == 303
+        connection.close()
 
 
 def test_a_form_that_does_not_end_is_refused() -> None:
@@ -141,6 +168,27 @@ def test_an_action_on_the_socket_is_not_for_a_site_of_a_browser(tmp_path: Path) 
             "POST", "/v1/clear", '{"peer": "tor-1"}', {"Origin": "http://evil.example"}
         )
         assert connection.getresponse().status == 403
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8080", 200),
+        ("127.0.0.1:8080", 200),
+        ("agent", 200),
+        ("evil.example:8080", 421),
+        ("", 421),
+    ],
+)
+def test_a_forwarded_socket_answers_no_name_of_another_site(
+    tmp_path: Path, host: str, status: int
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp()):
+        connection = _over(path)
+        connection.request("GET", "/v1/peers", headers={"Host": host})
+        assert connection.getresponse().status == status
         connection.close()
 
 

@@ -49,6 +49,21 @@ def small(served: Page) -> float:
     return time.monotonic() - began
 
 
+def ends(sock: socket.socket) -> bool:
+    """Read an answer; returns whether the connection ends within two seconds."""
+    sock.settimeout(2)
+    try:
+        while sock.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    finally:
+        sock.close()
+    return True
+
+
 def none_is_open(served: Page) -> None:
     assert len(served.bounds.connections) == 0
 
@@ -101,6 +116,28 @@ def test_more_pages_than_are_followed_are_told_to_come_back() -> None:
         small(served)
         for sock in (*following, late):
             sock.close()
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/live", "/v1/small", "/sign-in"])
+def test_a_client_without_the_token_has_one_request(path: str) -> None:
+    with page(PATHS, token=b"token") as served:
+        assert ends(connect(served, path)), "no connection is kept by further requests"
+
+
+@pytest.mark.parametrize("path", ["/none", "/v1/none"])
+def test_a_path_that_does_not_exist_ends_the_connection(path: str) -> None:
+    with page(PATHS) as served:
+        assert ends(connect(served, path))
+
+
+def test_a_form_that_comes_slowly_has_the_time_of_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 0.2)
+    with page(PATHS, token=b"token") as served:
+        sock = connect(served)
+        sock.sendall(b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nt")
+        assert ends(sock)
 
 
 def test_a_browser_gets_events_and_another_client_lines() -> None:

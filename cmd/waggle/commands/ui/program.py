@@ -79,7 +79,7 @@ class UiServer:
         stream = ApiStream(path="/v1/live", read=lambda _: self._live())
         self._bounds = BoundedListener({stream.path})
         access = Access(token.encode, secure=False, local=True)
-        middlewares = (self._bounds.middleware, access.middleware, self._forward)
+        middlewares = (self._bounds.once, access.middleware, self._bounds.admitted, self._forward)
         self._listener = Listener((), [stream], (), (), files(), middlewares=middlewares)
 
     async def start(self, port: int) -> int:

@@ -1,0 +1,54 @@
+"""Which requests of browsers are from the program's own page, and which from another site.
+
+A browser sends the requests of any site to a port of its host, on which a page listens, or to which a
+person forwards the socket. A site that has the name of this host resolve to itself (DNS rebinding)
+could read the answers; every other site could have the program work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from typing import Final
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+OTHER_SITES: Final = frozenset(("cross-site", "same-site"))
+"""Of ``Sec-Fetch-Site`` (Fetch Metadata Request Headers, 2.3)."""
+MISDIRECTED: Final = 421
+"""RFC 9110 section 15.5.20."""
+
+
+def refusal(request: web.Request, *, dotless: bool = False) -> web.Response | None:
+    """Return the answer to a request of another site; None for the program's own.
+
+    ``dotless`` admits names without a dot, which no foreign site can have.
+    """
+    if not _is_own(request.headers.get("Host"), dotless=dotless):
+        text = "this host's answers are at http://localhost or its address\n"
+        return web.Response(status=MISDIRECTED, text=text)
+    headers = request.headers
+    if headers.get("Sec-Fetch-Site") in OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate":
+        return web.Response(status=403, text="not for pages of another site\n")
+    return None
+
+
+def _is_own(host: str | None, *, dotless: bool) -> bool:
+    """Whether a ``Host`` is an address, which no name leads to, or this host. None: no browser."""
+    if host is None:
+        return True
+    name, _, port = host.rpartition(":")
+    name = name if port.isdigit() and name else host
+    if name == "localhost":
+        return True
+    with contextlib.suppress(ValueError):
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        return True
+    return dotless and bool(name) and "." not in name
+
+
+@web.middleware
+async def of_this_host(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer what is not from another site: of a socket, which a person may forward to a port."""
+    return refusal(request, dotless=True) or await handler(request)
