@@ -2,7 +2,8 @@
 
 ``deploy.generate`` writes them to ``helm/waggle/rules/waggle.yaml``, from where the chart makes a
 PrometheusRule. They select by the labels of docs/metrics.md alone, and ``node``, which the
-ServiceMonitors of the chart set.
+ServiceMonitors of the chart set. Sums are by ``cluster``, too: where a Prometheus has several clusters,
+their series have it.
 """
 
 from __future__ import annotations
@@ -44,11 +45,16 @@ class Alert(msgspec.Struct, frozen=True):
 
 _PEER: Final = "{{ $labels.peer }} ({{ $labels.instance }}) on {{ $labels.node }}"
 _NODE: Final = "{{ $labels.node }}"
+_MISSING: Final = (
+    "max by (cluster, node) (last_over_time(waggle_config_current[6h])) unless "
+    "max by (cluster, node) (waggle_config_current)"
+)
+"""Nodes whose agent was scraped, and is no more; kube-state-metrics knows which of them are deleted."""
 
 SESSIONS: Final = (
     Alert(
         "WaggleAllSessionsDown",
-        "sum by (node) (waggle_bgp_session_up) == 0",
+        "sum by (cluster, node) (waggle_bgp_session_up) == 0",
         "2m",
         "critical",
         f"no BGP session on {_NODE}",
@@ -72,9 +78,9 @@ SESSIONS: Final = (
     ),
     Alert(
         "WaggleNoRoutesAdvertised",
-        "sum by (node) (waggle_bgp_advertised_routes) == 0 and on (node) "
-        "max by (node) (waggle_intent_routes) > 0 unless on (node) "
-        "max by (node) (waggle_drained) == 1",
+        "sum by (cluster, node) (waggle_bgp_advertised_routes) == 0 and on (cluster, node) "
+        "max by (cluster, node) (waggle_intent_routes) > 0 unless on (cluster, node) "
+        "max by (cluster, node) (waggle_drained) == 1",
         "10m",
         "critical",
         f"{_NODE} advertises no route",
@@ -166,7 +172,7 @@ CONFIGURATION: Final = (
     ),
     Alert(
         "WaggleKernelRoutesFailing",
-        "sum by (node) (waggle_kernel_failed_routes) > 0",
+        "sum by (cluster, node) (waggle_kernel_failed_routes) > 0",
         "5m",
         "warning",
         f"received routes are not in the kernel of {_NODE}",
@@ -184,8 +190,8 @@ CONFIGURATION: Final = (
 PROCESSES: Final = (
     Alert(
         "WaggleAgentMissing",
-        "max by (node) (last_over_time(waggle_config_current[6h])) unless "
-        "max by (node) (waggle_config_current)",
+        f"{_MISSING} and on (cluster, node) kube_node_info or "
+        f"{_MISSING} unless on (cluster) kube_node_info",
         "10m",
         "critical",
         f"no agent on {_NODE}",
@@ -201,8 +207,8 @@ PROCESSES: Final = (
     ),
     Alert(
         "WaggleNoLeader",
-        "(sum(waggle_operator_leader) or vector(0)) == 0 and on () "
-        "count(last_over_time(waggle_operator_leader[6h])) > 0",
+        "count by (cluster) (last_over_time(waggle_operator_leader[6h])) unless "
+        "sum by (cluster) (waggle_operator_leader) > 0",
         "5m",
         "warning",
         "no operator leads",
@@ -210,7 +216,7 @@ PROCESSES: Final = (
     ),
     Alert(
         "WaggleEventLoopLag",
-        "histogram_quantile(0.99, sum by (node, le) "
+        "histogram_quantile(0.99, sum by (cluster, node, le) "
         "(rate(waggle_event_loop_lag_seconds_bucket[10m]))) > 1",
         "10m",
         "warning",
@@ -227,7 +233,7 @@ PROCESSES: Final = (
     ),
     Alert(
         "WaggleVersionSkew",
-        "count(count by (version) (waggle_build_info)) > 1",
+        "count by (cluster) (count by (cluster, version) (waggle_build_info)) > 1",
         "6h",
         "info",
         "{{ $value }} versions of Waggle run",

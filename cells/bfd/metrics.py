@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
+from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
 from reconcilers.tables import IntentTables
 from statedb import Database
 
@@ -31,16 +31,18 @@ class BfdMetrics:
             (row, intent.bfd_counters.get(snapshot, (row.instance, row.peer)))
             for row in intent.bfd_sessions.all(snapshot)
         ]
-        yield from _states(rows)
+        process = next(intent.bfd_process.all(snapshot), None)
+        yield from _states(rows, is_known=process is None or process.connected)
         yield from _counts(rows)
-        yield from _of_process(next(intent.bfd_process.all(snapshot), None))
+        yield from _of_process(process)
 
 
 def _labels(row: BfdSession) -> list[str]:
     return [row.instance, row.peer, row.address]
 
 
-def _states(rows: Rows) -> Iterator[Metric]:
+def _states(rows: Rows, *, is_known: bool) -> Iterator[Metric]:
+    """Yield the states; ``is_known``: without a connection sessions go on, and are not down."""
     up = GaugeMetricFamily("waggle_bfd_session_up", "1 while the session is Up.", labels=LABELS)
     state = GaugeMetricFamily(
         "waggle_bfd_session_state",
@@ -53,7 +55,8 @@ def _states(rows: Rows) -> Iterator[Metric]:
         labels=LABELS,
     )
     for row, _ in rows:
-        up.add_metric(_labels(row), row.up)
+        if is_known:
+            up.add_metric(_labels(row), row.up)
         state.add_metric([*_labels(row), row.state], 1)
         detection.add_metric(_labels(row), row.detection_time / MICROSECONDS)
     yield from (up, state, detection)
@@ -75,7 +78,9 @@ def _counts(rows: Rows) -> Iterator[Metric]:
         labels=LABELS,
     )
     for row, counters in rows:
-        losses.add_metric(_labels(row), _losses(row))
+        # 0 in between would be a reset, and all losses would be new ones.
+        if row.state != UNKNOWN:
+            losses.add_metric(_labels(row), _losses(row))
         if counters is not None:
             incoming.add_metric(_labels(row), counters.packets_received)
             outgoing.add_metric(_labels(row), counters.packets_sent)

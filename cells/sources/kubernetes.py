@@ -242,7 +242,9 @@ class Kubernetes:
             status = reflector.status
             feeds.setdefault((status.kind, status.namespace), []).append(reflector)
         for names, members in feeds.items():
-            up.add_metric(names, all(feed.status.phase is Phase.FOLLOWING for feed in members))
+            phases = {feed.status.phase for feed in members}
+            if phases != {Phase.MISSING}:
+                up.add_metric(names, phases <= {Phase.FOLLOWING, Phase.MISSING})
             lists.add_metric(names, sum(feed.lists for feed in members))
             watches.add_metric(names, sum(feed.watches for feed in members))
             failures.add_metric(names, sum(feed.failures for feed in members))

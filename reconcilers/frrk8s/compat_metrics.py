@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from reconcilers.bfd_session import BfdCounters, BfdSession
+from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdSession
 from reconcilers.dialect import (
     CompatHistogram,
     CompatMetric,
@@ -133,12 +133,17 @@ _OF_BFD: Final[
         "Number of sent BFD control packets",
         lambda _, counted: None if counted is None else counted.packets_sent,
     ),
-    ("session_up_events", "counter", "Number of BFD session up events", lambda row, _: row.ups),
+    (
+        "session_up_events",
+        "counter",
+        "Number of BFD session up events",
+        lambda row, _: None if row.state == UNKNOWN else row.ups,
+    ),
     (
         "session_down_events",
         "counter",
         "Number of BFD session down events",
-        lambda row, _: row.ups - row.up,
+        lambda row, _: None if row.state == UNKNOWN else row.ups - row.up,
     ),
 )
 

@@ -217,6 +217,88 @@ def test_the_page_of_operations_lists_each_alert() -> None:
     assert set(re.findall(r"^\| \[`(Waggle\w+)`\]", page, re.MULTILINE)) == set(CASES)
 
 
+PEER_OF_B: Final = f'cluster="b",{PEER}'
+WITH_A_SECOND_CLUSTER: Final = {
+    "WaggleAllSessionsDown": Case(
+        {
+            f"waggle_bgp_session_up{{{PEER_OF_B}}}": "0x9",
+            f'waggle_bgp_session_up{{cluster="a",{PEER}}}': "1x9",
+        },
+        {"cluster": "b", **NODE},
+        "4m",
+    ),
+    "WaggleNoRoutesAdvertised": Case(
+        {
+            f'waggle_bgp_advertised_routes{{cluster="a",{PEER}}}': "4x20",
+            'waggle_intent_routes{cluster="a",node="n1"}': "4x20",
+            'waggle_drained{cluster="a",node="n1"}': "1x20",
+            f"waggle_bgp_advertised_routes{{{PEER_OF_B}}}": "0x20",
+            'waggle_intent_routes{cluster="b",node="n1"}': "4x20",
+            'waggle_drained{cluster="b",node="n1"}': "0x20",
+        },
+        {"cluster": "b", **NODE},
+        "12m",
+    ),
+    "WaggleAgentMissing": Case(
+        {
+            'waggle_config_current{cluster="a",node="n1"}': "1x60",
+            'waggle_config_current{cluster="b",node="n1"}': "1x4 _x60",
+        },
+        {"cluster": "b", **NODE},
+        "40m",
+    ),
+    "WaggleNoLeader": Case(
+        {
+            'waggle_operator_leader{cluster="a",pod="a"}': "1x20",
+            'waggle_operator_leader{cluster="b",pod="b"}': "1 0x20",
+        },
+        {"cluster": "b"},
+        "8m",
+    ),
+    "WaggleVersionSkew": Case(
+        {
+            'waggle_build_info{cluster="a",version="1"}': "1x400",
+            'waggle_build_info{cluster="b",version="1"}': "1x400",
+            'waggle_build_info{cluster="b",version="2"}': "1x400",
+        },
+        {"cluster": "b"},
+        "370m",
+        "2",
+    ),
+}
+DELETED_NODE: Final = Case(
+    {
+        'waggle_config_current{node="n1"}': "1x4 _x60",
+        'waggle_config_current{node="n2"}': "1x4 _x60",
+        'waggle_config_current{cluster="b",node="n2"}': "1x60",
+        'kube_node_info{node="n1",pod="a"}': "1x60",
+        'kube_node_info{node="n2",pod="b"}': "1x8 _x60",
+    },
+    NODE,
+    "40m",
+)
+"""Of the two agents that are missing the node of one was deleted."""
+
+
+@needs_promtool
+def test_alerts_of_one_cluster_are_not_those_of_another_and_deleted_nodes_miss_nothing(
+    tmp_path: Path,
+) -> None:
+    alerts = {alert.name: alert for alert in ALERTS}
+    cases = [*WITH_A_SECOND_CLUSTER.items(), ("WaggleAgentMissing", DELETED_NODE)]
+    tests = [promtool_test(alerts[name], case) for name, case in cases]
+    (tmp_path / "rules.yaml").write_text(rules())
+    document = {"rule_files": ["rules.yaml"], "tests": tests}
+    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(document))
+    assert "SUCCESS" in promtool("test", "rules", "tests.yaml", within=tmp_path)
+
+
+def test_sums_keep_the_cluster() -> None:
+    for alert in ALERTS:
+        matched = re.findall(r"\b(?:by|on) \(([^)]*)\)", alert.expression)
+        assert all("cluster" in labels.split(", ") for labels in matched), alert.name
+
+
 @needs_promtool
 @pytest.mark.parametrize("cells", [AGENT_CELLS, OPERATOR_CELLS], ids=["agent", "operator"])
 def test_promtool_has_no_complaint_about_names_and_help(cells: tuple[Cell, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, generate_latest
 
 from cells.bfd.metrics import BfdMetrics
@@ -50,6 +51,17 @@ def test_the_state_and_the_counters_of_a_session() -> None:
         f"waggle_bfd_packets_sent_total{labels} 7.0",
         f"waggle_bfd_longest_gap_seconds{labels} 0.301",
     }
+
+
+def test_without_a_connection_sessions_are_not_down_and_their_losses_are_not_reset() -> None:
+    unknown = BfdSession(instance="red", peer="tor", address="192.0.2.1")
+    away = scraped(unknown, process=replace(PROCESS, connected=False))
+    assert "waggle_bfd_connected 0.0" in away
+    names = {sample.partition("{")[0] for sample in away}
+    assert not names & {"waggle_bfd_session_up", "waggle_bfd_session_losses_total"}
+    connected = scraped(unknown, process=PROCESS)
+    labels = '{instance="red",peer="tor",peer_address="192.0.2.1"}'
+    assert f"waggle_bfd_session_up{labels} 0.0" in connected, "a session that cannot be is down"
 
 
 def test_the_process() -> None:

@@ -258,6 +258,9 @@ def test_missing_forbidden_and_invalid_are_told_apart_in_health(tmp_path: Path) 
             return found[0] is level and part in found[1]
 
         await until(lambda: all(shown(*want) for want in wanted))
+        up = re.findall(r'feed_up{kind="(\w+)",.*} (\S+)', scrape(hive))
+        assert ("Secret", "0.0") in up
+        assert "CiliumBGPAdvertisement" not in dict(up), "a kind without its CRD raises no alert"
         server.put(service("bad"))
         await until(lambda: levels(hive)["kubernetes/objects"][0] is Level.OK)
 

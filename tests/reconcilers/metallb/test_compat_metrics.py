@@ -120,7 +120,13 @@ def test_bfd_sessions_of_frr_k8s() -> None:
         counters = BfdCounters(instance=instance, peer=name, packets_sent=7, packets_received=9)
         node.intent.bfd_counters.upsert(txn, counters)
     found = of(node.dialects[1], replace(context, snapshot=node.db.snapshot()))
+    with node.db.write(node.intent.bfd_sessions) as txn:
+        unknown = BfdSession(instance=rows[0][0], peer=rows[0][1])
+        node.intent.bfd_sessions.upsert(txn, unknown)
+    away = of(node.dialects[1], replace(context, snapshot=node.db.snapshot()))
     labels = (context.sessions[0].status.address or "", "default")
+    assert labels not in away["frrk8s_bfd_session_up_events"], "0 would be a reset"
+    assert labels not in away["frrk8s_bfd_session_down_events"]
     assert found["frrk8s_bfd_session_up"][labels] == 1
     assert found["frrk8s_bfd_session_up_events"][labels] == 3
     assert found["frrk8s_bfd_session_down_events"][labels] == 2
