@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,9 +14,14 @@ from resources.secret_value import SecretValue
 
 MOST_FIELDS: Final = 8
 MOST_CHARACTERS: Final = 160
+MOST_ELEMENTS: Final = 8
+"""Of a list that is shown whole where it differs; of a longer one the part that differs."""
 MOST_SEARCHED: Final = 4096
 WITHHELD: Final = "***"
-SECRET: Final = re.compile(r"passw|secret|token|credential|private.?key", re.IGNORECASE)
+SECRET: Final = re.compile(
+    r"passw|passphrase|secret|token|credential|bearer|md5|(private|api|auth|access).?key|://[^/\s]*@",
+    re.IGNORECASE,
+)
 """A field of such a name, and a text with such a word, is withheld: rather one too many."""
 NOT_COMPARED: Final = frozenset(
     (
@@ -58,7 +63,9 @@ def _leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  #
         return
     before, after = _members(old), _members(new)
     if before is None and after is None:
-        if old != new:
+        if isinstance(old, tuple | list) and isinstance(new, tuple | list):
+            yield from _elements(path, old, new)
+        elif old != new:
             yield path, old, new
         return
     if (before is None and old is not None) or (after is None and new is not None):
@@ -68,6 +75,34 @@ def _leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  #
     for name in dict.fromkeys((*before, *after)):
         inner = f"{path}.{name}" if path else str(name)
         yield from _leaves(inner, before.get(name), after.get(name))
+
+
+def _elements(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what differs of two lists: an element's fields, or of long lists the part that differs."""
+    if old == new:
+        return
+    if len(old) == len(new) and _members(old[0]) is not None:
+        for number, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from _leaves(f"{path}[{number}]", before, after)
+        return
+    if max(len(old), len(new)) > MOST_ELEMENTS:
+        head = _common(old, new)
+        tail = _common(old[head:][::-1], new[head:][::-1])
+        path = f"{path}[{head}...]"
+        old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    yield path, old, new
+
+
+def _common(old: Sequence[Any], new: Sequence[Any]) -> int:
+    """Return the number of first elements that are equal; each comparison is one of slices."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _members(value: object) -> Mapping[Any, Any] | None:

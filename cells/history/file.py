@@ -1,7 +1,8 @@
 """The history on disk: two files of lines in the state directory, of which the older one is replaced.
 
 A line is appended once a second at most, and never changed: a process that is killed loses that second,
-and a line that a crash has cut is skipped. The first line of a file has its version.
+and a line that a crash has cut is skipped. Each process begins with a line that has its version, also
+behind lines of another version, or zeros of a crash.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from cells.options import HistoryOptions
 from cells.state.state_files import MEMORY_ONLY, StateDirectory
 from resources.state_file import StateFileError, read
 
-FORMAT: Final = "waggle-history/1"
+HEAD: Final = b'{"format":"waggle-history/1"}'
+HEAD_START: Final = b'{"format":'
 FILE: Final = "history.jsonl"
 OLDER: Final = "history.older.jsonl"
 WRITE_SECONDS: Final = 1.0
@@ -56,6 +58,7 @@ class HistoryFile:
         self._health = health.scope("file")
         self._waiting: deque[HistoryItem] = deque(maxlen=MOST_WAITING)
         self._trouble = ""
+        self._has_begun = False
         if self._directory is None:
             off = "kept in memory only (--history-on-disk is not set)"
             self._health.ok(MEMORY_ONLY if options.on_disk else off)
@@ -87,10 +90,12 @@ class HistoryFile:
         # Of an entry that counted several changes the last state is enough.
         last = {(i.kind, i.name, i.route_set, i.first_time or i.event_time): i for i in items}
         try:
-            await asyncio.to_thread(append, self._directory, list(last.values()))
+            begin = not self._has_begun
+            await asyncio.to_thread(append, self._directory, list(last.values()), begin=begin)
         except OSError as error:
             self._report(f"the history is not written: {_reason(error)}")
         else:
+            self._has_begun = True
             self._report("")
 
     def _report(self, trouble: str) -> None:
@@ -103,16 +108,16 @@ class HistoryFile:
             self._health.ok(f"kept in {self._directory}")
 
 
-def append(directory: Path, items: Iterable[HistoryItem]) -> None:
-    """Append entries. Blocking; raises `OSError`."""
+def append(directory: Path, items: Iterable[HistoryItem], *, begin: bool = False) -> None:
+    """Append entries, the first ones of a process with ``begin``. Blocking; raises `OSError`."""
     path = directory / FILE
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "ab") as file:
         size = file.tell()
-        head = b"" if size else _line({"format": FORMAT})
         # Behind a line that was cut, the next one is whole again.
-        file.write(b"".join(chain((head or b"\n",), map(_line, items))))
+        head = (b"\n" if size else b"") + (HEAD + b"\n" if begin or not size else b"")
+        file.write(b"".join(chain((head,), map(_line, items))))
     if size > MOST_OCTETS:
         path.replace(directory / OLDER)
 
@@ -132,14 +137,14 @@ def stored(directory: Path, limit: int) -> Sequence[HistoryItem]:
 
 
 def _decoded(octets: bytes) -> Iterator[HistoryItem]:
-    head, *lines = octets.split(b"\n")
-    try:
-        known = msgspec.json.decode(head, type=dict[str, str]).get("format") == FORMAT
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        known = False
+    is_known = False
     decoder = msgspec.json.Decoder(HistoryItem)
     before: HistoryItem | None = None
-    for line in lines if known else ():
+    for line in octets.split(b"\n"):
+        if line.startswith(HEAD_START):
+            is_known = line == HEAD
+        if not is_known or line == HEAD:
+            continue
         try:
             item = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,5 +1,8 @@
 """The log of changes: bounded in all, and for each object, so that none pushes out the others.
 
+In a full log the kind that has most entries loses its oldest one: what changes all the time in a large
+cluster does not push out why a session went down.
+
 Equal changes of one object in a row are one entry with their number, as of a session that fails again
 and again.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -23,6 +26,9 @@ from resources.streams import isolated
 MOST_OF_AN_OBJECT: Final = 64
 """Entries of one object; a new one takes the place of the oldest."""
 
+MOST_OF_A_MESSAGE: Final = 500
+"""Characters: a condition may have 32,768."""
+
 Identity: TypeAlias = tuple[str, str, str | None]
 
 
@@ -34,6 +40,7 @@ class HistoryLog:
         self._limit = limit
         self._items: dict[int, HistoryItem] = {}
         self._of_object: dict[Identity, deque[int]] = {}
+        self._of_kind: dict[str, OrderedDict[int, None]] = {}
         self._sequence = 0
         self._added: Subject[HistoryItem] = Subject()
 
@@ -56,14 +63,18 @@ class HistoryLog:
         return reversed(list(self._items.values()))
 
     def add(self, item: HistoryItem) -> None:
-        """Add a change; node and sequence are the log's."""
-        self._added.on_next(self._add(replace(item, node=self.node)))
+        """Add a change; node and sequence are the log's, and so is the length of its message."""
+        message = item.message
+        if message is not None and len(message) > MOST_OF_A_MESSAGE:
+            message = f"{message[: MOST_OF_A_MESSAGE - 3]}..."
+        self._added.on_next(self._add(replace(item, node=self.node, message=message)))
 
     def restore(self, items: Iterable[HistoryItem]) -> None:
         """Add the entries of an earlier process, the oldest first, before its own."""
         present = list(self._items.values())
         self._items.clear()
         self._of_object.clear()
+        self._of_kind.clear()
         for item in (*items, *present):
             self._add(item)
 
@@ -73,7 +84,7 @@ class HistoryLog:
         if numbers:
             last = self._items[numbers[-1]]
             if _is_repeated(last, item):
-                del self._items[numbers.pop()]
+                self._remove(numbers.pop())
                 item = replace(
                     item,
                     count=last.count + item.count,
@@ -83,17 +94,25 @@ class HistoryLog:
         item = replace(item, sequence=self._sequence)
         numbers.append(self._sequence)
         self._items[self._sequence] = item
+        self._of_kind.setdefault(item.kind, OrderedDict())[self._sequence] = None
         if len(numbers) > MOST_OF_AN_OBJECT:
-            del self._items[numbers.popleft()]
+            self._remove(numbers.popleft())
         if len(self._items) > self._limit:
-            self._forget(next(iter(self._items)))
+            self._make_room()
         return item
 
-    def _forget(self, number: int) -> None:
+    def _remove(self, number: int) -> HistoryItem:
         item = self._items.pop(number)
+        del self._of_kind[item.kind][number]
+        return item
+
+    def _make_room(self) -> None:
+        """Remove the oldest entry of the kind that has most."""
+        _, kind = max((len(numbers), kind) for kind, numbers in self._of_kind.items())
+        item = self._remove(next(iter(self._of_kind[kind])))
         identity = (item.kind, item.name, item.route_set)
         numbers = self._of_object[identity]
-        numbers.popleft()  # the oldest entry of all is the oldest one of its object
+        numbers.popleft()  # the oldest entry of a kind is the oldest one of its object
         if not numbers:
             del self._of_object[identity]
 

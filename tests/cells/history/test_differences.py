@@ -63,6 +63,38 @@ def test_what_may_be_a_secret_is_withheld_and_its_change_is_shown(
     assert change.old
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "passphrase hunter1",
+        "https://me:hunter1@git.example/x",
+        "neighbor x tcp md5 hunter1",
+        "Authorization: Bearer hunter1",
+        "api_key=hunter1",
+    ],
+)
+def test_texts_with_a_word_of_secrets_are_withheld(text: str) -> None:
+    assert texts(thing(), thing(Spec(raw=text))) == {"spec.raw": (None, "***")}
+
+
+def test_of_a_long_list_the_part_that_differs_is_shown() -> None:
+    prefixes = tuple(f"10.0.{number >> 8}.{number & 255}/32" for number in range(10_000))
+    before, after = (
+        thing(Spec(peers=prefixes)),
+        thing(Spec(peers=(*prefixes[:700], *prefixes[701:]))),
+    )
+    assert texts(before, after) == {"spec.peers[700...]": (prefixes[700], None)}
+    assert texts(after, before) == {"spec.peers[700...]": (None, prefixes[700])}
+    assert texts(before, thing(Spec(peers=(*prefixes, "b")))) == {
+        "spec.peers[10000...]": (None, "b")
+    }
+
+
+def test_elements_of_equal_number_are_compared_field_by_field() -> None:
+    before, after = ({"routers": [{"asn": 1, "id": "a"}, {"asn": asn}]} for asn in (2, 3))
+    assert texts(before, after) == {"routers[1].asn": ("2", "3")}
+
+
 def test_an_annotation_is_named_without_its_value() -> None:
     before, after = (thing(annotations={"peers": f"hunter{n}"}) for n in (1, 2))
     assert texts(before, after) == {"metadata.annotations.peers": ("***", "***")}

@@ -59,6 +59,18 @@ def test_a_file_of_another_version_is_not_read(tmp_path: Path) -> None:
     assert stored(tmp_path, 100) == []
 
 
+@pytest.mark.parametrize(
+    "content", [b'{"format":"waggle-history/2"}\n{}\n', bytes(4096), b"\xff\xfe", b"{"]
+)
+def test_the_entries_of_a_process_are_read_behind_any_other_content(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    append(tmp_path, items(0, 2), begin=True)
+    append(tmp_path, items(2, 3))
+    assert stored(tmp_path, 100) == items(0, 3)
+
+
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n\xff", b"[]\n{}\n", b"null"])
 def test_other_content_is_no_history(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cells.api.history import HistoryItem
-from cells.history.log import MOST_OF_AN_OBJECT, HistoryLog, Target
+from cells.history.log import MOST_OF_A_MESSAGE, MOST_OF_AN_OBJECT, HistoryLog, Target
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -62,6 +62,23 @@ def test_the_oldest_entries_make_room() -> None:
     assert [name for name, _, _ in entries(log)] == ["e", "d", "c"]
     log.add(item("a"))
     assert [name for name, _, _ in entries(log)] == ["a", "e", "d"]
+
+
+def test_a_kind_that_changes_all_the_time_does_not_push_out_the_others() -> None:
+    log = HistoryLog("n", 100)
+    log.add(item("i/tor-1", message="hold timer expired", kind="Session"))
+    for number in range(1000):
+        log.add(item(f"shop/web-{number}", kind="EndpointSlice"))
+    assert len(log) == 100
+    assert entries(log)[-1] == ("i/tor-1", "hold timer expired", 1)
+    assert entries(log)[0][0] == "shop/web-999"
+
+
+def test_a_message_is_bounded() -> None:
+    log = HistoryLog("n", 10)
+    log.add(item("shop/a", message="x" * 32_768))
+    (entry,) = log.newest_first()
+    assert len(entry.message or "") == MOST_OF_A_MESSAGE
 
 
 def test_entries_of_an_earlier_process_come_before_those_of_this_one() -> None:
