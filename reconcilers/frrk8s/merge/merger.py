@@ -199,14 +199,29 @@ class Merger:
         ``node``: the one whose last merge is the nearest; it has no effect on the result but for
         the problems, which name it if it is ``named``.
         """
-        last = self._last.pop(node) if node in self._last else LastMerge()
-        self._last[node] = last
-        if len(self._last) > NODES:
-            del self._last[next(iter(self._last))]
+        # Taken out until it is complete: the operator's part of this process may merge the same node
+        # between two slices, and a merge may end early.
+        last = self._last.pop(node, None) or LastMerge()
         if (result := last.same(units, named=named)) is not None:
             for unit in units:
                 self._used.setdefault(unit.ref, [])
-            return result
+        else:
+            result = yield from self._merged(units, resolve, pieces, node, last, named=named)
+        self._last[node] = last
+        if len(self._last) > NODES:
+            del self._last[next(iter(self._last))]
+        return result
+
+    def _merged(
+        self,
+        units: Sequence[Unit],
+        resolve: Resolve,
+        pieces: Pieces,
+        node: str,
+        last: LastMerge,
+        *,
+        named: bool,
+    ) -> Slices[Merge]:
         last.given = None
         # Units of one object are of one age.
         ordered = sorted(units, key=_ref)

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, PrefixRule
+from reconcilers.sliced_work import Pieces, finish
 from speaker.nlri import prefix_to_text
-from tests.reconcilers.frrk8s.build import PEER, merge, neighbor, reported, router, unit
+from tests.reconcilers.frrk8s.build import PEER, merge, neighbor, reported, resolve, router, unit
 
 SEVERAL: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("asn", {"asn": 64950}, {"asn": 64951}),
@@ -211,3 +213,40 @@ def test_a_conflict_of_another_dialects_object_has_its_name_and_field() -> None:
         "FRRConfiguration/frr-k8s-system/x",
     ]
     assert problem.field == "spec.peerPort"
+
+
+def test_two_merges_of_one_node_between_whose_slices_the_other_goes_on() -> None:
+    """As of the agent and of the operator's part of its process."""
+    merger = Merger()
+    shared = [
+        unit(f"s{i}", router(neighbor(port=1000 + i, address=f"10.0.0.{i}"))) for i in range(9)
+    ]
+    agreed = [*shared, unit("x", router(neighbor(port=1179)))]
+    disputed = [*agreed, unit("y", router(neighbor(port=2179)))]
+    finish(merger.merge([*shared[:2], *disputed[-2:]], resolve(), Pieces(), "n1"))
+    runs = {
+        name: merger.merge(units, resolve(), Pieces(1), "n1")
+        for name, units in (("agreed", agreed), ("disputed", disputed), ("again", agreed))
+    }
+    results: dict[str, Merge] = {}
+    while runs:
+        for name, run in list(runs.items()):
+            try:
+                next(run)
+            except StopIteration as end:
+                results[name] = end.value
+                del runs[name]
+    for name, result in results.items():
+        assert result == merge(disputed if name == "disputed" else agreed), name
+    for units in (agreed, disputed):
+        assert finish(merger.merge(units, resolve(), Pieces(), "n1")) == merge(units)
+
+
+def test_a_merge_that_ends_early_leaves_nothing_behind() -> None:
+    merger = Merger()
+    one, other = unit("x", router(neighbor(port=1179))), unit("y", router(neighbor(port=2179)))
+    unfinished = merger.merge([one, other], resolve(), Pieces(1), "n1")
+    next(unfinished)
+    unfinished.close()
+    for units in ([one], [one, other], [other]):
+        assert finish(merger.merge(units, resolve(), Pieces(), "n1")) == merge(units)
