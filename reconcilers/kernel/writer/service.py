@@ -137,6 +137,7 @@ class Service:
             due = due if other is None else min(due, other)
         for key, _ in self._selector.select(max(0.0, due - self._clock())):
             key.data()
+        self._lock.answer()
         now = self._clock()
         if self._next_attempt is not None and now >= self._next_attempt:
             self._guarded(self._attempt)
