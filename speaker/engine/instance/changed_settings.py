@@ -37,11 +37,14 @@ def apply_soft_change(
     keep = peer.config.keep_received
     accepts_more = _apply_import_policy(outbound, established, before)
     keeps_more = before.keep_received is not None and (keep is None or keep > before.keep_received)
-    if adj_in.not_kept and (keeps_more or accepts_more):
-        # Routes that were only counted are announced again (RFC 2918).
-        adj_in.forget_counted()
+    not_kept = [family for family in adj_in.families if adj_in.counted(family)]
+    if not_kept and (keeps_more or accepts_more):
+        # Routes that were only counted are announced again (RFC 2918). Until then they are counted: the
+        # peer may take its time, and another change has to request them again.
+        if adj_in.accepts_all:
+            adj_in.forget_counted()
         if up and established.negotiated.route_refresh:
-            send_refresh_requests(established, ())
+            send_refresh_requests(established, not_kept)
         elif up:
             peer.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
     if before.maximum_prefixes != peer.config.maximum_prefixes:

@@ -192,6 +192,8 @@ class AdjRibIn(MarkedRoutes):
                 if accepted is None:
                     self.rejected_by_policy += len(keys)
                     kept = self._choose_kept(family, keys)
+                elif family in self._counted:
+                    self._counted[family].remove(keys)
                 not_installed.update(kept)
                 self._hold(family, path, kept)
             else:
@@ -306,6 +308,9 @@ class AdjRibIn(MarkedRoutes):
         self.announce(family, path, nlri)
         if marks:
             self._marks[family] = marks
+        if family in self._counted:
+            # Whether the peer still has a stale route is not known.
+            self._counted[family].remove(nlri)
 
     # ------------------------------------------------------------------ policy
 
@@ -352,6 +357,8 @@ class AdjRibIn(MarkedRoutes):
             return
         table, marks = self._tables.get(family, EMPTY), self._marks.get(family)
         gone = [key for key in keys if key in table][:excess]
+        if not gone:
+            return  # of a family, perhaps, that the present session does not have
         self.changes += 1
         # Whether the peer still has a stale route is not known.
         counted = marks[-1].fresh_of(gone) if marks else gone

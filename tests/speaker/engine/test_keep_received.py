@@ -8,15 +8,18 @@ import pytest
 
 from speaker.api import (
     GracefulRestart,
+    Match,
     MaximumPrefixes,
     PeerConfig,
     Policy,
     PrefixLimit,
     PrefixRule,
     RouteAttributes,
+    Set,
+    Term,
 )
 from speaker.api.status import FamilyStatus
-from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, MessageType
 from speaker.rib.path import Path
 from tests.speaker.network import INSTANCE, ROUTE_REFRESH, Host, Network
 
@@ -257,3 +260,37 @@ def test_a_policy_keeps_all_routes_of_a_peer_that_takes_no_route_refresh() -> No
     lab.network.run(2)
     assert (lab.counts(), lab.status().accepted) == ((40, 0), 8)
     assert not lab.node.engine.instance(INSTANCE).peer("router").flaps
+
+
+def test_routes_are_counted_and_requested_again_until_the_peer_has_answered() -> None:
+    lab = Lab(node={"import_": SOME})
+    lab.announce(0, 40)
+    lab.node.writes.clear()
+    for first in (32, 24):
+        lab.node.peer(lab.config(import_=(PrefixRule(f"10.9.{first}.0/21", ge=24, le=24),)))
+        assert lab.status().received == 40
+    requests = [
+        one for one in lab.node.writes if b"".join(one.parts)[18] == MessageType.ROUTE_REFRESH
+    ]
+    assert len(requests) == 2
+    lab.network.run(2)
+    assert (lab.counts(), lab.status().accepted) == ((40, 22), 8)
+
+
+def test_a_counted_prefix_whose_route_becomes_ineligible_has_one_count() -> None:
+    only = Policy(terms=(Term(match=Match(communities=("65001:1",))),))
+    loops = Policy(
+        terms=(Term(match=Match(communities=("65001:1",)), set=Set(prepend=(65000,))),),
+        default="accept",
+    )
+    lab = Lab(node={"import_": only})
+    lab.router.peer(config("node", lab.node, 65000, export="local", export_policy=loops))
+    lab.network.run(2)
+    lab.announce(0, 25)
+    assert lab.counts() == (25, 15)
+    marked = RouteAttributes(communities=(65001 << 16 | 1,))
+    lab.router.routes(dict.fromkeys(prefixes(20, 25), marked))
+    lab.network.run(2)
+    assert (lab.counts(), lab.status().accepted) == ((25, 10), 0)
+    lab.withdraw(0, 25)
+    assert lab.counts() == (0, 0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from speaker.api import Match, Policy, PrefixRule, Term
 from speaker.attribute import PathAttributes
-from speaker.nlri import IPV4_UNICAST, Family
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.rib.adj_in import AdjRibIn, prefix_log, reapply
 from speaker.rib.adj_in.reapply import PendingKeys
 from speaker.rib.adj_in.shared import SharedAdjRibIn
@@ -354,3 +354,41 @@ def test_one_ineligible_route_does_not_send_a_table_the_long_way(
     }
     assert (adj_in.held(IPV4_UNICAST), adj_in.accepted(IPV4_UNICAST)) == (6, 5)
     assert sorted(loc.prefixes()) == [PREFIXES[1], *PREFIXES[4:]]
+
+
+def test_a_stale_route_that_the_policy_rejects_by_its_new_path_is_not_counted() -> None:
+    policy = Policy(
+        terms=(Term(match=Match(communities=("65535:6",)), action="reject"),), default="accept"
+    )
+    adj_in = AdjRibIn(
+        SOURCES[0],
+        compile_import("p", policy),
+        {IPV4_UNICAST: LocRib()},
+        itertools.count(2),
+        keep=1,
+    )
+    adj_in.announce(IPV4_UNICAST, GOOD[0][0], PREFIXES[:4])
+    adj_in.mark_stale(IPV4_UNICAST)
+    llgr_stale = Path(PathAttributes(communities=(0xFFFF0006,)), SOURCES[0])
+    adj_in.replace_stale(IPV4_UNICAST, llgr_stale, PREFIXES[:4])
+    assert (adj_in.received(IPV4_UNICAST), adj_in.stale(IPV4_UNICAST)) == (1, 1)
+    assert adj_in.announced(IPV4_UNICAST) == 0
+    sweep(adj_in)
+    assert adj_in.received(IPV4_UNICAST) == 0
+
+
+def test_routes_of_a_family_that_the_next_session_does_not_have_are_left_out_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reapply, "SLICE_KEYS", 1)
+    loc = {IPV6_UNICAST: LocRib(), IPV4_UNICAST: LocRib()}
+    policy = compile_import("p", Policy(default="accept"))
+    adj_in = AdjRibIn(SOURCES[0], policy, loc, itertools.count(2), keep=1)
+    for family in loc:
+        adj_in.announce(family, GOOD[0][0], PREFIXES[:4])
+    adj_in.set_policy(RULES["none"])
+    for routes in adj_in.attach({IPV4_UNICAST: loc[IPV4_UNICAST]}, frozenset()):
+        routes.finish()
+    while adj_in.reapplying:
+        adj_in.reapply()
+    assert (adj_in.held(IPV4_UNICAST), adj_in.received(IPV4_UNICAST)) == (1, 4)
