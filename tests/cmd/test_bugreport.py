@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import tarfile
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.cells.api.test_client import answering, http
 from waggle.__main__ import main
+from waggle.commands import bugreport
 from waggle.redaction import REDACTED, Redaction, is_secret_name
 
 NUMBERS = iter(range(1000, 9999))
@@ -188,3 +190,141 @@ def test_a_password_is_nowhere_else(password: str) -> None:
     redaction = Redaction()
     redaction.learn({"password": password})
     assert password not in redaction.text(f"before {password} behind").replace(REDACTED, "")
+
+
+NESTED = """\
+users:
+- user:
+    exec: {args: ["--secret", s3cr3t-a], env: [{name: AWS_SECRET_ACCESS_KEY, value: s3cr3t-b}]}
+"""
+DOCKER = base64.b64encode(json.dumps({"auths": {"r": {"password": "s3cr3t-c"}}}).encode()).decode()
+PLACES: tuple[object, ...] = (
+    {"command": ["app", "--password", "s3cr3t-d", "-p", "x"]},
+    {"credentials": {"user": "u", "value": "s3cr3t-d"}, "passwords": {"alice": "s3cr3t-e"}},
+    {"kind": "SecretList", "items": [{"data": {"k": "s3cr3t-f"}}]},
+    {"kind": "ConfigMap", "data": {"kube": NESTED}},
+    {"data": {"app.properties": "password = s3cr3t-g with s3cr3t-h\nport = 1"}},
+    {"data": {"app.yaml": "password: |\n  s3cr3t-i\nport: 1"}},
+    {"message": json.dumps({"detail": json.dumps({"password": "s3cr3t-j"})})},
+    {"environment": {"OTEL_EXPORTER_OTLP_HEADERS": "x-team=s3cr3t-k"}},
+    'Authorization: Digest username="bob", response="s3cr3t-l"',
+    "Cookie: session=s3cr3t-m; csrf=s3cr3t-n",
+    "isis password clear s3cr3t-o",
+    "key-string s3cr3t-p",
+    "ip ospf authentication-key s3cr3t-q",
+    "password is s3cr3t-r",
+    "https://s3cr3t-s-token-0123456789@192.0.2.1/x",
+    ["ghp_s3cr3ts3cr3ts3cr3t"],
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_secret_in_a_place_of_its_own(place: object) -> None:
+    redaction = Redaction()
+    redaction.learn(place)
+    assert "s3cr3t" not in json.dumps(redaction.document(place))
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ({"kind": "Secret", "data": {"k": DOCKER}}, "seen s3cr3t-c in a log"),
+        ({"kind": "Secret", "data": {"k": "czNjcjN0LWMK"}}, "with a line end in base64: s3cr3t-c"),
+        ({"data": {"kube": NESTED}}, "seen s3cr3t-a and s3cr3t-b in a log"),
+        ("jdbc:mysql://root:s3cr3t-c@db/x", "seen s3cr3t-c without its URL"),
+        ("neighbor 192.0.2.1 password s3cr3t-c", "seen s3cr3t-c without its neighbor"),
+    ],
+)
+def test_a_secret_that_was_found_is_removed_elsewhere(place: object, text: str) -> None:
+    redaction = Redaction()
+    redaction.learn(place)
+    assert "s3cr3t" not in redaction.text(text)
+
+
+def test_places_of_secrets_and_prose_stay() -> None:
+    place = {
+        "passwordSecret": {"name": "tor", "namespace": "x"},
+        "text": "secretName: tor\nport: 1",
+        "log": "password mismatch of 192.0.2.1",
+    }
+    redaction = Redaction()
+    redaction.learn(place)
+    assert redaction.document(place) == {**place, "log": "password [redacted] of 192.0.2.1"}
+    assert redaction.text("checksum mismatch") == "checksum mismatch"
+    assert redaction.text(redaction.text("token=s3cr3t-a x")) == "token=[redacted] x"
+
+
+@pytest.mark.parametrize(
+    "piece", ["x", "-password", "eyJ-", "--", "://a", "password='", "key ", "\\"]
+)
+def test_the_time_is_linear_in_a_line(piece: str) -> None:
+    import time
+
+    began = time.process_time()
+    Redaction().text(piece * (200_000 // len(piece)))
+    assert time.process_time() - began < 5  # a quadratic form takes minutes
+
+
+def test_a_log_with_a_token_in_each_line_is_redacted_in_place() -> None:
+    log = "\n".join(f"GET /x?token=s3cr3t-{number}" for number in range(20_000))
+    redaction = Redaction()
+    redaction.learn(log)
+    assert "s3cr3t" not in redaction.text(log)
+
+
+def report(tmp_path: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
+    """Write a report without an agent; returns the exit status and what it lists."""
+    listed = io.StringIO()
+    with contextlib.redirect_stdout(listed):
+        status = main(["bugreport", "--socket", str(tmp_path / "none"), "-o", "jsonl", *words])
+    return status, [json.loads(line) for line in listed.getvalue().splitlines()]
+
+
+def test_the_archive_follows_no_link_and_keeps_no_file_that_another_user_has_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim, link, before = tmp_path / "victim", tmp_path / "link.tgz", tmp_path / "before.tgz"
+    victim.write_text("kept")
+    link.symlink_to(victim)
+    assert report(tmp_path, "-O", str(link))[0] == 1
+    assert "link.tgz: is a symbolic link" in capsys.readouterr().err
+    assert victim.read_text() == "kept"
+    before.touch(0o666)
+    with before.open("rb") as opened:
+        report(tmp_path, "-O", str(before))
+        assert opened.read() == b""
+    assert before.stat().st_mode & 0o777 == 0o600
+    assert contents(before.read_bytes())
+    assert report(tmp_path, "-O", "/dev/full")[0] == 1
+    assert "/dev/full: No space left on device" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["before.tgz", "link.tgz", "victim"]
+
+
+def test_files_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bugreport, "MAX_FILE_OCTETS", 1000)
+    files = {
+        "bomb": "a: &a [x, x]\n" + "".join(f"{n}: &{n} [{'*a,' * 300}]\n" for n in "bc"),
+        "broken": "kind: Secret\ndata: {k: czNjcjN0\n",
+        "text": "a: [\n",
+    }
+    words = []
+    for name, text in files.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+        words += ["--config", str(tmp_path / f"{name}.yaml")]
+    archive = tmp_path / "report.tgz"
+    _, items = report(tmp_path, *words, *words[-2:], "-O", str(archive))
+    errors = {item["name"]: item.get("error") for item in items}
+    assert errors["config/bomb.yaml"] == "larger than 1,000 octets"
+    assert "line 3: not YAML" in errors["config/broken.yaml"]
+    assert errors["config/text.yaml"] is None
+    assert errors["2-config/text.yaml"] is None
+    assert report(tmp_path, "-f", str(tmp_path / "typo"))[0] == 2
+
+
+def test_a_terminal_gets_no_archive(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    assert main(["bugreport", "-O", "-"]) == 2
+    assert "no text for a terminal" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import json
 import os
@@ -10,15 +11,20 @@ import platform
 import stat
 import sys
 import tarfile
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waggle import ask_agent, output
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, NO_AGENT, USAGE, member
 from waggle.tables import Column
+
+if TYPE_CHECKING:
+    from waggle.redaction import Redaction
 
 COLUMNS = (
     Column("FILE", member("name")),
@@ -28,6 +34,12 @@ COLUMNS = (
 MAX_ROUTES = "10000"
 MAX_LOG_OCTETS = 8 * 1024 * 1024
 """The end of a log, which is what happened last."""
+MAX_FILE_OCTETS = 8 * 1024 * 1024
+"""A larger file of manifests or configuration is named, and not included."""
+NOT_READ = "it is not included, as its secrets are not known"
+"""Of a file that may have a Secret, without the structure that shows where."""
+MAX_PART_OCTETS = 32 * 1024 * 1024
+"""A larger answer is named, and not included."""
 PATHS: tuple[tuple[str, str, dict[str, str | None]], ...] = (
     ("status", "/v1/status", {}),
     ("process", "/v1/process", {}),
@@ -99,6 +111,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the archive; returns the exit status."""
     now = time.gmtime()
+    if args.archive == "-" and sys.stdout.isatty():
+        output.complain(
+            args.prog, "an archive is no text for a terminal: redirect it, or name a file"
+        )
+        return EXIT_USAGE
     try:
         files = list(_files(args))
     except OSError as error:
@@ -113,8 +130,11 @@ def run(args: argparse.Namespace) -> int:
             sys.stdout.buffer.write(archive)
         else:
             _write(target, archive)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        output.complain(args.prog, output.reason_of(error))
+        place = "standard output" if target == "-" else target
+        output.complain(args.prog, f"{place}: {error.strerror or error}")
         return EXIT_ERROR
     if target != "-":
         if args.output in output.TABLES:
@@ -126,12 +146,29 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(target: str, archive: bytes) -> None:
-    """Write a file that only this user may read; a device stays as it is. Raises OSError."""
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.fchmod(descriptor, 0o600)
-        file.write(archive)
+    """Write a file that only this user may read, whole or not at all. Raises OSError.
+
+    A file of that name is replaced, and neither written nor followed: another user may have it open, or
+    have made it a link to a file of this user. What is no file (a pipe, a device) gets the archive.
+    """
+    try:
+        mode = os.lstat(target).st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, "is a symbolic link; -O - writes to standard output")
+    if not stat.S_ISREG(mode):
+        with os.fdopen(os.open(target, os.O_WRONLY | os.O_NOFOLLOW), "wb") as device:
+            device.write(archive)
+        return
+    descriptor, temporary = tempfile.mkstemp(prefix=".waggle-bugreport-", dir=Path(target).parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(archive)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink()
+        raise
 
 
 def _silent(parts: list[Part]) -> bool:
@@ -169,7 +206,8 @@ def _files(args: argparse.Namespace) -> Iterator[Part]:
     for text in manifest_paths(args):
         path = Path(text)
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and (file == path or file.suffix in (".yaml", ".yml", ".json")):
+            is_manifest = file.is_file() and file.suffix in (".yaml", ".yml", ".json")
+            if file == path or is_manifest:
                 yield _structured(f"manifests/{_inside(file, path)}", file)
     for text in args.config:
         yield _structured(f"config/{Path(text).name}", Path(text))
@@ -184,14 +222,19 @@ def _inside(file: Path, path: Path) -> str:
 
 
 def _structured(name: str, path: Path) -> Part:
-    """Read YAML or JSON; what is neither is text."""
-    import yaml
+    """Read YAML or JSON. What cannot be parsed is text, unless it may have a Secret."""
+    from resources.manifests.yamlfile import YamlError, parse_yaml
 
-    text = path.read_text(errors="replace")
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE_OCTETS + 1)
+    if len(data) > MAX_FILE_OCTETS:
+        return Part(name, None, f"larger than {MAX_FILE_OCTETS:,} octets")
     try:
-        return Part(f"{name}.json", list(yaml.safe_load_all(text)))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return Part(name, text)
+        return Part(f"{name}.json", [document.value for document in parse_yaml(data)])
+    except YamlError as error:
+        if b"secret" in data.lower():
+            return Part(name, None, f"line {error.line}: {error.message}; {NOT_READ}")
+        return Part(name, data.decode(errors="replace"))
 
 
 def _archive(
@@ -202,21 +245,38 @@ def _archive(
 
     redaction = Redaction()
     redaction.learn_environment(environ)
-    for part in parts:
-        redaction.learn(part.content)
+    parts = [_learned(part, redaction) for part in parts]
     packed, items = io.BytesIO(), []
+    names: Counter[str] = Counter()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for part in parts:
             if part.error:
                 items.append({"name": part.name, "octets": 0, "error": redaction.text(part.error)})
                 continue
-            content = redaction.document(part.content)
-            text = (
-                content if isinstance(content, str) else json.dumps(content, indent=1, default=str)
-            )
-            data = text.encode()
-            info = tarfile.TarInfo(f"{name}/{redaction.text(part.name)}")
+            data = _encoded(redaction.document(part.content))
+            if len(data) > MAX_PART_OCTETS:
+                items.append({"name": part.name, "octets": 0, "error": f"{len(data):,} octets"})
+                continue
+            # Two files may have one name: two logs of one name, in two directories.
+            names[part.name] += 1
+            number = f"{names[part.name]}-" if names[part.name] > 1 else ""
+            info = tarfile.TarInfo(f"{name}/{number}{redaction.text(part.name)}")
             info.size, info.mode, info.mtime = len(data), 0o600, int(time.time())
             archive.addfile(info, io.BytesIO(data))
-            items.append({"name": part.name, "octets": len(data)})
+            items.append({"name": number + part.name, "octets": len(data)})
     return packed.getvalue(), items
+
+
+def _learned(part: Part, redaction: Redaction) -> Part:
+    """Collect the secrets of a part, which is left out where it is nested too deeply for that."""
+    try:
+        redaction.learn(part.content)
+        _encoded(part.content)
+    except RecursionError:
+        return Part(part.name, None, "nested too deeply")
+    return part
+
+
+def _encoded(content: object) -> bytes:
+    text = content if isinstance(content, str) else json.dumps(content, indent=1, default=str)
+    return text.encode(errors="replace")
