@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -102,6 +103,9 @@ def main(
     if open_standard_streams():
         complain("waggle", "standard output is closed")
         return EXIT_ERROR
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # As standard error: a name that the locale cannot encode ends no command.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             status = _dispatch(arguments, dialects, plugin=plugin)

@@ -91,9 +91,5 @@ def answer(args: argparse.Namespace, kind: str, request: Callable[[], T]) -> T |
     try:
         return request()
     except AgentError as error:
-        if args.output in output.TABLES:
-            output.complain(args.prog, str(error))
-        else:
-            failure = {"code": error.code, "message": str(error)}
-            output.dump(output.document(kind, [], [failure]), args.output)
+        output.fail(args, kind, error.code, str(error))
         return None

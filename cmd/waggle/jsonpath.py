@@ -38,6 +38,12 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
+MAX_NESTED: Final = 50
+"""Ranges and filters of a template, which may be within each other."""
+MAX_DESCENTS: Final = 3
+"""``..`` in an expression: each multiplies the results by the depth of the document."""
+
+
 class InvalidTemplate(Exception):  # noqa: N818  a value that is wrong, as InvalidOption
     """A template that cannot be parsed; ``str()`` is a sentence without its end."""
 
@@ -72,7 +78,15 @@ class Template:
             raise InvalidTemplate("the template is empty")
         if "{" not in text:
             text = "{" + (text if text[0] in ".[$@" else f".{text}") + "}"
-        self._nodes = _nodes(text)
+        if text.count("?(") + text.count("{range") > MAX_NESTED:
+            raise InvalidTemplate(f"more than {MAX_NESTED} ranges and filters")
+        try:
+            text.encode()
+            self._nodes = _nodes(text)
+        except UnicodeEncodeError:
+            raise InvalidTemplate("the template is not UTF-8") from None
+        except ValueError:  # of int(), as of an answer in JSON
+            raise InvalidTemplate("a number has too many digits") from None
 
     def render(self, document: object, show: Callable[[str], str] = str) -> str:
         """Return the text of a document; ``show`` makes the texts in it safe to print."""
@@ -155,9 +169,11 @@ def _unquoted(text: str) -> str:
     if text[0] == "'":
         inner = inner.replace("\\'", "'").replace('"', '\\"')
     try:
-        return str(json.loads(f'"{inner}"', strict=False))
+        unquoted = str(json.loads(f'"{inner}"', strict=False))
+        unquoted.encode()
     except ValueError:
         raise InvalidTemplate(f"{text} is not a text: \\ has the escapes of JSON") from None
+    return unquoted
 
 
 def _path(text: str) -> Path:
@@ -185,6 +201,8 @@ def _path_at(text: str, at: int) -> tuple[Path, int]:
         if text[at : at + 1] == ".":
             steps.append(_descend)
             at += 1
+            if steps.count(_descend) > MAX_DESCENTS:
+                raise InvalidTemplate(f"more than {MAX_DESCENTS} times .. in an expression")
         if text[at : at + 1] == "*":
             steps.append(_each)
             at += 1

@@ -261,12 +261,24 @@ def dump_value(value: object, form: str, stream: TextIO | None = None) -> None:
         text = Template(form.removeprefix(JSONPATH)).render(value, escape)
         # As kubectl prints it; only the prompt of a shell needs a line of its own.
         stream.write(text + "\n" * (stream.isatty() and not text.endswith("\n")))
+        errors = value.get("errors") if isinstance(value, dict) else None
+        for error in errors if isinstance(errors, list) else ():
+            # A template seldom has the errors: without them an outage would be an empty list.
+            complain("waggle", ": ".join(filter(None, (error.get("node"), error["message"]))))
     elif form == "yaml":
         import yaml
 
         yaml.safe_dump(value, stream, sort_keys=False, allow_unicode=False)
     else:
-        stream.write(safe_json(value, indent=2) + "\n")
+        stream.write(safe_json(value, indent=None if form == "jsonl" else 2) + "\n")
+
+
+def fail(args: argparse.Namespace, kind: str, code: str, message: str) -> None:
+    """Print an error in the form of ``--output``: as a sentence, or as an answer without items."""
+    if args.output in TABLES:
+        complain(args.prog, message)
+    else:
+        dump(document(kind, [], [{"code": code, "message": message}]), args.output)
 
 
 def _dump_json(

@@ -315,7 +315,7 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.M
     _, items = report(tmp_path, *words, *words[-2:], "-O", str(archive))
     errors = {item["name"]: item.get("error") for item in items}
     assert errors["config/bomb.yaml"] == "larger than 1,000 octets"
-    assert "line 3: not YAML" in errors["config/broken.yaml"]
+    assert "line 3: not YAML" in str(errors["config/broken.yaml"])
     assert errors["config/text.yaml"] is None
     assert errors["2-config/text.yaml"] is None
     assert report(tmp_path, "-f", str(tmp_path / "typo"))[0] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,13 @@ def test_an_expression(template: str, text: str) -> None:
         ("{.items[::0]}", "[::0]: a step of 0"),
         ('{"\\q"}', '"\\q" is not a text: \\ has the escapes of JSON'),
         ("{}", "{}: no expression, such as .items[*].name"),
+        ("{range .}" * 5000 + "{end}" * 5000, "more than 50 ranges and filters"),
+        ("{.a" + "[?(@" * 5000 + ")]" * 5000 + "}", "more than 50 ranges and filters"),
+        ("{" + "..*" * 40 + "}", "more than 3 times .. in an expression"),
+        ("{.items[" + "9" * 5000 + "]}", "a number has too many digits"),
+        ("{.items[?(@.a==" + "9" * 5000 + ")]}", "a number has too many digits"),
+        ('{"\\ud800"}', '"\\ud800" is not a text: \\ has the escapes of JSON'),
+        ("{.a}\udcff", "the template is not UTF-8"),
     ],
 )
 def test_what_cannot_be_parsed(template: str, message: str) -> None:
@@ -121,3 +129,37 @@ def test_commands_without_an_agent_have_the_formats_too(
         assert json.loads(printed)["items"]
     else:
         assert printed or words == ["docs"]
+
+
+@pytest.mark.parametrize("command", ["peers", "routes", "watch services", "bfd", "doctor"])
+def test_a_template_without_the_errors_hides_no_outage(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    socket = str(tmp_path / "none")
+    assert main([*command.split(), "--socket", socket, "-o", "jsonpath={.items[*].name}"]) > 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "no agent runs here" in printed.err
+
+
+@pytest.mark.parametrize("command", ["schema", "docs", "errors"])
+def test_an_unknown_name_is_an_answer_with_an_error(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "nothing", "-o", "json"]) == 4
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["errors"][0]["code"] == "NotFound"
+    assert printed.err == ""
+
+
+def test_a_schema_is_one_line_of_jsonl(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "PeerList", "-o", "jsonl"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["title"] == "PeerList"
+
+
+def test_text_that_the_locale_does_not_have_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, "ascii"))
+    assert main(["errors", "Advertised", "-o", "jsonpath={.items[0].reason}é"]) == 0
+    assert written.getvalue() == b"Advertised\\xe9"

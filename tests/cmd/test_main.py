@@ -38,7 +38,7 @@ def test_only_the_sub_command_in_use_is_imported(command: str) -> None:
         check=True,
     )
     loaded = set(done.stderr.split())
-    others = {f"waggle.{name}" for name in COMMANDS if name != command}
+    others = {f"waggle.commands.{name}" for name in COMMANDS if name != command}
     assert not loaded & others
     slow = {"aiohttp", "rich", "dependency_injector", "opentelemetry.sdk", "prometheus_client"}
     assert not loaded & slow

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from resources.schema import did_you_mean
 
     hint = did_you_mean(name, names) or "; waggle docs lists the pages"
-    complain("waggle docs", f"there is no page {args.page!r}{hint}")
+    output.fail(args, "PageList", "NotFound", f"there is no page {args.page!r}{hint}")
     return EXIT_NOT_FOUND
 
 

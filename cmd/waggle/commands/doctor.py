@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             evidence = _of_agent(args)
     except ask_agent.AgentError as error:
-        output.complain(args.prog, str(error))
+        output.fail(args, "CheckList", error.code, str(error))
         return EXIT_UNKNOWN
     results = examine(evidence, checks)
     items = [item for result in results for item in _items(result)]

@@ -44,17 +44,15 @@ def run(args: argparse.Namespace) -> int:
         | ({"remedy": reason.remedy} if reason.remedy else {})
         for reason in reasons
     ]
-    errors = []
     if not items:
         from resources.schema import did_you_mean
 
         hint = did_you_mean(args.code, {reason.word for reason in all_reasons()})
         text = f"there is no reason {args.code!r}{hint or '; waggle errors lists them'}"
-        errors = [{"code": "NotFound", "message": text}]
-    if args.output not in output.TABLES:
-        output.dump(output.document("ReasonList", items, errors), args.output)
-    elif items:
+        output.fail(args, "ReasonList", "NotFound", text)
+        return EXIT_NOT_FOUND
+    if args.output in output.TABLES:
         output.table(COLUMNS, items, args)
     else:
-        output.complain(args.prog, errors[0]["message"])
-    return EXIT_OK if items else EXIT_NOT_FOUND
+        output.dump(output.document("ReasonList", items), args.output)
+    return EXIT_OK

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from resources.pages import reference
 from waggle import ask_agent, output
 from waggle.output import EXIT_ERROR, EXIT_NOT_FOUND, EXIT_OK, NO_AGENT, exit_statuses
 from waggle.tables import Column
@@ -21,7 +22,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "metrics",
         help="print the metrics of the agent",
         description="Print the metrics of a running agent, those that Prometheus scrapes: a line for "
-        "each sample. docs/metrics.md describes them. -o wide and JSON have the buckets of histograms.",
+        f"each sample. {reference('metrics')} describes them. "
+        "-o wide and JSON have the buckets of histograms.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "success",

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.kind not in kinds:
         close = difflib.get_close_matches(args.kind, kinds, n=1)
         hint = f"did you mean {close[0]}?" if close else "waggle schema lists the kinds"
-        output.complain(args.prog, f"there is no kind {args.kind!r}; {hint}")
+        output.fail(args, "SchemaList", "NotFound", f"there is no kind {args.kind!r}; {hint}")
         return EXIT_NOT_FOUND
     # A schema is no table: as JSON, unless another form is asked for.
     form = "json" if args.output in output.TABLES else args.output
