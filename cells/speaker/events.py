@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import assert_never
 
 import structlog
@@ -30,6 +31,18 @@ from speaker.server import MemoryRelease
 log = structlog.get_logger("waggle.speaker")
 
 
+class PeerCounts:
+    """What has happened at the sessions of a peer since it was configured."""
+
+    __slots__ = ("notifications", "transitions")
+
+    def __init__(self) -> None:
+        self.transitions: Counter[tuple[str, str]] = Counter()
+        """By old and new state."""
+        self.notifications: Counter[tuple[bool, int, int]] = Counter()
+        """By whether sent, code, subcode."""
+
+
 class SpeakerEvents:
     """Receives the speaker's events and publishes them."""
 
@@ -37,15 +50,18 @@ class SpeakerEvents:
         self._health = health
         self._subject: Subject[Event] = Subject()
         self._memory = MemoryRelease()
-        self.transitions: Counter[tuple[str, str, str, str]] = Counter()
-        """By instance, peer, old and new state."""
-        self.notifications: Counter[tuple[str, str, bool, int, int]] = Counter()
-        """By instance, peer, whether sent, code, subcode."""
+        self.counts: defaultdict[tuple[str, str], PeerCounts] = defaultdict(PeerCounts)
+        """By instance and peer, until `forget`."""
 
     @property
     def observable(self) -> Observable[Event]:
         """Every event, in the loop's thread; subscribers are isolated from each other."""
         return isolated(self._subject)
+
+    def forget(self, peers: Iterable[tuple[str, str]]) -> None:
+        """Forget the counts of peers that are removed: dynamic neighbours come and go."""
+        for peer in peers:
+            self.counts.pop(peer, None)
 
     def publish(self, event: Event) -> None:
         """Take one event from the speaker; never raises into it."""
@@ -117,7 +133,8 @@ class SpeakerEvents:
         self._subject.on_next(event)
 
     def _state_changed(self, event: StateChanged) -> None:
-        self.transitions[event.instance, event.peer, event.old, event.new] += 1
+        counts = self.counts[event.instance, event.peer]
+        counts.transitions[event.old, event.new] += 1
         names = {
             "instance": event.instance,
             "peer": event.peer,
@@ -139,7 +156,8 @@ class SpeakerEvents:
             # A peer can send any numbers: unassigned numbers are one label.
             known = is_assigned(event.code, event.subcode)
             code, subcode = (event.code, event.subcode) if known else (0, 0)
-            self.notifications[event.instance, event.peer, event.sent, code, subcode] += 1
+            counts = self.counts[event.instance, event.peer]
+            counts.notifications[event.sent, code, subcode] += 1
         log.warning(
             "session error",
             event_name="peer.error",

@@ -125,8 +125,6 @@ def _of_events(events: SpeakerEvents) -> Iterator[Metric]:
         "State changes of the session.",
         labels=["instance", "peer", "from", "to"],
     )
-    for (instance, name, old, new), count in events.transitions.items():
-        transitions.add_metric([instance, name, old, new], count)
     sent = CounterMetricFamily(
         "waggle_bgp_notifications_sent",
         "NOTIFICATIONs sent.",
@@ -137,7 +135,10 @@ def _of_events(events: SpeakerEvents) -> Iterator[Metric]:
         "NOTIFICATIONs received.",
         labels=["instance", "peer", "code", "subcode"],
     )
-    for (instance, name, was_sent, code, subcode), count in events.notifications.items():
-        family = sent if was_sent else got
-        family.add_metric([instance, name, str(code), str(subcode)], count)
+    for (instance, name), counts in events.counts.items():
+        for (old, new), count in counts.transitions.items():
+            transitions.add_metric([instance, name, old, new], count)
+        for (was_sent, code, subcode), count in counts.notifications.items():
+            family = sent if was_sent else got
+            family.add_metric([instance, name, str(code), str(subcode)], count)
     yield from (transitions, sent, got)

@@ -6,17 +6,18 @@ Reads the speaker after its events, and writes only what differs; routes do not 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable
 
 import msgspec
 import structlog
 
 from cells.hive import Health
 from cells.hive.jobs import Jobs
-from cells.hive.rounds import run_rounds
+from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers import overdue
+from reconcilers.sliced_work import Slices
 from speaker.api import ESTABLISHED, PeerStatus, SpeakerPort
 from statedb import Database, Index, Table
 
@@ -59,6 +60,7 @@ class Sessions:
         )
         self._database = database
         self._speaker = speaker
+        self._events = events
         self._signal = Signal(events.observable)
         self._health = health
         self._now = now
@@ -69,7 +71,7 @@ class Sessions:
 
     async def _run(self) -> None:
         async def refresh(_: float | None) -> float | None:
-            return self.refresh()
+            return await in_slices(self.refresh())
 
         # Routes do not depend on it, so a thousand flapping sessions cost one pass.
         await run_rounds(self._signal, refresh, interval=REFRESH_INTERVAL_SECONDS)
@@ -78,16 +80,35 @@ class Sessions:
         """Refresh soon without an event (a peer was added or removed)."""
         self._signal.raise_flag()
 
-    def refresh(self) -> float | None:
-        """Compare the speaker's sessions with the table, and write what differs.
+    def refresh(self) -> Slices[float | None]:
+        """Compare the speaker's sessions with the table, and write what differs, in slices.
 
         Returns the seconds until the next session is overdue, None where no event makes one so.
         """
         self._forget_instances()
-        now, statuses = self._now(), self._speaker.peers()
-        self._log_overdue(statuses, now)
-        sessions = {
-            (status.instance, status.name): Session(
+        now, counted = self._now(), set(self._events.counts)
+        present: set[tuple[str, str]] = set()
+        logged: dict[tuple[str, str], set[str]] = {}
+        soonest: float | None = None
+        for statuses in self._speaker.peer_slices():
+            self._log_overdue(statuses, now, logged)
+            self._write(statuses, now)
+            for status in statuses:
+                present.add((status.instance, status.name))
+                pause = overdue.due_in(status, now)
+                if pause is not None and (soonest is None or pause < soonest):
+                    soonest = pause
+            yield
+        self._logged = logged
+        self._remove(present)
+        # Those that were added since the first slice are not in it.
+        self._events.forget(counted - present)
+        return soonest
+
+    def _write(self, statuses: Iterable[PeerStatus], now: float) -> None:
+        snapshot = self._database.snapshot()
+        rows = [
+            Session(
                 instance=status.instance,
                 peer=status.name,
                 address=status.address,
@@ -97,23 +118,17 @@ class Sessions:
                 overdue=overdue.is_overdue(status, now),
             )
             for status in statuses
-        }
-        self._write(sessions)
-        pauses = (overdue.due_in(status, now) for status in statuses)
-        return min((pause for pause in pauses if pause is not None), default=None)
-
-    def _write(self, sessions: dict[tuple[str, str], Session]) -> None:
-        snapshot = self._database.snapshot()
-        known = {(row.instance, row.peer): row for row in self.table.all(snapshot)}
-        changed = [row for key, row in sessions.items() if not _same(known.get(key), row)]
-        gone = [key for key in known if key not in sessions]
-        if not changed and not gone:
+        ]
+        changed = [
+            row
+            for row in rows
+            if not _same(self.table.get(snapshot, (row.instance, row.peer)), row)
+        ]
+        if not changed:
             return
         with self._database.write(self.table) as txn:
             for row in changed:
                 self.table.upsert(txn, row)
-            for key in gone:
-                self.table.delete(txn, key)
         for row in changed:
             scope = self._health.scope(row.instance).scope(row.peer)
             if row.state == ESTABLISHED:
@@ -121,17 +136,31 @@ class Sessions:
             else:
                 # Without the state, which passes in every attempt: the time is that of the loss.
                 scope.degraded(f"not Established: {row.reason}")
+
+    def _remove(self, present: Container[tuple[str, str]]) -> None:
+        """Remove the rows of peers that are removed."""
+        rows = self.table.all(self._database.snapshot())
+        gone = [key for row in rows if (key := (row.instance, row.peer)) not in present]
+        if not gone:
+            return
+        with self._database.write(self.table) as txn:
+            for key in gone:
+                self.table.delete(txn, key)
         for instance, peer in gone:
             self._health.scope(instance).scope(peer).remove()
 
-    def _log_overdue(self, statuses: Sequence[PeerStatus], now: float) -> None:
+    def _log_overdue(
+        self,
+        statuses: Iterable[PeerStatus],
+        now: float,
+        logged: dict[tuple[str, str], set[str]],
+    ) -> None:
         """Log each session that does not come up: once, and again for another reason."""
-        before, self._logged = self._logged, {}
         for status in statuses:
             if not overdue.is_overdue(status, now):
                 continue
             key = (status.instance, status.name)
-            reasons = self._logged[key] = before.get(key, set())
+            reasons = logged[key] = self._logged.get(key, set())
             if status.reason in reasons:
                 continue
             reasons.add(status.reason)

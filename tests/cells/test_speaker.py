@@ -24,6 +24,7 @@ from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Session, Sessions
 from reconcilers import overdue
+from reconcilers.sliced_work import finish
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,
@@ -96,7 +97,8 @@ class Stub:
         return self.statuses
 
     def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
-        yield self.peers()
+        for status in self.peers():
+            yield [status]
 
     def instances(self) -> Sequence[InstanceStatus]:
         return [
@@ -132,6 +134,9 @@ class Bench:
             self.database, speaker, self.events, self.health, jobs, now=lambda: self.now
         )
 
+    def refresh(self) -> float | None:
+        return finish(self.sessions.refresh())
+
     def rows(self) -> list[Session]:
         return list(self.sessions.table.all(self.database.snapshot()))
 
@@ -141,28 +146,28 @@ class Bench:
 
 def test_sessions_follow_the_speaker_and_leave_with_their_peers() -> None:
     bench = Bench(UP)
-    bench.sessions.refresh()
+    bench.refresh()
     (row,) = bench.rows()
     assert (row.instance, row.peer, row.address) == ("i", "tor-1", "192.0.2.1")
     assert (row.state, row.reason, row.since) == ("Established", "", 1000.0)
     assert bench.levels() == {"i/tor-1": Level.OK}
     bench.stub.statuses = [DOWN]
-    bench.sessions.refresh()
+    bench.refresh()
     assert [(row.state, row.reason) for row in bench.rows()] == [("Active", "connection refused")]
     assert bench.levels() == {"i/tor-1": Level.DEGRADED}
     bench.stub.statuses = []
-    bench.sessions.refresh()
+    bench.refresh()
     assert bench.rows() == []
     assert bench.levels() == {}
 
 
 def test_health_is_degraded_since_the_loss_whatever_the_state_of_the_attempt() -> None:
     bench = Bench(UP)
-    bench.sessions.refresh()
+    bench.refresh()
     found = []
     for state in ("Idle", "Connect", "Active", "Connect"):
         bench.stub.statuses = (msgspec.structs.replace(DOWN, state=state),)
-        bench.sessions.refresh()
+        bench.refresh()
         (status,) = bench.health.report()
         found.append(status)
     assert found == found[:1] * 4
@@ -173,14 +178,14 @@ def test_a_session_that_does_not_come_up_is_logged_once_for_each_reason() -> Non
     down = msgspec.structs.replace(DOWN, retry_in=4.0, likely_cause="a cause", failures=1)
     bench = Bench(down)
     with capture_logs() as lines:
-        assert bench.sessions.refresh() == overdue.DOWN_SECONDS
+        assert bench.refresh() == overdue.DOWN_SECONDS
         assert not bench.rows()[0].overdue
         bench.stub.statuses = [msgspec.structs.replace(down, failures=overdue.FAILURES)]
-        assert bench.sessions.refresh() == overdue.FAILING_SECONDS
+        assert bench.refresh() == overdue.FAILING_SECONDS
         bench.now += overdue.FAILING_SECONDS
-        assert bench.sessions.refresh() is None
+        assert bench.refresh() is None
         bench.now += 600
-        bench.sessions.refresh()
+        bench.refresh()
     assert bench.rows()[0].overdue
     assert lines == [
         {
@@ -199,16 +204,35 @@ def test_a_session_that_does_not_come_up_is_logged_once_for_each_reason() -> Non
     ]
     with capture_logs() as lines:
         bench.stub.statuses = [msgspec.structs.replace(down, reason="no route to host")]
-        bench.sessions.refresh()
+        bench.refresh()
         bench.stub.statuses = [down]
-        bench.sessions.refresh()
+        bench.refresh()
     assert [line["reason"] for line in lines] == ["no route to host"]
     # Up and down again is another outage.
     with capture_logs() as lines:
         for status in (UP, msgspec.structs.replace(down, failures=overdue.FAILURES)):
             bench.stub.statuses = [status]
-            bench.sessions.refresh()
+            bench.refresh()
     assert [line["reason"] for line in lines] == ["connection refused"]
+
+
+def test_sessions_are_read_and_written_in_slices() -> None:
+    names = ["tor-1", "tor-2", "tor-3"]
+    bench = Bench(*(msgspec.structs.replace(UP, name=name) for name in names))
+    written = [sorted(row.peer for row in bench.rows()) for _ in bench.sessions.refresh()]
+    assert written == [names[:1], names[:2], names]
+
+
+def test_counts_of_a_peer_that_is_removed_are_forgotten_and_those_of_a_new_one_kept() -> None:
+    bench = Bench(UP)
+    for name in ("tor-1", "192.0.2.77"):
+        bench.events.publish(msgspec.structs.replace(UP_EVENT, peer=name))
+    bench.refresh()
+    assert list(bench.events.counts) == [("i", "tor-1")]
+    # A dynamic neighbour comes while the sessions are read.
+    for _ in bench.sessions.refresh():
+        bench.events.publish(msgspec.structs.replace(UP_EVENT, peer="192.0.2.78"))
+    assert list(bench.events.counts) == [("i", "tor-1"), ("i", "192.0.2.78")]
 
 
 def test_a_silent_peer_is_logged_without_another_event() -> None:
@@ -232,9 +256,9 @@ def test_a_silent_peer_is_logged_without_another_event() -> None:
 
 def test_nothing_is_written_when_nothing_has_changed() -> None:
     bench = Bench(UP)
-    bench.sessions.refresh()
+    bench.refresh()
     before = bench.sessions.table.revision(bench.database.snapshot())
-    bench.sessions.refresh()
+    bench.refresh()
     assert bench.sessions.table.revision(bench.database.snapshot()) == before
 
 
@@ -496,7 +520,7 @@ def test_unassigned_error_codes_of_a_peer_are_one_label() -> None:
     label = {"instance": "i", "peer": "tor-1"}
     name = "waggle_bgp_notifications_received_total"
     assert value(name, label | {"code": "6", "subcode": "1"}) == 1
-    assert len(bench.events.notifications) < 20
+    assert len(bench.events.counts["i", "tor-1"].notifications) < 20
     assert (value(name, label | {"code": "0", "subcode": "0"}) or 0) > 700
 
 
@@ -511,7 +535,7 @@ def test_an_update_that_was_survived_is_no_notification() -> None:
             survived=True,
         )
     )
-    assert not bench.events.notifications
+    assert not bench.events.counts
 
 
 def test_a_session_that_is_down_has_no_route_counts() -> None:
