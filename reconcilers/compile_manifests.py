@@ -199,6 +199,7 @@ class OfflineIntent:
                 for dialect in self._dialects
                 if options.installs(for_that=dialect.wants_routes_installed)
             },
+            self.intent.routes.all(snapshot),
         )
 
     def without_effect(self) -> list[Json]:

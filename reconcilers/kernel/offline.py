@@ -15,11 +15,12 @@ from reconcilers.kernel.forwarding import ForwardingRules
 from reconcilers.kernel.next_hops import is_of_host
 from reconcilers.kernel.offline_speaker import OfflineSpeaker, ReceivedPath
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import NotInstalled, Reason, shared_table
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.kernel.routing import DEFAULT_VRF, Hop, HostRouting
 from reconcilers.kernel.wanted import InstanceRoutes
-from reconcilers.model import Instance, Peer
+from reconcilers.model import Instance, Peer, Route
 from reconcilers.tables import Json
 from resources.host import Host
 from speaker.api import NOT_ACCEPTED, Multipath
@@ -40,8 +41,11 @@ def kernel_document(
     host: Host | None,
     options: FibOptions,
     installing: Collection[str],
+    routes: Iterable[Route],
 ) -> Json:
     """Return ``kernel`` and ``notInstalled``; ``installing``: dialects whose routes are installed.
+
+    ``routes`` are those that the node advertises.
 
     Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
     """
@@ -50,6 +54,9 @@ def kernel_document(
     routing = HostRouting(host, options.table)
     names = default_route_names(peers, everywhere=options.default_route)
     vrfs = {row.name: row.vrf or DEFAULT_VRF for row in instances}
+    own = OwnPrefixes()
+    own.configure(instances, peers)
+    own.change((route, True) for route in routes)
     tables = {
         row.name: _Table(
             InstanceRoutes(
@@ -59,6 +66,7 @@ def kernel_document(
                     routing, vrfs, maximum=options.multipath, blackhole=options.blackhole
                 ),
                 names,
+                own,
             ),
             routing.table_of(vrfs[row.name]),
             routing.table_holder(vrfs[row.name]),

@@ -33,7 +33,7 @@ from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTabl
 from reconcilers.kernel.withheld import WithheldRoutes
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
-from reconcilers.model import Instance, NextHops
+from reconcilers.model import Instance, NextHops, Route
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import (
@@ -48,7 +48,7 @@ from resources.host import Host
 from resources.trace_links import TraceLinks
 from speaker.api import BestPathItem
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
-from statedb import Database, Snapshot
+from statedb import ChangeIterator, Database, Snapshot
 
 READ_SECONDS: Final = 10.0
 """For the writer to read all tables."""
@@ -80,7 +80,7 @@ class KernelRoutes(Reconciler):
         self.description = Description(
             name="kernel-routes",
             order=50,
-            tables=("instances", "peers"),
+            tables=("instances", "peers", "routes"),
             target="kernel",
             summary="routing tables of the kernel: received routes",
             stream=self._changes,
@@ -94,6 +94,8 @@ class KernelRoutes(Reconciler):
         self.wanted_tables = WantedTables(self.routing, options, self._move)
         self._tracked: Track = Track()
         self._configured: tuple[object, ...] = ()
+        self._routes: ChangeIterator[Route] | None = None
+        """Followed from the first instance on: an agent may have very many routes."""
         self._deferred = True
         self._stale: dict[RouteTable, set[bytes]] | None = None
         """Routes of an earlier process that no peer has announced yet; None before they are known."""
@@ -226,15 +228,26 @@ class KernelRoutes(Reconciler):
 
     def configure(self, snapshot: Snapshot) -> None:
         """Follow the instances of the intent: from then on `best_paths` takes theirs."""
+        self._configure(snapshot)
+        if self._routes is None:
+            if not self.wanted_tables.instances:
+                return
+            self._routes = self._intent.routes.changes(self._database)
+        changes = self._routes.next(snapshot)
+        self.wanted_tables.own_changed(
+            self.wanted_tables.own.change((change.row, not change.deleted) for change in changes)
+        )
+
+    def _configure(self, snapshot: Snapshot) -> None:
         tables = self._intent
         revisions = (tables.instances.revision(snapshot), tables.peers.revision(snapshot))
         if revisions == self._configured:
             return
         self._configured = revisions
         rows = list(tables.instances.all(snapshot))
-        names = default_route_names(
-            tables.peers.all(snapshot), everywhere=self._options.default_route
-        )
+        peers = list(tables.peers.all(snapshot))
+        self.wanted_tables.own_changed(self.wanted_tables.own.configure(rows, peers))
+        names = default_route_names(peers, everywhere=self._options.default_route)
         self.routing.begin()
         self.wanted_tables.configure(
             [

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules
 from reconcilers.kernel.martians import martian, suspects
+from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import NotInstalled, Reason
 from reconcilers.kernel.routing import Routing
 from reconcilers.kernel.writer.values import NextHopSet
@@ -45,8 +46,10 @@ class InstanceRoutes:
         routing: Routing,
         rules: ForwardingRules,
         names_default_route: NamesDefaultRoute,
+        own: OwnPrefixes,
     ) -> None:
         """``vrf`` is that of the instance: its table has the routes; empty is the default VRF."""
+        self._own = own
         self.vrf = vrf
         self._routing = routing
         self._rules = rules
@@ -93,6 +96,13 @@ class InstanceRoutes:
             self._rejected[family] = {}
             self._judge(family, paths)
 
+    def own_changed(self, family: Family, prefixes: Collection[bytes]) -> Collection[bytes]:
+        """Judge prefixes again that the node advertises, or no more; returns those with best paths."""
+        concerned = self._paths.get(family, {}).keys() & prefixes
+        if concerned:
+            self._judge(family, concerned)
+        return concerned
+
     def path_sets(self) -> set[PathSet]:
         """Return the path sets of all prefixes."""
         return {paths for table in self._paths.values() for paths in table.values()}
@@ -109,7 +119,11 @@ class InstanceRoutes:
         """Find the prefixes that are not installed whatever their next hops."""
         rejected = self._rejected.setdefault(family, {})
         paths = self._paths[family]
-        some = {*suspects(family, prefixes), *self._connected(family, prefixes)}
+        some = {
+            *suspects(family, prefixes),
+            *self._connected(family, prefixes),
+            *self._own.among(self.vrf, family, prefixes),
+        }
         for nlri in (*some, *(rejected.keys() & prefixes if rejected else ())):
             known = paths.get(nlri)
             why = None if known is None else self._prefix_rejected(family, nlri, known)
@@ -129,6 +143,8 @@ class InstanceRoutes:
         if device is not None:
             return NotInstalled(Reason.LOCAL, f"it is the network of interface {device}")
         best = paths.paths[0]
+        if not best.local and self._own.has(self.vrf, family, nlri):
+            return NotInstalled(Reason.LOCAL, "this node advertises the prefix")
         if nlri == DEFAULT_ROUTE and not best.local and not self._names_default_route(best, family):
             text = prefix_to_text(family, nlri)
             return NotInstalled(

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.own_prefixes import OwnPrefixes, Prefixes
 from reconcilers.kernel.reasons import shared_table
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
@@ -68,6 +69,7 @@ class WantedTables:
         self._on_moves = on_moves
         self._routing = routing
         self._options = options
+        self.own = OwnPrefixes()
         self._instances: dict[str, _Instance] = {}
         self._vrfs: dict[str, str] = {}
         self._names_default_route: NamesDefaultRoute = lambda _path, _family: False
@@ -110,7 +112,7 @@ class WantedTables:
         def names(path: BestPath, family: Family) -> bool:
             return self._names_default_route(path, family)
 
-        return _Instance(InstanceRoutes(vrf, self._routing, rules, names), rules)
+        return _Instance(InstanceRoutes(vrf, self._routing, rules, names, self.own), rules)
 
     def _with_rules(self, known: _Instance, vrf: str) -> _Instance:
         if known.routes.vrf == vrf:
@@ -241,6 +243,13 @@ class WantedTables:
         self._refreshed(
             (instance, instance.rules.refresh()) for instance in self._instances.values()
         )
+
+    def own_changed(self, changed: Mapping[str, Prefixes]) -> None:
+        """Follow changes of `own`: prefixes by VRF."""
+        for instance in self._instances.values():
+            routes = instance.routes
+            for family, prefixes in changed.get(routes.vrf, {}).items():
+                self._note(instance, family, routes.own_changed(family, prefixes))
 
     def session_lost(self, name: str, peer: str) -> None:
         """Use no path of a peer any more: its routes are being withdrawn."""

@@ -10,9 +10,17 @@ import pytest
 from reconcilers.kernel.offline import kernel_document
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
-from reconcilers.model import Instance, InstanceImport, ObjectRef, Peer, PrefixRule
+from reconcilers.model import (
+    Attributes,
+    Instance,
+    InstanceImport,
+    ObjectRef,
+    Peer,
+    PrefixRule,
+    Route,
+)
 from resources.host import DefaultRoute, Device, Host, Vrf
-from speaker.nlri import IPV4_UNICAST
+from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from tests.reconcilers.kernel.build import HOST
 
 MAIN = Instance("main", None, 64710, "10.88.0.11", dialect="frr", originates=("198.51.100.0/24",))
@@ -43,6 +51,7 @@ class Outcome:
         peers: tuple[Peer, ...] = (ONE, TWO, INTERNAL, UNNUMBERED),
         instances: tuple[Instance, ...] = (MAIN,),
         host: Host | None = HOST,
+        routes: tuple[Route, ...] = (),
         **options: Any,  # noqa: ANN401
     ) -> None:
         self.document = kernel_document(
@@ -52,6 +61,7 @@ class Outcome:
             host,
             FibOptions(**options),
             {"frr"} if FibOptions(**options).installs(for_that=True) else (),
+            routes,
         )
 
     @property
@@ -349,3 +359,12 @@ def test_a_node_without_default_route_and_facts_takes_next_hops_as_they_are() ->
     host = Host((HOST.devices[0],), (DefaultRoute(0, "10.88.0.254", "eth0"),))
     found = Outcome({"10.88.0.3": [one(nextHop="192.0.2.9")]}, host=host)
     assert found.routes == {f"254 {PREFIX}": ["10.88.0.254%eth0"]}
+
+
+def test_a_prefix_of_a_service_that_the_node_advertises_is_not_installed() -> None:
+    advertising = peer("10.88.0.1", route_set="services")
+    route = Route("services", *prefix_to_wire(PREFIX), Attributes(), ())
+    outcome = Outcome({"10.88.0.1": [one()]}, (advertising,), routes=(route,))
+    assert not outcome.routes
+    assert outcome.reasons == {f"10.88.0.1 {PREFIX}": "Local"}
+    assert outcome.message == "this node advertises the prefix"

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.reasons import Reason as KernelReason
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.writer.values import (
     IPV4,
@@ -21,7 +22,15 @@ from reconcilers.kernel.writer.values import (
     RouteTable,
     TrackedAddress,
 )
-from reconcilers.model import Instance, InstanceImport, NextHops, Peer, PrefixRule
+from reconcilers.model import (
+    Attributes,
+    Instance,
+    InstanceImport,
+    NextHops,
+    Peer,
+    PrefixRule,
+    Route,
+)
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from reconcilers.target.reconciler import ReconcileError
@@ -254,6 +263,61 @@ class TestRoutes:
             row = Peer("main", "10.88.0.1", "10.88.0.1", None, 64701, accept=rules)
             agent.intent.peers.upsert(txn, row)
         assert agent.settle().routes == {"0.0.0.0/0": hops("10.88.0.1")}
+
+
+class TestOwnPrefixes:
+    """Prefixes that the node advertises, and that no Loc-RIB has as its own: of Services."""
+
+    def advertise(self, agent: Agent, route_set: str, *prefixes: str) -> None:
+        with agent.db.write(agent.intent.routes) as txn:
+            agent.intent.routes.delete_all(txn)
+            for text in prefixes:
+                route = Route(route_set, *prefix_to_wire(text), Attributes(), ())
+                agent.intent.routes.upsert(txn, route)
+        agent.settle()
+
+    def peer(self, agent: Agent, route_set: str | None) -> None:
+        with agent.db.write(agent.intent.peers) as txn:
+            row = Peer("main", "10.88.0.1", "10.88.0.1", None, 64701, route_set=route_set)
+            agent.intent.peers.upsert(txn, row)
+        agent.settle()
+
+    def test_a_peers_route_to_one_is_installed_only_while_the_node_does_not_advertise_it(
+        self,
+    ) -> None:
+        agent = Agent().start().table(ONE, PREFIX, "192.0.2.7/32")
+        self.peer(agent, "services")
+        self.advertise(agent, "services", "192.0.2.7/32")
+        assert list(agent.routes) == [PREFIX]
+        route = agent.kernel.wanted_tables.route(MAIN, wire("192.0.2.7/32"))
+        assert route is not None
+        assert route[1].forwarding.why_not == (
+            KernelReason.LOCAL,
+            "this node advertises the prefix",
+        )
+        agent.change(TWO, "192.0.2.7/32", PREFIX, before=ONE)
+        assert agent.routes == {PREFIX: hops("10.88.0.2")}
+        self.advertise(agent, "services")
+        assert sorted(agent.routes) == ["192.0.2.7/32", PREFIX]
+
+    def test_the_route_sets_of_the_peers_count(self) -> None:
+        agent = Agent().start().table(ONE, PREFIX)
+        self.advertise(agent, "services", PREFIX)
+        assert list(agent.routes) == [PREFIX]
+        self.peer(agent, "services")
+        assert not agent.routes
+        self.peer(agent, None)
+        assert list(agent.routes) == [PREFIX]
+
+    def test_a_route_set_of_another_vrf_has_none(self) -> None:
+        agent = Agent().start()
+        agent.instances(Instance("red", "red", 64710, "10.99.0.11", dialect="frr"))
+        agent.settle()
+        self.peer(agent, "services")
+        self.advertise(agent, "services", PREFIX)
+        agent.table(paths(path("10.99.0.1", instance="red")), PREFIX, instance="red")
+        agent.table(ONE, PREFIX)
+        assert (list(agent.routes), list(agent.of(RED))) == ([], [PREFIX])
 
 
 class TestNextHops:

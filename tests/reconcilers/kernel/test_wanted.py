@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.kernel.forwarding import ForwardingRules
+from reconcilers.kernel.own_prefixes import OwnPrefixes
 from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.routing import HostRouting
 from reconcilers.kernel.wanted import InstanceRoutes
@@ -34,7 +35,7 @@ class Table:
         routing = HostRouting(host)
         rules = ForwardingRules(routing, {"main": ""}, maximum=64, blackhole=False)
         names = names_all if names_default else names_none
-        self.routes = InstanceRoutes("", routing, rules, names)
+        self.routes = InstanceRoutes("", routing, rules, names, OwnPrefixes())
 
     def change(self, after: PathSet, *prefixes: str) -> Table:
         wires = tuple(map(wire, prefixes))
@@ -103,7 +104,7 @@ def test_networks_that_the_host_gets_and_loses_are_judged_again() -> None:
 
     routing = Changing()
     rules = ForwardingRules(routing, {"main": ""}, maximum=64, blackhole=False)  # type: ignore[arg-type]
-    routes = InstanceRoutes("", routing, rules, names_none)  # type: ignore[arg-type]
+    routes = InstanceRoutes("", routing, rules, names_none, OwnPrefixes())  # type: ignore[arg-type]
     prefixes = (wire("192.0.2.0/24"), wire("10.88.0.0/24"))
     routes.apply(BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, prefixes))
     assert [*routes.next_hops(IPV4_UNICAST, prefixes)] == [prefixes[0]]
