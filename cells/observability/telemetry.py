@@ -73,6 +73,8 @@ class Telemetry:
         # Late: the cell that keeps spans adds itself to the provider of this one.
         self._unsampled = unsampled
         self._provider: TracerProvider | None = None
+        self._is_accepted = True
+        """Whether the collector accepted the last batch."""
         # Among the first cells to start, so among the last to stop: the spans of the other
         # cells' stop hooks are still sent.
         lifecycle.append(
@@ -86,6 +88,7 @@ class Telemetry:
 
         def sent(accepted: bool) -> None:
             losses.check(self._shown)
+            self._is_accepted = accepted
             if accepted:
                 self._health.ok(f"sending to {self._shown}")
             else:
@@ -124,7 +127,7 @@ class Telemetry:
         return self._provider.get_tracer(name)
 
     async def stop(self) -> None:
-        """Send what is left, for a limited time."""
+        """Send what is left, for a limited time; a collector that is down is not waited for."""
         provider, self._provider = self._provider, None
         if provider is None:
             return
@@ -142,7 +145,7 @@ class Telemetry:
 
         threading.Thread(target=shutdown, name="waggle-telemetry", daemon=True).start()
         try:
-            async with asyncio.timeout(FLUSH_TIMEOUT):
+            async with asyncio.timeout(FLUSH_TIMEOUT if self._is_accepted else 0):
                 await done.wait()
         except TimeoutError:
             log.warning("the last spans were not sent", event_name="telemetry.flush_timeout")

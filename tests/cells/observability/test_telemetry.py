@@ -276,6 +276,30 @@ def test_a_collector_that_is_down_shows_in_health_and_does_not_delay_the_stop(
     assert asyncio.run(scenario()) < 3
 
 
+def test_a_collector_that_is_known_to_hang_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cells.observability.telemetry.EXPORT_TIMEOUT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        lifecycle, health, telemetry = build(f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+        async def scenario() -> float:
+            await lifecycle.start()
+            with telemetry.tracer("test").start_as_current_span("lost"):
+                pass
+            for _ in range(500):
+                if health.level() is Level.DEGRADED:
+                    break
+                await asyncio.sleep(0.02)
+            with telemetry.tracer("test").start_as_current_span("lost too"):
+                pass
+            began = time.monotonic()
+            await lifecycle.stop()
+            return time.monotonic() - began
+
+        assert asyncio.run(scenario()) < 0.25
+
+
 def test_a_collector_that_hangs_does_not_delay_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cells.observability.telemetry.FLUSH_TIMEOUT", 0.3)
     monkeypatch.setattr("cells.observability.telemetry.EXPORT_TIMEOUT", 0.8)
