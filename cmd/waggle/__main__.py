@@ -8,7 +8,6 @@ name.
 from __future__ import annotations
 
 import argparse
-import errno
 import importlib
 import io
 import os
@@ -27,6 +26,7 @@ from waggle.output import (
     EXIT_USAGE,
     complain,
     exit_statuses,
+    is_of_output,
 )
 from waggle.paging import on_terminal
 
@@ -80,9 +80,6 @@ EPILOG = exit_statuses(
 )
 
 
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""Errors of a write to a file, without its name."""
-
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - no public name
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -118,7 +115,7 @@ def main(
         _discard_output()
         return EXIT_PIPE
     except OSError as error:
-        if error.errno not in _NO_ROOM or error.filename is not None:
+        if not is_of_output(error):
             raise
         _discard_output()
         complain("waggle", f"standard output: {error.strerror}")

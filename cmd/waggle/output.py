@@ -8,6 +8,7 @@ peers choose some of this text.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import math
 import os
@@ -358,6 +359,17 @@ def peer_order(item: dict[str, Any]) -> tuple[Any, ...]:
 def complain(program: str, message: str) -> None:
     """Print an error or a remark as one line on standard error."""
     print(f"{program}: {escape(message)}", file=sys.stderr)
+
+
+_OF_OUTPUT = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def is_of_output(error: BaseException | None) -> bool:
+    """Return whether an error is that of a write to standard output: no file has its name.
+
+    Commands leave it to `waggle.__main__`, also where they handle errors of what they read.
+    """
+    return isinstance(error, OSError) and error.errno in _OF_OUTPUT and error.filename is None
 
 
 def reason_of(error: OSError) -> str:

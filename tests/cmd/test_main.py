@@ -80,13 +80,33 @@ def test_a_closed_pipe_of_a_list_is_no_error(tmp_path: Path) -> None:
     assert done.returncode == 141
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["router", "check", "examples/router.yaml"],
+        ["decode", *[f"{'ff' * 16}001304"] * 1000],
+        ["docs", "cli"],
+        ["schema", "PeerList"],
+    ],
+)
 def test_output_that_cannot_be_written_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr("sys.stdout", full)
-        assert main(["router", "check", "examples/router.yaml"]) == 1
+        assert main(words) == 1
     assert capsys.readouterr().err == "waggle: standard output: No space left on device\n"
+
+
+def test_a_closed_pipe_of_decoded_messages_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as broken:
+        monkeypatch.setattr("sys.stdout", broken)
+        assert main(["decode", *[f"{'ff' * 16}001304"] * 1000]) == 141
+    assert capsys.readouterr().err == ""
 
 
 def test_an_interrupt_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
                 stream.flush()
             return output.EXIT_OK if response.status < 400 else output.EXIT_ERROR
     except AgentError as error:
-        if isinstance(error.__cause__, BrokenPipeError):
-            raise error.__cause__ from None  # of our own output
+        if error.__cause__ is not None and output.is_of_output(error.__cause__):
+            raise error.__cause__ from None
         output.complain(args.prog, str(error))
         return output.EXIT_ERROR

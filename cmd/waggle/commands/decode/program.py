@@ -163,6 +163,8 @@ def main(args: argparse.Namespace) -> int:
             parts = (part for text in texts for part in _cut(_octets(text)))
             _print((decode_message(octets, session) for octets in parts), args)
     except (ValueError, OSError, NotACapture) as error:
+        if output.is_of_output(error):
+            raise
         where = f"{args.pcap}: " if isinstance(error, NotACapture) else ""
         complain("waggle decode", f"{where}{_why(error)}; see waggle decode --help")
         return EXIT_USAGE
