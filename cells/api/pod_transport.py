@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Final, Self, TypeVar, cast
 
 from cells.api.transport import AgentError
@@ -48,7 +48,8 @@ class ClusterLoop:
 
     def __exit__(self, *_: object) -> None:
         """Close the connection and end the thread."""
-        self.run(self._close(), 2.0)
+        with suppress(TimeoutError):
+            self.run(self._close(), 2.0)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(2.0)
         if not self._thread.is_alive():
@@ -125,9 +126,10 @@ class PodTransport:
         pieces = run_command(self._loop.connection, self._container, command)
         has_output = False
         try:
-            async for piece in pieces:
-                has_output = True
-                await output.put(piece)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    has_output = True
+                    await output.put(piece)
         except CommandFailed as error:
             # With an answer it is one of a status from 400 on, or one that broke off.
             output.end(None if has_output else self._of_command(error))
@@ -150,7 +152,9 @@ class PodTransport:
     def _of_request(self, error: KubernetesError) -> AgentError:
         namespace, pod = self._container.namespace, self._container.pod
         if isinstance(error, StatusError):
-            if error.status in (401, 403):
+            if error.status == 401:
+                return AgentError("Forbidden", "the API server rejects the credentials")
+            if error.status == 403:
                 text = f"not allowed to get and create pods/exec in namespace {namespace}"
                 return AgentError("Forbidden", text)
             if error.status == 404:

@@ -23,6 +23,10 @@ TIME_ERROR: Final = 5
 """What adjtimex(2) returns while the clock is not synchronized."""
 TIMEX_OCTETS: Final = 1024
 """More than a struct timex has."""
+TIMEX: Final = struct.Struct("@I3l")
+"""Its first members: modes, offset, freq, maxerror, the last one in microseconds."""
+UNKNOWN_ERROR: Final = 16_000_000
+"""The kernel's limit of maxerror, which it reaches if nothing corrects the clock for hours."""
 MAX_INTERFACES: Final = 64
 VIRTUAL: Final = ("lo", "veth", "cali", "lxc", "cni", "docker", "dummy", "kube-ipvs")
 """Beginnings of the names of interfaces that lead to no router."""
@@ -59,11 +63,17 @@ class AgentHost:
 
 def _is_synchronized() -> bool | None:
     """Return whether the kernel's clock is synchronized; None where it does not say."""
+    timex = ctypes.create_string_buffer(TIMEX_OCTETS)
     try:
-        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(TIMEX_OCTETS))
+        state = ctypes.CDLL(None).adjtimex(timex)
     except (AttributeError, OSError):
         return None
-    return None if state < 0 else bool(state != TIME_ERROR)
+    return is_synchronized(state, TIMEX.unpack_from(timex)[3])
+
+
+def is_synchronized(state: int, maximum_error: int) -> bool | None:
+    """Return what adjtimex(2) means: chrony without ``rtcsync`` leaves the state, not the error."""
+    return None if state < 0 else state != TIME_ERROR or maximum_error < UNKNOWN_ERROR
 
 
 def _has_md5() -> bool | None:

@@ -29,6 +29,8 @@ class Certificate(msgspec.Struct, frozen=True):
     expires: float
     """Unix time."""
     remedy: str
+    lifetime: float | None = None
+    """Seconds; None if it is not known."""
 
 
 class Access(msgspec.Struct, frozen=True):
@@ -52,7 +54,7 @@ class ClusterEvidence(msgspec.Struct, frozen=True, kw_only=True):
     served: frozenset[str] = frozenset()
     """``plural.group`` of the kinds of dialects that are served in a version that Waggle reads."""
     missing: frozenset[str] = frozenset()
-    """Kinds that are not served, while others of their groups are."""
+    """Kinds that are not served in a version that Waggle reads, while others beside them are."""
     access: tuple[Access, ...] = ()
     certificates: tuple[Certificate, ...] = ()
     nodes: frozenset[str] | None = None
@@ -61,6 +63,8 @@ class ClusterEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """Objects by kind, of the kinds that checks declare."""
     sessions: Mapping[str, Sequence[Json]] = msgspec.field(default_factory=dict)
     """Sessions of status objects by node (`ReportedSession`)."""
+    unread: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Why a part could not be read, by its name: kinds, rights, certificates, objects, statuses."""
 
 
 class NodeEvidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +127,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     needs: Literal["cluster", "agents", "any"]
     """The evidence without which it is skipped."""
     run: Callable[[Evidence], Iterator[Finding]]
+    reads: str = ""
+    """The part of the cluster's evidence without which finding nothing means nothing."""
 
 
 class Diagnosis(Extension, frozen=True):
@@ -144,7 +150,7 @@ def condition_check(
             for value in objects.get(kind, ()):
                 yield from _of_object(kind, value, types)
 
-    check = Check(name=name, question=question, needs="cluster", run=run)
+    check = Check(name=name, question=question, needs="cluster", run=run, reads="objects")
     return Diagnosis(check, tuple(kinds))
 
 
@@ -155,7 +161,7 @@ def object_name(kind: str, value: Json) -> str:
 
 
 def _of_object(kind: str, value: Json, types: Mapping[Bad, str]) -> Iterator[Finding]:
-    for condition in (value.get("status") or {}).get("conditions", ()):
+    for condition in (value.get("status") or {}).get("conditions") or ():
         bad = condition.get("type", ""), condition.get("status", "")
         if (remedy := types.get(bad)) is not None:
             text = " ".join(str(condition.get("message", "")).split())

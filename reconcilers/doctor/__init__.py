@@ -75,8 +75,10 @@ def _result(evidence: Evidence, check: Check) -> Result:
         return Result(check, skipped="the API server does not answer")
     if check.needs == "agents" and not evidence.nodes:
         return Result(check, skipped="no agent was asked")
+    unread = of_cluster.unread.get(check.reads, "") if of_cluster is not None else ""
     try:
-        return Result(check, tuple(check.run(evidence)))
+        findings = tuple(check.run(evidence))
+        return Result(check, findings, skipped=unread if not findings else "")
     except Exception as error:  # noqa: BLE001  the evidence is what other programs answer
         return Result(
             check, skipped=f"the evidence is not understood: {type(error).__name__}: {error}"

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconcilers.dialect import Check, ClusterEvidence, Evidence, Finding
+from reconcilers.dialect.diagnosis import Certificate
 
 SLOW_SECONDS: Final = 2.0
 OLDEST_VERSION: Final = (1, 25)
 """Of Kubernetes (docs/install.md)."""
 DAY: Final = 86400.0
 WARNING_DAYS: Final = 14
+SHARE_OF_LIFETIME: Final = 10
+"""The part of a certificate's lifetime that is warned of, at the most."""
+HOURS_BELOW_DAYS: Final = 2
 ESTABLISHED: Final = "Established"
 
 
@@ -40,11 +44,11 @@ def reachable(evidence: Evidence) -> Iterator[Finding]:
 def definitions(evidence: Evidence) -> Iterator[Finding]:
     """Check that the kinds of a dialect are served in a version that Waggle reads."""
     cluster = _cluster(evidence)
-    if not cluster.served:
+    if not cluster.served and "kinds" not in cluster.unread:
         remedy = "install the definitions: waggle crds cilium | kubectl create -f -"
         yield Finding(evidence="the API server has no kind of any BGP API", remedy=remedy)
     for name in sorted(cluster.missing):
-        text = "it is not served, or in no version that Waggle reads; other kinds of its group are"
+        text = "it is not served in a version that Waggle reads; other kinds beside it are"
         remedy = f"install or update the definition: waggle crds {name.partition('.')[0]}"
         yield Finding(level="warning", object=name, evidence=text, remedy=remedy)
 
@@ -75,9 +79,17 @@ def certificates(evidence: Evidence) -> Iterator[Finding]:
         if days < 0:
             text = f"{certificate.name} has expired {-days:.0f} days ago"
             yield Finding(evidence=text, remedy=certificate.remedy)
-        elif days < WARNING_DAYS:
-            text = f"{certificate.name} expires in {days:.0f} days"
+        elif days < _warning_days(certificate):
+            left = f"{days:.0f} days" if days >= HOURS_BELOW_DAYS else f"{days * 24:.0f} hours"
+            text = f"{certificate.name} expires in {left}"
             yield Finding(level="warning", evidence=text, remedy=certificate.remedy)
+
+
+def _warning_days(certificate: Certificate) -> float:
+    """Return the days before the end at which a renewal is late: short-lived ones are renewed often."""
+    if certificate.lifetime is None:
+        return WARNING_DAYS
+    return min(WARNING_DAYS, certificate.lifetime / DAY / SHARE_OF_LIFETIME)
 
 
 def statuses(evidence: Evidence) -> Iterator[Finding]:
@@ -91,12 +103,16 @@ def statuses(evidence: Evidence) -> Iterator[Finding]:
         )
         yield Finding(level="warning", node=name, evidence=text, remedy=remedy)
     for node in evidence.answered:
-        present = {peer.get("address"): peer["state"] for peer in node.peers}
+        # Instances and VRFs may have peers of one address; statuses spell their names differently.
+        present: dict[object, set[str]] = {}
+        for peer in node.peers:
+            present.setdefault(peer.get("address"), set()).add(peer["state"])
         for session in cluster.sessions.get(node.node, ()):
-            state = present.get(session.get("address"))
-            is_up, was_up = state == ESTABLISHED, session["state"] == ESTABLISHED
-            if state is None or is_up == was_up:
+            states = present.get(session.get("address"), set())
+            was_up = session["state"] == ESTABLISHED
+            if not states or any((state == ESTABLISHED) == was_up for state in states):
                 continue
+            state = min(states)
             yield Finding(
                 level="warning",
                 node=node.node,
@@ -117,14 +133,30 @@ API_SERVER: Final = Check(
     name="api-server", question="the API server answers", needs="cluster", run=reachable
 )
 CRDS: Final = Check(
-    name="crds", question="the BGP kinds are served", needs="cluster", run=definitions
+    name="crds",
+    question="the BGP kinds are served",
+    needs="cluster",
+    run=definitions,
+    reads="kinds",
 )
 RBAC: Final = Check(
-    name="rbac", question="you and the agents have their rights", needs="cluster", run=rights
+    name="rbac",
+    question="you and the agents have their rights",
+    needs="cluster",
+    run=rights,
+    reads="rights",
 )
 TLS: Final = Check(
-    name="tls", question="no certificate expires soon", needs="cluster", run=certificates
+    name="tls",
+    question="no certificate expires soon",
+    needs="cluster",
+    run=certificates,
+    reads="certificates",
 )
 STATUSES: Final = Check(
-    name="statuses", question="status objects are up to date", needs="cluster", run=statuses
+    name="statuses",
+    question="status objects are up to date",
+    needs="cluster",
+    run=statuses,
+    reads="statuses",
 )

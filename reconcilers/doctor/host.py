@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconcilers.dialect import Check, Evidence, Finding, NodeEvidence
+from reconcilers.dialect.diagnosis import Json
+from reconcilers.doctor.sessions import ESTABLISHED
 from resources.pages import reference
 
 
@@ -23,7 +25,7 @@ def port(evidence: Evidence) -> Iterator[Finding]:
                     "NET_BIND_SERVICE for a port below 1024, or set localPort to -1",
                 )
         for peer in node.peers:
-            if "refused" in peer.get("reason", ""):
+            if peer["state"] != ESTABLISHED and "refused" in peer.get("reason", ""):
                 yield Finding(
                     node=node.node,
                     object=peer["name"],
@@ -104,8 +106,7 @@ def router_ids(evidence: Evidence) -> Iterator[Finding]:
             if any("Bad BGP Identifier" in text for text in texts):
                 text = next(text for text in texts if "Bad BGP Identifier" in text)
                 yield Finding(node=node.node, object=peer["name"], evidence=text, remedy=remedy)
-            elif peer.get("peerRouterID") in owners:
-                owner = owners[peer["peerRouterID"]]
+            elif owner := _others_with_its_router_id(evidence, node, peer, owners):
                 text = f"the peer's router ID {peer['peerRouterID']} is that of {owner[0]}, too"
                 # Between ASes it is allowed (RFC 6286), and confuses route reflectors and people.
                 yield Finding(
@@ -115,6 +116,20 @@ def router_ids(evidence: Evidence) -> Iterator[Finding]:
                     evidence=text,
                     remedy=remedy,
                 )
+
+
+def _others_with_its_router_id(
+    evidence: Evidence, node: NodeEvidence, peer: Json, owners: dict[str, list[str]]
+) -> list[str]:
+    """Return the nodes that have the router ID of a peer, and that are not the peer."""
+    # Nodes may be peers of each other: that one then has a session with this node's router ID.
+    own = _router_ids(node)
+    at_peer = {
+        other.node
+        for other in evidence.answered
+        if other is not node and any(p.get("peerRouterID") in own for p in other.peers)
+    }
+    return [name for name in owners.get(str(peer.get("peerRouterID")), ()) if name not in at_peer]
 
 
 def _router_ids(node: NodeEvidence) -> set[str]:

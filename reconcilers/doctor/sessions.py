@@ -85,7 +85,12 @@ def as_numbers(evidence: Evidence) -> Iterator[Finding]:
                 f"{peer.get('peerASN', 'any')})",
                 remedy="make localASN and peerASN those that the router has (remote-as and its own)",
             )
+    if evidence.cluster is None:
+        return  # nodes with one AS number drop each other's routes on purpose: one cannot tell
+    on_purpose = _shared_on_purpose(evidence)
     for node in evidence.answered:
+        if any(peer.get("localASN") in on_purpose for peer in node.peers):
+            continue
         loops = [route for route in node.received if OWN_AS in str(route.get("status", ""))]
         for name in sorted({str(route.get("peer")) for route in loops}):
             count = sum(route.get("peer") == name for route in loops)
@@ -97,6 +102,21 @@ def as_numbers(evidence: Evidence) -> Iterator[Finding]:
                 remedy="two places have one AS number: give one of them another, or accept it on "
                 "purpose (allowas-in; nodes with one AS number do not need each other's routes)",
             )
+
+
+def _shared_on_purpose(evidence: Evidence) -> frozenset[int]:
+    """Return AS numbers that nodes share where most nodes share one, as those of a rack do."""
+    owners: dict[int, set[str]] = {}
+    of_statuses = evidence.cluster.sessions if evidence.cluster is not None else {}
+    sessions = [(node.node, peer) for node in evidence.answered for peer in node.peers]
+    sessions += [(name, session) for name, listed in of_statuses.items() for session in listed]
+    for name, session in sessions:
+        if session.get("localASN"):
+            owners.setdefault(session["localASN"], set()).add(name)
+    shared = {asn: nodes for asn, nodes in owners.items() if len(nodes) > 1}
+    sharing = set().union(*shared.values())
+    alone = set().union(*owners.values()) - sharing
+    return frozenset(shared) if len(sharing) > len(alone) else frozenset()
 
 
 def established(evidence: Evidence) -> Iterator[Finding]:

@@ -30,6 +30,8 @@ RENEW_PAUSE = 5.0
 """Minimum seconds between two loads of the configuration, which may run a credential plugin."""
 
 
+MAX_MESSAGE: Final = 4 << 20
+"""Octets of a message of a WebSocket; kubelets send 32 KiB."""
 MAX_KUBECONFIG: Final = 1 << 20
 """Octets that are read to see whether there are any."""
 
@@ -167,7 +169,11 @@ class Connection:
             url = f"{client.api.configuration.host}{path}?{urlencode(parameters)}"
             async with asyncio.timeout(self._timeout):
                 socket = await client.api.rest_client.pool_manager.ws_connect(
-                    url, headers=headers, protocols=[protocol], max_msg_size=0, autoclose=False
+                    url,
+                    headers=headers,
+                    protocols=[protocol],
+                    max_msg_size=MAX_MESSAGE,
+                    autoclose=False,
                 )
             yield socket
         except aiohttp.WSServerHandshakeError as error:

@@ -7,7 +7,7 @@ standard output, 2 standard error, 3 the result as a metav1.Status. Source: Kube
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 import aiohttp
@@ -61,7 +61,7 @@ class Container(msgspec.Struct, frozen=True):
 
 async def run_command(
     connection: Connection, container: Container, command: Sequence[str]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Run a command and yield its standard output, as it comes.
 
     Raises `CommandFailed` behind the output, and other errors of requests.

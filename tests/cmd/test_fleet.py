@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from cells.api.client import Client
 from reconcilers.cilium.reported_sessions import reported as cilium_sessions
 from reconcilers.frrk8s.reported_sessions import reported as frrk8s_sessions
+from resources.kubernetes import certificates
 from tests.cmd.test_peers import UP
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
-from waggle.fleet.agents import agent_pod, one_of_each_node
-from waggle.fleet.summary import summarize
-from waggle.fleet.view import worst_sessions_first
+from waggle.fleet.agents import DEFAULT_CONTAINER, agent_pod, one_of_each_node
+from waggle.fleet.evidence import of_kubeconfig, read_node
+from waggle.fleet.summary import RECEIVED_AT, summarize
+from waggle.fleet.view import FleetView, checked, in_order, worst_sessions_first
+from waggle.output import member
+from waggle.tables import Column
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 
@@ -144,3 +149,89 @@ def test_api_prints_an_answer_as_it_is(
         assert json.loads(body)["items"][0]["name"] == "tor-1"
         assert main(["api", "/v1/peers?x=1", "--socket", str(socket)]) == 1
         assert json.loads(capfdbinary.readouterr().out)["errors"][0]["code"] == "BadRequest"
+
+
+def test_an_answer_is_as_old_as_it_came_and_not_as_the_slowest_node() -> None:
+    waited = NOW + timedelta(seconds=30)
+    came = answer() | {RECEIVED_AT: NOW}
+    assert summarize({"a": came}, ["silent"], waited).clocks == {}
+
+
+SESSION = {**UP, "state": "Established"}
+VIEW = FleetView(
+    kind="PeerList",
+    request=lambda _: {},
+    columns=lambda _: [Column("NAME", member("name"))],
+    order=worst_sessions_first,
+    sessions=lambda item: [item],
+)
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"generatedAt": "2026-11-23T12:00:00"},
+        {"errors": None},
+        {"errors": ["x"]},
+        {"items": [{**SESSION, "state": ["Established"]}]},
+    ],
+    ids=["a time without zone", "no errors", "errors of another form", "a state that is a list"],
+)
+def test_nonsense_is_the_failure_of_its_node_alone(nonsense: dict[str, Any]) -> None:
+    given = {**answer(), "items": [SESSION], **nonsense}
+    with pytest.raises((TypeError, AttributeError)):
+        checked(VIEW, given)
+
+
+def test_answers_that_cannot_be_compared_are_in_order_of_nodes() -> None:
+    notes: list[str] = []
+    items = [{**SESSION, "node": node, "name": name} for node, name in (("b", "x"), ("a", 7))]
+    worst_first = VIEW._replace(order=lambda items: sorted(items, key=lambda item: item["name"]))
+    assert [item["node"] for item in in_order(worst_first, items, notes)] == ["a", "b"]
+    assert "cannot be compared" in notes[0]
+
+
+@pytest.mark.parametrize("annotation", ["sidecar", "gone"])
+def test_the_container_of_the_agent_is_asked_whatever_others_there_are(annotation: str) -> None:
+    given = pod("a", nodeName="n")
+    given["spec"]["containers"] = [{"name": "sidecar"}, {"name": "agent"}]
+    given["metadata"]["annotations"] = {DEFAULT_CONTAINER: annotation}
+    assert agent_pod(given).container.name == "agent"
+
+
+def test_at_most_eight_peers_of_a_node_are_asked_for_their_routes() -> None:
+    peers = [
+        {**UP, "name": f"tor-{n}", "received": [{"family": "v4", "routes": 3, "accepted": 0}]}
+        for n in range(500)
+    ]
+    asked: list[str] = []
+
+    class Agent:
+        def get(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+            asked.append(path)
+            if path == "/v1/routes":
+                return {"items": [{"peer": query["peer"]}]}
+            return answer() | {"items": [{"node": "n", "peers": peers}]}
+
+    evidence = read_node(cast("Client", Agent()), ())
+    assert (len(evidence.received), len(asked)) == (8, 10)
+
+
+def test_the_certificate_of_the_context_is_read_and_no_other(tmp_path: Path) -> None:
+    made = certificates.due(None, NOW, ["x"], published=False)
+    assert made is not None
+    data = made.data["tls.crt"]
+    mine, others = tmp_path / "mine", tmp_path / "others"
+    for file, user in ((others, "old"), (mine, "me")):
+        context = {"name": user, "context": {"cluster": "c", "user": user}}
+        config = {
+            "current-context": user,
+            "contexts": [context],
+            "users": [{"name": user, "user": {"client-certificate-data": data}}],
+        }
+        file.write_text(json.dumps(config))
+    path = f"{mine}:{tmp_path / 'none'}:{others}"
+    ((first,), (second,)) = (of_kubeconfig(path, context) for context in (None, "old"))
+    assert first.name == f"the client certificate of user me in {mine}"
+    assert second.name == f"the client certificate of user old in {others}"
+    assert first.lifetime is not None

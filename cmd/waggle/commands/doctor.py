@@ -94,15 +94,22 @@ def _of_cluster(args: argparse.Namespace) -> Evidence:
     from reconcilers.dialect import Evidence, NodeEvidence
     from reconcilers.doctor import checks_of, kinds_of
     from waggle.fleet.ask import cluster_of, fleet_of, in_cluster
-    from waggle.fleet.evidence import Cluster, of_fleet, read_cluster, read_node
+    from waggle.fleet.evidence import (
+        CLUSTER_SECONDS,
+        Cluster,
+        of_fleet,
+        read_cluster,
+        read_node,
+    )
 
     dialects = args.dialects.load()
     checks = checks_of(dialects)
     path = args.kubeconfig or default_kubeconfig()
     nodes: tuple[NodeEvidence, ...] = ()
     with cluster_of(args) as loop:
-        reading = Cluster(loop.connection, args.namespace, path, dialects, kinds_of(dialects))
-        cluster = in_cluster(loop, read_cluster(reading))
+        kinds = kinds_of(dialects)
+        reading = Cluster(loop.connection, args.namespace, path, args.context, dialects, kinds)
+        cluster = in_cluster(loop, read_cluster(reading), CLUSTER_SECONDS)
         if not cluster.error and not args.from_statuses:
             try:
                 answers = fleet_of(args, loop).ask(lambda client: read_node(client, checks, "-"))

@@ -6,15 +6,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cells.api.transport import AgentError
+from resources.kind import Kind
 from resources.kubernetes import Connection, KubernetesError, StatusError, Writer
+from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.exec import Container
 
 SELECTOR: Final = "app.kubernetes.io/part-of=waggle,app.kubernetes.io/component=agent"
 """Labels of the chart (`waggle.podLabels`)."""
+CONTAINER: Final = "agent"
+"""Of the chart; a mesh or a tool may add others, before it, too."""
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 READER: Final = "waggle"
 """Field manager of a client that writes nothing."""
 LIST_SECONDS: Final = 15.0
+DISCOVERY_AGE: Final = 60.0
+"""Seconds for which what an API server serves is not asked again."""
 
 
 class AgentPod(NamedTuple):
@@ -53,11 +59,29 @@ async def read_objects(
     return objects
 
 
+async def read_kind(
+    connection: Connection, discovery: Discovery, kind: Kind[Any]
+) -> list[dict[str, Any]]:
+    """Return all objects of a kind, in the version that is served. Raises as `read_objects`."""
+    try:
+        version = await discovery.version_of(kind, max_age=DISCOVERY_AGE)
+    except StatusError as error:
+        if error.status != 403:
+            raise AgentError("ClusterUnreachable", str(error)) from error
+        version = kind.versions[0]
+    except KubernetesError as error:
+        raise AgentError("ClusterUnreachable", str(error)) from error
+    if version is None:
+        raise AgentError("NotServed", f"the API server has no {kind.name}")
+    return await read_objects(connection, kind.path(version))
+
+
 def agent_pod(pod: Mapping[str, Any]) -> AgentPod:
     """Return the agent of a Pod."""
     metadata, spec, status = pod.get("metadata", {}), pod.get("spec", {}), pod.get("status", {})
-    names = [container["name"] for container in spec.get("containers", ())] or ["agent"]
-    name = metadata.get("annotations", {}).get(DEFAULT_CONTAINER, names[0])
+    names = [container["name"] for container in spec.get("containers", ())] or [CONTAINER]
+    wanted = (CONTAINER, metadata.get("annotations", {}).get(DEFAULT_CONTAINER))
+    name = next((name for name in wanted if name in names), names[0])
     container = Container(metadata.get("namespace", ""), metadata["name"], name)
     node = spec.get("nodeName") or _wanted_node(spec) or metadata["name"]
     return AgentPod(node, container, _problem(name, metadata, status))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -104,10 +104,10 @@ def unknown_node(node: str, known: set[str]) -> str:
     return f"no agent has a Pod on a node {node}{hint}"
 
 
-def in_cluster(loop: ClusterLoop, work: Any) -> Any:  # noqa: ANN401  a coroutine of any result
-    """Return the result of a coroutine. Raises `AgentError`, also once `LIST_SECONDS` are over."""
+def in_cluster(loop: ClusterLoop, work: Coroutine[Any, Any, T], seconds: float = LIST_SECONDS) -> T:
+    """Return the result of a coroutine. Raises `AgentError`, also once the time is over."""
     try:
-        return loop.run(work, LIST_SECONDS)
+        return loop.run(work, seconds)
     except TimeoutError:
-        text = f"the API server has not answered within {LIST_SECONDS:g} s"
+        text = f"the API server has not answered within {seconds:g} s"
         raise AgentError("ClusterUnreachable", text) from None

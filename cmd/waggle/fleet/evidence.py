@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import ssl
 import time
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -24,13 +25,19 @@ from reconcilers.dialect.diagnosis import Access, Certificate
 from resources.kind import Kind
 from resources.kubernetes import Connection, KubernetesError, StatusError, Writer
 from resources.kubernetes.discovery import Discovery
-from waggle.fleet.agents import READER, read_objects
-from waggle.fleet.statuses import read_statuses
+from waggle.fleet.agents import DISCOVERY_AGE, READER, read_kind, read_objects
+from waggle.fleet.statuses import StatusSessions, read_statuses
 from waggle.output import read_time
 
 SECONDS: Final = 5.0
 """Of each request to the API server."""
+CONNECT_SECONDS: Final = 15.0
+"""Of the first one, with what kubeconfigs run for credentials."""
+CLUSTER_SECONDS: Final = CONNECT_SECONDS + 4 * SECONDS
+"""Of all of them."""
 RECEIVED_ROUTES: Final = "50"
+MOST_PEERS: Final = 8
+"""Peers of a node whose received routes are read, a request each."""
 WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -72,13 +79,19 @@ def _host(client: Client) -> Mapping[str, Any]:
 
 
 def _rejected(client: Client, status: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return some received routes of each peer of which none is accepted."""
+    """Return some received routes of the first peers of which none is accepted."""
+    without = [
+        peer
+        for peer in status.get("peers", ())
+        if any(f["routes"] and not f.get("accepted") for f in peer.get("received", ()))
+    ]
     routes: list[dict[str, Any]] = []
-    for peer in status.get("peers", ()):
-        families = peer.get("received", ())
-        if any(family["routes"] and not family.get("accepted") for family in families):
-            query = {"table": "received", "peer": peer["name"], "instance": peer["instance"]}
+    for peer in without[:MOST_PEERS]:
+        query = {"table": "received", "peer": peer["name"], "instance": peer["instance"]}
+        try:
             routes += client.get("/v1/routes", {**query, "limit": RECEIVED_ROUTES})["items"]
+        except AgentError:
+            break  # the status is evidence enough
     return routes
 
 
@@ -89,6 +102,7 @@ class Cluster(NamedTuple):
     namespace: str
     """Of the agents."""
     kubeconfig: str
+    context: str | None
     dialects: Sequence[type[Dialect]]
     kinds: Sequence[Kind[Any]]
     """The kinds whose objects checks read."""
@@ -98,22 +112,29 @@ async def read_cluster(cluster: Cluster) -> ClusterEvidence:
     """Return the evidence of the API server."""
     connection = cluster.connection
     try:
-        await _version(connection)  # loads the configuration, and credentials
+        # Loads the configuration, and credentials.
+        await _version(connection, CONNECT_SECONDS)
         started = time.monotonic()
-        version, ahead = await _version(connection)
-    except (KubernetesError, TimeoutError) as error:
-        text = str(error) or f"the API server has not answered within {SECONDS:g} s"
-        return ClusterEvidence(error=text)
+        version, ahead = await _version(connection, SECONDS)
+    except TimeoutError:
+        return ClusterEvidence(error="the API server does not answer in time")
+    except (KubernetesError, ValueError) as error:
+        return ClusterEvidence(error=str(error))
     seconds = time.monotonic() - started
     none: frozenset[str] = frozenset()
+    unread: dict[str, str] = {}
+    discovery = Discovery(connection, SECONDS)
+    no_sessions = StatusSessions({}, [])
     served, access, certificates, nodes, objects, statuses = await asyncio.gather(
-        _or((none, none), _served(cluster)),
-        _or((), _access(cluster)),
-        _or((), _certificates(cluster)),
-        _or(None, _nodes(connection)),
-        _or({}, _objects(cluster)),
-        _or(None, read_statuses(connection, cluster.dialects)),
+        _or((none, none), _served(cluster, discovery), unread, "kinds"),
+        _or((), _access(cluster), unread, "rights"),
+        _certificates(cluster, unread),
+        _or(None, _nodes(connection), unread, "nodes"),
+        _objects(cluster, discovery, unread),
+        _or(no_sessions, read_statuses(connection, cluster.dialects), unread, "statuses"),
     )
+    if statuses.errors:
+        unread["statuses"] = statuses.errors[0]
     return ClusterEvidence(
         version=version,
         answer_seconds=seconds,
@@ -124,24 +145,31 @@ async def read_cluster(cluster: Cluster) -> ClusterEvidence:
         certificates=certificates,
         nodes=nodes,
         objects=objects,
-        sessions={} if statuses is None else statuses.by_node,
+        sessions=statuses.by_node,
+        unread=unread,
     )
 
 
-async def _or(default: T, work: Awaitable[T]) -> T:
-    """Return the result of a part, or the default where it cannot be read."""
+async def _or(default: T, work: Awaitable[T], unread: dict[str, str], part: str) -> T:
+    """Return the result of a part; where it cannot be read the default, and add why to ``unread``."""
     try:
         async with asyncio.timeout(2 * SECONDS):
             return await work
-    except (KubernetesError, AgentError, TimeoutError, OSError, ValueError):
-        return default
+    except TimeoutError:
+        unread[part] = "no answer in time"
+    except AgentError as error:
+        if error.code != "NotServed":
+            unread[part] = str(error)
+    except Exception as error:  # noqa: BLE001  what other programs answer and write
+        unread[part] = f"{type(error).__name__}: {error}"
+    return default
 
 
-async def _version(connection: Connection) -> tuple[str, float | None]:
+async def _version(connection: Connection, seconds: float) -> tuple[str, float | None]:
     """Return the version of the API server, and by how much its clock is ahead."""
     async with (
-        asyncio.timeout(SECONDS),
-        connection.get("/version", (), silence=SECONDS) as response,
+        asyncio.timeout(seconds),
+        connection.get("/version", (), silence=seconds) as response,
     ):
         body = msgspec.json.decode(await response.read(), type=dict[str, Any])
         if response.status != 200:
@@ -151,13 +179,15 @@ async def _version(connection: Connection) -> tuple[str, float | None]:
     return str(body.get("gitVersion", "")), ahead
 
 
-async def _served(cluster: Cluster) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the kinds that are served, and those that are not while others of their groups are."""
-    discovery = Discovery(cluster.connection, SECONDS)
+async def _served(cluster: Cluster, discovery: Discovery) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the kinds that are served, and those without which a dialect with others does nothing."""
     kinds = {kind: None for dialect in cluster.dialects for kind in dialect.kinds if kind.custom}
-    served = [kind for kind in kinds if await discovery.version_of(kind, max_age=60) is not None]
-    groups = {kind.group for kind in served}
-    missing = (kind for kind in kinds if kind.group in groups and kind not in served)
+    kinds |= dict.fromkeys(cluster.kinds)
+    versions = {kind: await discovery.version_of(kind, max_age=DISCOVERY_AGE) for kind in kinds}
+    served = [kind for kind, version in versions.items() if version is not None]
+    # Others are optional, or of later versions than that of the cluster.
+    groups = {kind.group for kind in served if kind in cluster.kinds}
+    missing = (kind for kind in cluster.kinds if kind.group in groups and kind not in served)
     return frozenset(map(_plural, served)), frozenset(map(_plural, missing))
 
 
@@ -189,22 +219,27 @@ async def _nodes(connection: Connection) -> frozenset[str]:
     return frozenset(await writer.names("/api/v1/nodes"))
 
 
-async def _objects(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
-    async def of_kind(kind: Kind[Any]) -> list[dict[str, Any]]:
-        return await read_objects(cluster.connection, kind.path(kind.versions[0]))
-
-    lists = await asyncio.gather(*(_or([], of_kind(kind)) for kind in cluster.kinds))
+async def _objects(
+    cluster: Cluster, discovery: Discovery, unread: dict[str, str]
+) -> dict[str, list[dict[str, Any]]]:
+    lists = await asyncio.gather(
+        *(
+            _or([], read_kind(cluster.connection, discovery, kind), unread, "objects")
+            for kind in cluster.kinds
+        )
+    )
     return {kind.name: objects for kind, objects in zip(cluster.kinds, lists, strict=True)}
 
 
-async def _certificates(cluster: Cluster) -> tuple[Certificate, ...]:
+async def _certificates(cluster: Cluster, unread: dict[str, str]) -> tuple[Certificate, ...]:
     """Return the API server's certificate, the person's own, and the authority of the webhook."""
-    own = _or([], asyncio.to_thread(_of_kubeconfig, cluster.kubeconfig))
-    server = _or([], asyncio.to_thread(_of_server, cluster.connection.server))
-    webhook = _or([], _of_webhooks(cluster.connection))
-    return tuple(
-        certificate for part in await asyncio.gather(own, server, webhook) for certificate in part
+    sources: tuple[Awaitable[list[Certificate]], ...] = (
+        asyncio.to_thread(of_kubeconfig, cluster.kubeconfig, cluster.context),
+        asyncio.to_thread(_of_server, cluster.connection.server),
+        _of_webhooks(cluster.connection),
     )
+    parts = await asyncio.gather(*(_or([], work, unread, "certificates") for work in sources))
+    return tuple(certificate for part in parts for certificate in part)
 
 
 def _of_server(url: str) -> list[Certificate]:
@@ -213,24 +248,41 @@ def _of_server(url: str) -> list[Certificate]:
         return []
     pem = ssl.get_server_certificate((parts.hostname, parts.port or 443), timeout=SECONDS)
     remedy = "renew it: kubeadm certs renew apiserver, or as your distribution does"
-    return _parsed("the API server's certificate", pem.encode(), remedy)
+    return [_parsed("the API server's certificate", pem.encode(), remedy)]
 
 
-def _of_kubeconfig(path: str) -> list[Certificate]:
+def of_kubeconfig(path: str, context: str | None) -> list[Certificate]:
+    """Return the certificate of the context's user: others are of other clusters and people."""
     import yaml
 
-    file = Path(path.split(":", maxsplit=1)[0]).expanduser()
-    config = yaml.safe_load(file.read_text())
-    certificates = []
-    for user in config.get("users") or ():
-        credentials = user.get("user") or {}
-        data = credentials.get("client-certificate-data")
-        name = credentials.get("client-certificate")
-        if data or name:
-            pem = base64.b64decode(data) if data else (file.parent / str(name)).read_bytes()
-            what = f"the client certificate of user {user.get('name')} in {path}"
-            certificates += _parsed(what, pem, "log in again, or renew it (kubeadm certs renew)")
-    return certificates
+    files = [file for name in path.split(os.pathsep) if (file := Path(name).expanduser()).is_file()]
+    configs = [(file, yaml.safe_load(file.read_text()) or {}) for file in files]
+
+    def named(kind: str, name: object) -> Iterator[tuple[Path, dict[str, Any]]]:
+        for file, config in configs:
+            for entry in config.get(kind) or ():
+                if entry.get("name") == name:
+                    yield file, entry
+
+    chosen = context or next(
+        (c["current-context"] for _, c in configs if c.get("current-context")), ""
+    )
+    for _, of_context in named("contexts", chosen):
+        name = of_context["context"].get("user")
+        # Of several entries of one name the first one counts.
+        for file, user in named("users", name):
+            credentials = user.get("user") or {}
+            data = credentials.get("client-certificate-data")
+            if not data and not credentials.get("client-certificate"):
+                return []
+            pem = (
+                base64.b64decode(data)
+                if data
+                else (file.parent / str(credentials["client-certificate"])).read_bytes()
+            )
+            what = f"the client certificate of user {name} in {file}"
+            return [_parsed(what, pem, "log in again, or renew it (kubeadm certs renew)")]
+    return []
 
 
 async def _of_webhooks(connection: Connection) -> list[Certificate]:
@@ -241,16 +293,19 @@ async def _of_webhooks(connection: Connection) -> list[Certificate]:
             if bundle := webhook.get("clientConfig", {}).get("caBundle"):
                 what = f"the authority of the webhook {webhook.get('name')}"
                 remedy = "the leading operator renews it: see its log and health"
-                certificates += _parsed(what, base64.b64decode(bundle), remedy)
+                certificates.append(_parsed(what, base64.b64decode(bundle), remedy))
     return certificates
 
 
-def _parsed(name: str, pem: bytes, remedy: str) -> list[Certificate]:
+def _parsed(name: str, pem: bytes, remedy: str) -> Certificate:
+    """Return the first certificate of a chain, or the newest of several authorities."""
     from cryptography import x509
 
-    certificates = x509.load_pem_x509_certificates(pem)
-    expires = min(certificate.not_valid_after_utc.timestamp() for certificate in certificates)
-    return [Certificate(name, expires, remedy)]
+    parsed = x509.load_pem_x509_certificates(pem)
+    if all(authority.subject == authority.issuer for authority in parsed):
+        parsed.sort(key=lambda authority: authority.not_valid_after_utc, reverse=True)
+    begins, ends = parsed[0].not_valid_before_utc, parsed[0].not_valid_after_utc
+    return Certificate(name, ends.timestamp(), remedy, (ends - begins).total_seconds())
 
 
 def of_fleet(

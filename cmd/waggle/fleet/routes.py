@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import Any
 
 from cells.api.client import Client
@@ -25,9 +26,7 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
     def request(client: Client) -> Answer:
         answer = client.get_list(path, asked if is_kernel else query)
         selected = FilteredList(answer, conditions, args.limit)
-        items = list(selected)
-        if args.count:
-            items = [{"prefix": "", "routes": len(items)}]
+        items = [_count(selected)] if args.count else list(selected)
         return {**answer.head, **selected.rest, "items": items}
 
     counted = (
@@ -42,6 +41,11 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
         empty=f"no {query['table']} routes",
     )
     return show_fleet(args, view)
+
+
+def _count(routes: Iterable[Item]) -> Item:
+    """Return the number of routes, of which none is kept."""
+    return {"prefix": "", "routes": sum(1 for _ in routes)}
 
 
 def _order(item: Item) -> tuple[Any, ...]:

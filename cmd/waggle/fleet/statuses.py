@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cells.api.transport import AgentError
-from waggle.fleet.agents import read_objects
+from resources.kubernetes.discovery import Discovery
+from waggle.fleet.agents import LIST_SECONDS, read_kind
 
 if TYPE_CHECKING:
     from reconcilers.dialect import Dialect, ReportedSessions
@@ -31,10 +32,11 @@ async def read_statuses(
     from reconcilers.dialect import ReportedSessions
 
     reported = StatusSessions({}, [])
+    discovery = Discovery(connection, LIST_SECONDS)
     for extension in [own for dialect in dialects for own in dialect.each(ReportedSessions)]:
         kind = extension.kind
         try:
-            objects = await read_objects(connection, kind.path(kind.versions[0]))
+            objects = await read_kind(connection, discovery, kind)
         except AgentError as error:
             if error.code == "NotServed":
                 continue  # the dialect is not installed

@@ -14,6 +14,8 @@ UNKNOWN_VERSION: Final = "unknown"
 """Of an agent whose answers do not have it yet."""
 CLOCK_SECONDS: Final = 5.0
 """Difference of clocks from which it is reported; answers are up to seconds old."""
+RECEIVED_AT: Final = "receivedAt"
+"""Member of an answer, added here: when it came. Other nodes may have taken longer to fail."""
 
 
 class Summary(NamedTuple):
@@ -71,7 +73,8 @@ def summarize(
     clocks: dict[str, float] = {}
     for node, answer in answers.items():
         versions.setdefault(str(answer.get("version", UNKNOWN_VERSION)), []).append(node)
-        seconds = (read_time(answer["generatedAt"]) - now).total_seconds()
+        received = answer.get(RECEIVED_AT, now)
+        seconds = (read_time(answer["generatedAt"]) - received).total_seconds()
         if abs(seconds) >= CLOCK_SECONDS:
             clocks[node] = round(seconds)
     common = sorted(versions.items(), key=lambda pair: (-len(pair[1]), pair[0]))

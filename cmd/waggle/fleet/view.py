@@ -18,7 +18,7 @@ from waggle.dialects import DIALECTS
 from waggle.fleet.ask import Answers, Failure, cluster_of, fleet_of, in_cluster
 from waggle.fleet.flags import usage_error
 from waggle.fleet.statuses import StatusSessions, read_statuses
-from waggle.fleet.summary import summarize
+from waggle.fleet.summary import RECEIVED_AT, summarize
 from waggle.tables import Column
 
 Item: TypeAlias = dict[str, Any]
@@ -64,7 +64,7 @@ def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
                 answers = Answers({}, [])
             else:
                 fleet = fleet_of(args, loop)
-                answers = fleet.ask(lambda client: _checked(view, view.request(client)))
+                answers = fleet.ask(lambda client: checked(view, view.request(client)))
             if view.of_statuses is not None and (args.from_statuses or answers.failures):
                 reading = read_statuses(loop.connection, DIALECTS.load())
                 try:
@@ -85,17 +85,36 @@ def _refused(args: argparse.Namespace, view: FleetView, error: AgentError) -> in
     return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
 
 
-def _checked(view: FleetView, answer: Answer) -> Answer:
+def checked(view: FleetView, answer: Answer) -> Answer:
     """Return an answer whose items can be shown. Raises any error for another one."""
-    datetime.fromisoformat(answer["generatedAt"])
-    columns = view.columns(datetime.now(UTC))
-    items = [view.prepare({**item}) for item in answer["items"]]
+    now = datetime.now(UTC)
+    columns = view.columns(now)
+    items = [{**view.prepare({**item}), "node": ""} for item in answer["items"]]
     for item in items:
-        output.row(columns, {"node": "", **item})
-        for session in view.sessions(item) if view.sessions is not None else ():
-            session["state"]
-    view.order([{"node": "", **item} for item in items])
-    return {**answer, "items": items}
+        output.row(columns, item)
+        view.is_bad(item)
+    view.order(items)
+    checked = {**answer, "items": items, RECEIVED_AT: now}
+    # All that is done with answers later, with this one alone.
+    _without_missing(Answers({"": checked}, []))
+    summarize({"": checked}, (), now, _sessions(view, items))
+    return checked
+
+
+def _sessions(view: FleetView, items: Iterable[Item]) -> list[Mapping[str, Any]] | None:
+    sessions = view.sessions
+    return None if sessions is None else [session for item in items for session in sessions(item)]
+
+
+def in_order(view: FleetView, items: list[Item], notes: list[str]) -> list[Item]:
+    """Return the items in order; by node where two agents differ in what a member is."""
+    try:
+        return view.order(items)
+    except TypeError as error:
+        notes.append(
+            f"the answers of agents cannot be compared, and are in order of nodes: {error}"
+        )
+        return sorted(items, key=lambda item: str(item["node"]))
 
 
 def _print(
@@ -115,16 +134,11 @@ def _print(
     for node in wanted:
         if view.of_statuses is not None and (selected is None or node in selected):
             items += filter(view.selects, view.of_statuses(node, statuses.by_node[node]))
-    items = view.order(items)
-    sessions = (
-        None
-        if view.sessions is None
-        else [session for item in items for session in view.sessions(item)]
-    )
+    notes = [*statuses.errors]
+    items = in_order(view, items, notes)
     failures, missing = _without_missing(answers)
     nodes = {*failed, *statuses.by_node} if args.from_statuses else failed
-    summary = summarize(answers.by_node, nodes, now, sessions)
-    notes = [*statuses.errors]
+    summary = summarize(answers.by_node, nodes, now, _sessions(view, items))
     if args.output in output.TABLES:
         if items:
             output.table(view.columns(now), items, args)

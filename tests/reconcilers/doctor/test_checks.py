@@ -54,6 +54,88 @@ def test_a_sound_cluster_has_no_findings() -> None:
     assert [r.check.name for r in examine(given, DIALECT_CHECKS) if r.skipped] == []
 
 
+def many(asn: int, *names: str, **fields: Any) -> list[NodeEvidence]:  # noqa: ANN401
+    """Return nodes with sessions of one AS number."""
+    return [node(name, {**UP, "localASN": asn}, **fields) for name in names]
+
+
+LOOP = {"peer": "tor-1", "status": "own AS in the AS path"}
+FROM_A = {"instances": [{"name": "m", "routerID": "1.1.1.1"}]}
+FROM_B = {"instances": [{"name": "m", "routerID": "2.2.2.2"}]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(
+            evidence(*many(65001, "a", "b", "c", received=[LOOP]), *many(65002, "d")),
+            id="nodes of one AS number drop each other's routes",
+        ),
+        pytest.param(
+            evidence(
+                *many(65001, "a", received=[LOOP]), sessions={"b": [{**UP, "localASN": 65001}]}
+            ),
+            id="the other nodes are known by their statuses alone",
+        ),
+        pytest.param(
+            Evidence(now=NOW, nodes=(*many(65001, "a", received=[LOOP]),)),
+            id="one node alone cannot tell whether another one has its AS number",
+        ),
+        pytest.param(
+            evidence(
+                node("a", {**UP, "peerRouterID": "2.2.2.2"}, host=host(**FROM_A)),
+                node("b", {**UP, "peerRouterID": "1.1.1.1"}, host=host(**FROM_B)),
+            ),
+            id="nodes are peers of each other",
+        ),
+        pytest.param(
+            evidence(
+                node("a", UP, {**down(), "instance": "blue"}),
+                sessions={"a": [{**down(), "instance": "vrf-blue"}, UP]},
+            ),
+            id="peers of one address in two instances",
+        ),
+        pytest.param(
+            evidence(node("a", {**UP, "reason": "an update was refused"})),
+            id="a word of another reason",
+        ),
+        pytest.param(
+            evidence(
+                certificates=(Certificate("mine", NOW + 6 * 3600, "renew", lifetime=12 * 3600),)
+            ),
+            id="a certificate of hours that is renewed every day",
+        ),
+        pytest.param(
+            evidence(served=frozenset(), unread={"kinds": "no answer in time"}),
+            id="definitions that could not be read",
+        ),
+    ],
+)
+def test_what_is_usual_is_no_finding(given: Evidence) -> None:
+    # That a session is down is one of its own.
+    assert [found for found in findings(given) if found[0] != "sessions"] == []
+
+
+def test_two_nodes_with_one_as_number_among_others_with_their_own_are_a_finding() -> None:
+    nodes = [many(65000 + number, name) for number, name in enumerate("cdef")]
+    clash = many(64999, "a", "b", received=[LOOP])
+    found = findings(evidence(*clash, *(one for (one,) in nodes)))
+    assert [(check, where) for check, _, where, *_ in found] == [("asns", "a"), ("asns", "b")]
+
+
+def test_a_part_that_cannot_be_read_is_no_success() -> None:
+    unread = dict.fromkeys(("kinds", "rights", "certificates", "objects", "statuses"), "forbidden")
+    results = examine(evidence(unread=unread), DIALECT_CHECKS)
+    skipped = [r.check.name for r in results if r.skipped == "forbidden"]
+    assert skipped == ["crds", "rbac", "tls", "statuses", "cilium", "frrk8s"]
+
+
+def test_a_certificate_of_hours_is_late_in_its_last_hour() -> None:
+    mine = Certificate("mine", NOW + 3600, "renew", lifetime=12 * 3600)
+    ((*_, text),) = findings(evidence(certificates=(mine,)))
+    assert text == "mine expires in 1 hours"
+
+
 def test_the_order_is_that_of_an_engineer() -> None:
     names = [check.name for check in DIALECT_CHECKS]
     assert names[:5] == ["api-server", "crds", "rbac", "agents", "versions"]
@@ -94,7 +176,7 @@ def test_an_error_of_one_check_is_its_result_alone() -> None:
                 "warning",
                 "",
                 "bgppeers.metallb.io",
-                "it is not served, or in no version that Waggle reads; other kinds of its group are",
+                "it is not served in a version that Waggle reads; other kinds beside it are",
             ),
             id="an old definition",
         ),
