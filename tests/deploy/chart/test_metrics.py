@@ -44,6 +44,31 @@ def test_alerts_link_to_the_runbook_that_is_set(helm: Helm) -> None:
     ]
 
 
+def test_a_runbook_with_characters_of_yaml_leaves_no_alert_out(helm: Helm) -> None:
+    rule = {"enabled": True, "runbookUrl": 'https://wiki/?page=a: "b" #c'}
+    found = find(helm.template({"metrics": {"prometheusRule": rule}}), "PrometheusRule", "waggle")
+    rules = [each for group in found["spec"]["groups"] for each in group["rules"]]
+    assert len(rules) == len(ALERTS)
+    assert rules[0]["annotations"]["runbook_url"].startswith(rule["runbookUrl"])
+
+
+def test_names_of_services_and_labels_are_valid_whatever_the_names_of_the_release(
+    helm: Helm,
+) -> None:
+    values = {
+        "agent": {"http": {"host": "0.0.0.0"}},
+        "metrics": {"serviceMonitor": {"enabled": True}},
+        "fullnameOverride": "w" * 50,
+        "nameOverride": "123",
+    }
+    objects = helm.template(values)
+    services = [each["metadata"]["name"] for each in objects if each["kind"] == "Service"]
+    assert len(services) == 2
+    assert all(len(name) <= 63 for name in services)
+    labels = [value for each in objects for value in each["metadata"].get("labels", {}).values()]
+    assert all(isinstance(value, str) for value in labels), "a number is no label"
+
+
 def test_dashboards_are_configmaps_for_the_sidecar_of_grafana(helm: Helm) -> None:
     boards = {"enabled": True, "namespace": "monitoring", "annotations": {"folder": "BGP"}}
     objects = helm.template({"metrics": {"dashboards": boards}})
