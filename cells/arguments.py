@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
+from cells.safe_text import escape
+
 EXIT_USAGE = 2
 
 
@@ -65,7 +67,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the sentence with a hint at ``--help``, and exit."""
-        self.exit(EXIT_USAGE, f"{self.prog}: {_plain(message)}; see {self.prog} --help\n")
+        self.exit(EXIT_USAGE, f"{self.prog}: {escape(_plain(message))}; see {self.prog} --help\n")
 
     def parse_args(  # type: ignore[override]  # argparse's overloads add nothing here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -188,3 +188,9 @@ def test_make_help_lists_every_target_of_a_person() -> None:
     listed = {line.split()[0] for line in done.stdout.splitlines()}
     phony = set(makefile.partition(".PHONY:")[2].partition("\n")[0].split())
     assert phony - listed == set()
+
+
+def test_a_wrong_word_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["peers", "--\x1b[31m"])
+    assert "--\\x1b[31m" in capsys.readouterr().err

@@ -83,6 +83,18 @@ def test_a_conflict_that_is_also_a_condition_of_each_object_is_one_line(
     )
 
 
+def test_the_name_of_an_object_is_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "a\x1b[31mred\u202e\nline"
+    item = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "x"}}
+    (tmp_path / "all.json").write_text(json.dumps(item))
+    main(["render", "-f", str(tmp_path), "--node", "n", "-o", "table"])
+    printed = capsys.readouterr()
+    assert "Service/x/a\\x1b[31mred\\u202e\\x0aline" in printed.err
+    assert (printed.out + printed.err).replace("\n", "").isprintable()
+
+
 def test_that_no_node_is_selected_is_a_note_and_no_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

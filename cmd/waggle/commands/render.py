@@ -179,10 +179,10 @@ def run(args: argparse.Namespace) -> int:
             try:
                 document |= compiled.kernel(_received(args.received))
             except InvalidReceivedFile as error:
-                print(f"waggle render: {args.received}: {error}", file=sys.stderr)
+                output.complain("waggle render", f"{args.received}: {error}")
                 return EXIT_USAGE
     except (UnreadablePathError, InvalidOption) as error:
-        print(f"waggle render: {error}", file=sys.stderr)
+        output.complain("waggle render", str(error))
         return EXIT_USAGE
     if args.output not in output.TABLES:
         output.dump_value(msgspec.to_builtins(document), args.output)
@@ -228,14 +228,14 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
             output.table(columns, rows, args)
     adverse = [c for c in document["conditions"] if is_adverse(c["type"], c["status"] == "True")]
     for line in _complaints([c for c in adverse if c["type"] not in NEUTRAL], document["problems"]):
-        print(f"! {line}", file=sys.stderr)
+        output.line(f"! {line}", 2, sys.stderr)
     for line in _complaints([c for c in adverse if c["type"] in NEUTRAL], []):
-        print(f"note: {line}", file=sys.stderr)
+        output.line(f"note: {line}", 6, sys.stderr)
     if not peers:
         reason = "no configuration selects it"
         if document["problems"] or adverse:
             reason = "for the reasons above"
-        print(f"No peers for node {document['node']}: {reason}.", file=sys.stderr)
+        output.line(f"No peers for node {document['node']}: {reason}.", 2, sys.stderr)
 
 
 def _complaints(conditions: list[dict[str, Any]], problems: list[dict[str, Any]]) -> list[str]:
