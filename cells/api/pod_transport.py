@@ -26,6 +26,8 @@ from resources.kubernetes.exec import CommandFailed, Container, run_command
 MAX_ANSWER_OCTETS: Final = 256 * 1024 * 1024
 QUEUED_PIECES: Final = 64
 """Messages that wait for the thread that reads them; the API server waits meanwhile."""
+FLOWING_FACTOR: Final = 6
+"""The times of the limit after which an answer that still comes is given up: it may have no end."""
 NOT_FOUND_STATUSES: Final = (126, 127)
 """Exit statuses of a shell and a container runtime without the command."""
 USAGE_STATUS: Final = 2
@@ -109,7 +111,7 @@ class PodTransport:
         del timeout
         if method != "GET" or content is not None or endless:
             raise AgentError("NotSupported", "only reads of one answer are possible over pods/exec")
-        output = _Output(self._loop.wake, self._seconds)
+        output = Output(self._loop.wake, self._seconds)
         command = ("waggle", "api", "--include", target)
         work = self._loop.start(self._run(command, output))
         response = http.client.HTTPResponse(cast("Any", output), method="GET")
@@ -122,7 +124,7 @@ class PodTransport:
             work.cancel()
             response.close()
 
-    async def _run(self, command: tuple[str, ...], output: _Output) -> None:
+    async def _run(self, command: tuple[str, ...], output: Output) -> None:
         pieces = run_command(self._loop.connection, self._container, command)
         has_output = False
         try:
@@ -165,7 +167,7 @@ class PodTransport:
         return AgentError(code, str(error))
 
 
-class _Output(io.RawIOBase):
+class Output(io.RawIOBase):
     """The output of a command as a file; `http.client.HTTPResponse` takes it for a socket."""
 
     def __init__(self, wake: Callable[[Callable[[], object]], None], seconds: float) -> None:
@@ -197,11 +199,13 @@ class _Output(io.RawIOBase):
         return size
 
     def _next(self) -> bytes:
+        left = self._deadline - time.monotonic()
         try:
-            piece = self._pieces.get(timeout=max(0.0, self._deadline - time.monotonic()))
+            piece = self._pieces.get(timeout=max(0.0, left))
         except queue.Empty:
-            text = f"no complete answer within {self._seconds:g} s"
-            raise AgentError("TimedOut", text) from None
+            raise self._late() from None
+        if piece is not None and left < self._seconds * (1 - FLOWING_FACTOR):
+            raise self._late()
         if isinstance(piece, AgentError):
             raise piece
         if piece is None:
@@ -213,6 +217,9 @@ class _Output(io.RawIOBase):
             text = f"the answer has more than {MAX_ANSWER_OCTETS >> 20} MiB"
             raise AgentError("TooLong", text)
         return piece
+
+    def _late(self) -> AgentError:
+        return AgentError("TimedOut", f"no complete answer within {self._seconds:g} s")
 
     async def put(self, piece: bytes) -> None:
         """Add what has come, once there is room for it."""

@@ -75,6 +75,8 @@ def _result(evidence: Evidence, check: Check) -> Result:
         return Result(check, skipped="the API server does not answer")
     if check.needs == "agents" and not evidence.nodes:
         return Result(check, skipped="no agent was asked")
+    if check.needs == "agents" and not evidence.answered and check is not agents.AGENTS:
+        return Result(check, skipped="no agent has answered")
     unread = of_cluster.unread.get(check.reads, "") if of_cluster is not None else ""
     try:
         findings = tuple(check.run(evidence))

@@ -153,9 +153,9 @@ class Connection:
 
     @asynccontextmanager
     async def websocket(
-        self, path: str, parameters: Sequence[tuple[str, str]], protocol: str
+        self, path: str, parameters: Sequence[tuple[str, str]], protocols: Sequence[str]
     ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
-        """Open a WebSocket with a subprotocol, and close it at the end.
+        """Open a WebSocket with the first subprotocol that the server has, and close it at the end.
 
         Raises `Unreachable`, also while it is read, and `StatusError` for a rejected handshake, whose
         reason the HTTP client does not read.
@@ -171,7 +171,7 @@ class Connection:
                 socket = await client.api.rest_client.pool_manager.ws_connect(
                     url,
                     headers=headers,
-                    protocols=[protocol],
+                    protocols=protocols,
                     max_msg_size=MAX_MESSAGE,
                     autoclose=False,
                 )

@@ -1,7 +1,8 @@
 """Commands in containers: the API server's ``pods/exec`` over a WebSocket.
 
-No input, no terminal. Each message of ``v5.channel.k8s.io`` begins with the octet of its channel: 1
-standard output, 2 standard error, 3 the result as a metav1.Status. Source: Kubernetes API,
+No input, no terminal. Each message begins with the octet of its channel: 1 standard output, 2 standard
+error, 3 the result as a metav1.Status. ``v4.channel.k8s.io``, of Kubernetes before 1.30, differs from
+v5 in the end of the input alone. Source: Kubernetes API,
 ``k8s.io/apimachinery/pkg/util/remotecommand``.
 """
 
@@ -18,7 +19,7 @@ from resources.kubernetes.connection import Connection
 from resources.kubernetes.errors import InvalidResponse, KubernetesError, StatusError
 from resources.meta import Struct
 
-PROTOCOL: Final = "v5.channel.k8s.io"
+PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 OUTPUT, ERROR_OUTPUT, RESULT = 1, 2, 3
 """Channels."""
 ERROR_OCTETS: Final = 4096
@@ -74,9 +75,9 @@ async def run_command(
         *(("command", word) for word in command),
     ]
     errors = b""
-    async with connection.websocket(path, parameters, PROTOCOL) as socket:
-        if socket.protocol != PROTOCOL:
-            raise StatusError(400, f"the API server has no {PROTOCOL}: Kubernetes 1.30 is required")
+    async with connection.websocket(path, parameters, PROTOCOLS) as socket:
+        if socket.protocol not in PROTOCOLS:
+            raise StatusError(400, f"the API server has none of {', '.join(PROTOCOLS)}")
         async for message in socket:
             if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
                 continue

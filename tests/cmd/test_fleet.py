@@ -10,12 +10,15 @@ from typing import Any, cast
 import pytest
 
 from cells.api.client import Client
+from cells.api.streamed_list import StreamedList
+from cells.api.transport import AgentError
 from reconcilers.cilium.reported_sessions import reported as cilium_sessions
 from reconcilers.frrk8s.reported_sessions import reported as frrk8s_sessions
 from resources.kubernetes import certificates
 from tests.cmd.test_peers import UP
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
+from waggle.fleet import routes
 from waggle.fleet.agents import DEFAULT_CONTAINER, agent_pod, one_of_each_node
 from waggle.fleet.evidence import of_kubeconfig, read_node
 from waggle.fleet.summary import RECEIVED_AT, summarize
@@ -235,3 +238,29 @@ def test_the_certificate_of_the_context_is_read_and_no_other(tmp_path: Path) -> 
     assert first.name == f"the client certificate of user me in {mine}"
     assert second.name == f"the client certificate of user old in {others}"
     assert first.lifetime is not None
+
+
+def test_routes_of_all_nodes_are_kept_up_to_a_number(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(routes, "MOST_ROUTES", 3)
+    views: list[FleetView] = []
+
+    def show(_: object, view: FleetView) -> int:
+        views.append(view)
+        return 0
+
+    monkeypatch.setattr(routes, "show_fleet", show)
+
+    class Agent:
+        def get_list(self, _: str, __: object) -> StreamedList:
+            return StreamedList(['{"items":[{"prefix":"a"},{"prefix":"b"}]}'], "items", Exception())
+
+    agent = cast("Client", Agent())
+    for arguments in ([], ["--count"]):
+        assert main(["routes", "--all-nodes", *arguments]) == 0
+    assert len(views[0].request(agent)["items"]) == 2
+    with pytest.raises(AgentError, match="all nodes together have more than 3 routes"):
+        views[0].request(agent)
+    counted = [views[1].request(agent)["items"][0]["routes"] for _ in range(3)]
+    assert counted == [2, 2, 2]  # none of them is kept

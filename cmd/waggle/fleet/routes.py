@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from cells.api.client import Client
+from cells.api.transport import AgentError
 from waggle import kernel_routes, output, route_columns
 from waggle.fleet.view import Answer, FleetView, Item, show_fleet
 from waggle.route_filter import FilteredList, filters
 from waggle.tables import Column
+
+MOST_ROUTES: Final = 500_000
+"""Routes that are kept at once, of all nodes: a gigabyte or less."""
 
 
 def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
@@ -23,10 +28,20 @@ def show_routes(args: argparse.Namespace, query: dict[str, str | None]) -> int:
     asked = {k: v for k, v in query.items() if k in ("family", "prefix", "limit")}
     columns = kernel_routes.COLUMNS if is_kernel else route_columns.COLUMNS[query["table"] or ""]
 
+    numbers = itertools.count(1)
+
+    def kept(item: Item) -> Item:
+        if next(numbers) > MOST_ROUTES:
+            text = (
+                f"all nodes together have more than {MOST_ROUTES} routes: select some (a prefix, "
+            )
+            raise AgentError("TooLong", f"{text}--peer, --within, --limit), or use --count")
+        return item
+
     def request(client: Client) -> Answer:
         answer = client.get_list(path, asked if is_kernel else query)
         selected = FilteredList(answer, conditions, args.limit)
-        items = [_count(selected)] if args.count else list(selected)
+        items = [_count(selected)] if args.count else list(map(kept, selected))
         return {**answer.head, **selected.rest, "items": items}
 
     counted = (

@@ -130,6 +130,13 @@ def test_a_part_that_cannot_be_read_is_no_success() -> None:
     assert skipped == ["crds", "rbac", "tls", "statuses", "cilium", "frrk8s"]
 
 
+def test_without_an_answer_of_an_agent_nothing_is_said_of_agents() -> None:
+    results = examine(evidence(NodeEvidence(node="a", error="silent")), DIALECT_CHECKS)
+    named = {result.check.name: result for result in results if result.check.needs == "agents"}
+    assert named.pop("agents").findings[0].evidence == "silent"
+    assert {result.skipped for result in named.values()} == {"no agent has answered"}
+
+
 def test_a_certificate_of_hours_is_late_in_its_last_hour() -> None:
     mine = Certificate("mine", NOW + 3600, "renew", lifetime=12 * 3600)
     ((*_, text),) = findings(evidence(certificates=(mine,)))
