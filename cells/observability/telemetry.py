@@ -38,9 +38,15 @@ log = structlog.get_logger("waggle.telemetry")
 
 def traces_url(endpoint: str) -> str:
     """Complete a collector's base URL; raises `SettingError` if it is no HTTP URL."""
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise SettingError("", "--otlp-endpoint", f"is not an http(s) URL: {endpoint!r}")
+    try:
+        parts = urlsplit(endpoint)
+        is_http = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_http = False
+    if not is_http:
+        # Behind its credentials; what is no URL may have them anywhere before the last @.
+        shown = endpoint.rpartition("@")[2].partition("?")[0]
+        raise SettingError("", "--otlp-endpoint", f"is not an http(s) URL: {shown!r}")
     path = parts.path if parts.path.strip("/") else TRACES_PATH
     return urlunsplit(parts._replace(path=path))
 

@@ -49,9 +49,16 @@ def test_the_endpoint_is_a_base_url_or_a_whole_one() -> None:
     assert traces_url("http://c:4318") == "http://c:4318/v1/traces"
     assert traces_url("http://c:4318/") == "http://c:4318/v1/traces"
     assert traces_url("https://c/otlp/v1/traces") == "https://c/otlp/v1/traces"
-    for wrong in ("localhost:4318", "ftp://c", ""):
+    for wrong in ("localhost:4318", "ftp://c", "", "http://[::1", "http://:4318"):
         with pytest.raises(SettingError, match="--otlp-endpoint: is not an http"):
             traces_url(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["otlp://u:s3cret@c:4318", "u:s3cret@c", "ftp://c?k=s3cret"])
+def test_credentials_of_a_wrong_endpoint_are_not_shown(wrong: str) -> None:
+    with pytest.raises(SettingError) as error:
+        traces_url(wrong)
+    assert "s3cret" not in str(error.value)
 
 
 AGENT = ProcessAttributes(
