@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 import structlog
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 
 from cells.hive import Health, SettingError
 from cells.hive.jobs import Jobs
@@ -23,6 +23,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.options import KubernetesOptions
 from cells.sources.failing_job import Watch
 from cells.sources.feed_log import FeedLog
+from cells.sources.feed_metrics import FeedMetrics
 from cells.sources.resources import EventTraceLinks, MassWithdrawHold
 from reconcilers.dialect import Unread
 from reconcilers.model import ObjectRef
@@ -30,14 +31,12 @@ from resources.enumeration import first_of
 from resources.errors import ObjectName
 from resources.ingest import Ingest
 from resources.kubernetes import (
-    REASONS_OF_ENDS,
     Access,
     Connection,
     FeedStatus,
     KubernetesSource,
     Phase,
     Reading,
-    Reflector,
     Timeouts,
     Writer,
 )
@@ -82,6 +81,7 @@ class Kubernetes:
         self._away_since = 0.0
         """Unix time of the first failure of the present outage; 0 while the API server answers."""
         self._answered = False
+        self._metrics = FeedMetrics()
         self._answers_until: float | None = None
         """End of `FIRST_ANSWER_SECONDS`, by the loop's clock; None before the start."""
         self._health = health
@@ -217,41 +217,7 @@ class Kubernetes:
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of the feeds."""
-        labels = ["kind", "namespace"]
-        up = GaugeMetricFamily(
-            "waggle_kubernetes_feed_up",
-            "Whether a kind is listed and watched without failure.",
-            labels=labels,
-        )
-        lists = CounterMetricFamily(
-            "waggle_kubernetes_lists", "Complete lists that were read.", labels=labels
-        )
-        watches = CounterMetricFamily(
-            "waggle_kubernetes_watches", "Watches that were started.", labels=labels
-        )
-        failures = CounterMetricFamily(
-            "waggle_kubernetes_failures", "Lists and watches that failed.", labels=labels
-        )
-        ends = CounterMetricFamily(
-            "waggle_kubernetes_watch_restarts",
-            "Watches that ended and were started again.",
-            labels=[*labels, "reason"],
-        )
-        feeds: dict[tuple[str, str], list[Reflector]] = {}
-        for reflector in self.source.reflectors:
-            status = reflector.status
-            feeds.setdefault((status.kind, status.namespace), []).append(reflector)
-        for names, members in feeds.items():
-            phases = {feed.status.phase for feed in members}
-            if phases != {Phase.MISSING}:
-                up.add_metric(names, phases <= {Phase.FOLLOWING, Phase.MISSING})
-            lists.add_metric(names, sum(feed.lists for feed in members))
-            watches.add_metric(names, sum(feed.watches for feed in members))
-            failures.add_metric(names, sum(feed.failures for feed in members))
-            for reason in REASONS_OF_ENDS:
-                ended = sum(feed.watch_ends[reason] for feed in members)
-                ends.add_metric([*names, reason], ended)
-        return [up, lists, watches, failures, ends]
+        return self._metrics.collect(self.source.reflectors)
 
     @property
     def certificate_ends(self) -> Mapping[str, float]:
