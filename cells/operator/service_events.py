@@ -6,7 +6,7 @@ import random
 import socket
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import structlog
@@ -35,6 +35,21 @@ LOAD_BALANCER: Final = "LoadBalancer"
 FORBIDDEN, NOT_SERVED = 403, 404
 
 log = structlog.get_logger("waggle.operator")
+
+
+class _Compared(NamedTuple):
+    """The Services of one dialect, in one pass."""
+
+    dialect: Dialect
+    statuses: ServiceStatuses
+    asked: Callable[[Service], tuple[str, ...]]
+    asking: dict[ObjectRef, AskingService]
+
+    def add(self, service: Service) -> None:
+        """Add a Service, if it asks for advertisement."""
+        if addresses := self.asked(service):
+            ref = ObjectRef(SERVICE.name, *service.key)
+            self.asking[ref] = AskingService(ref, service.metadata.uid, addresses)
 
 
 class ServiceEventsCheck:
@@ -76,20 +91,23 @@ class ServiceEventsCheck:
         if unread.waits_for:
             return UNREAD_SECONDS
         troubles: list[str] = []
+        compared: list[_Compared] = []
+        for dialect, statuses in self._statuses:
+            tables = {self._tables.of(kind).name for kind in dialect.cluster_kinds}
+            if blocked := tables & unread.kinds.keys():
+                names = ", ".join(sorted(unread.kinds[table] for table in blocked))
+                troubles.append(f"no Events for {dialect.title}: {names} cannot be read")
+            else:
+                asked = statuses.asked(dialect, self._database.snapshot())
+                compared.append(_Compared(dialect, statuses, asked, {}))
         try:
-            services = [
-                service
-                async for page in writer.pages(SERVICE.path("v1"), ())
-                for service in map(_with_addresses, page)
-                if service is not None
-            ]
-            for dialect, statuses in self._statuses:
-                tables = {self._tables.of(kind).name for kind in dialect.cluster_kinds}
-                if blocked := tables & unread.kinds.keys():
-                    names = ", ".join(sorted(unread.kinds[table] for table in blocked))
-                    troubles.append(f"no Events for {dialect.title}: {names} cannot be read")
-                    continue
-                troubles += await self._compare(writer, dialect, statuses, services)
+            # A page at a time, between which the operator answers others.
+            async for page in writer.pages(SERVICE.path("v1"), ()):
+                for service in filter(None, map(_with_addresses, page)):
+                    for of_dialect in compared:
+                        of_dialect.add(service)
+            for of_dialect in compared:
+                troubles += await self._compare(writer, of_dialect)
         except StatusError as error:
             if error.status != FORBIDDEN:
                 raise
@@ -110,10 +128,9 @@ class ServiceEventsCheck:
             self._health.ok("Events on Services are written")
         return POLL_INTERVAL_SECONDS
 
-    async def _compare(
-        self, writer: Writer, dialect: Dialect, statuses: ServiceStatuses, services: list[Service]
-    ) -> list[str]:
+    async def _compare(self, writer: Writer, compared: _Compared) -> list[str]:
         """Record what has changed; returns the statuses that cannot be read, a sentence each."""
+        dialect, statuses = compared.dialect, compared.statuses
         kind, namespace = statuses.kind, statuses.namespace(dialect)
         advertised: set[ObjectRef] = set()
         troubles: list[str] = []
@@ -132,16 +149,8 @@ class ServiceEventsCheck:
             if error.status != NOT_SERVED:
                 raise
             return []  # older definitions do not have it
-        asked: Callable[[Service], tuple[str, ...]] = statuses.asked(
-            dialect, self._database.snapshot()
-        )
-        asking: dict[ObjectRef, AskingService] = {}
-        for service in services:
-            if addresses := asked(service):
-                ref = ObjectRef(SERVICE.name, *service.key)
-                asking[ref] = AskingService(ref, service.metadata.uid, addresses)
         now = time.monotonic()
-        for occurrence in self._states[dialect.name].changes(asking, advertised, now):
+        for occurrence in self._states[dialect.name].changes(compared.asking, advertised, now):
             self._events.record(occurrence, now, time.time())
         return troubles
 

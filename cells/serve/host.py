@@ -6,6 +6,8 @@ Read when it is requested: instances from the speaker, the rest from the kernel.
 from __future__ import annotations
 
 import ctypes
+import functools
+import gzip
 import os
 import socket
 import struct
@@ -27,6 +29,8 @@ TIMEX: Final = struct.Struct("@I3l")
 """Its first members: modes, offset, freq, maxerror, the last one in microseconds."""
 UNKNOWN_ERROR: Final = 16_000_000
 """The kernel's limit of maxerror, which it reaches if nothing corrects the clock for hours."""
+MAX_CONFIG: Final = 1 << 21
+"""Octets of the configuration of a kernel, which has some 250,000."""
 MAX_INTERFACES: Final = 64
 VIRTUAL: Final = ("lo", "veth", "cali", "lxc", "cni", "docker", "dummy", "kube-ipvs")
 """Beginnings of the names of interfaces that lead to no router."""
@@ -45,7 +49,7 @@ class AgentHost:
             node=self._node,
             kernel=os.uname().release,
             clock_synchronized=_is_synchronized(),
-            supports=SupportItem(tcp_md5=_has_md5(), vrf=_has_vrf(), ipv6=_has_ipv6()),
+            supports=SupportItem(tcp_md5=_has_md5(), vrf=has_vrf(), ipv6=_has_ipv6()),
             interfaces=list(_interfaces(Path("/sys/class/net"))),
             instances=[
                 HostInstanceItem(
@@ -90,9 +94,21 @@ def _has_md5() -> bool | None:
     return True
 
 
-def _has_vrf() -> bool | None:
+def has_vrf(proc: Path = Path("/proc")) -> bool | None:
     """Return whether the kernel has VRFs; None where they may be a module that is not loaded."""
-    return True if Path("/proc/sys/net/vrf").exists() else None
+    if (proc / "sys/net/vrf").exists():
+        return True
+    return False if _is_without_vrf(proc / "config.gz") else None
+
+
+@functools.cache
+def _is_without_vrf(config: Path) -> bool:
+    """Return whether the configuration of the kernel, where it has it, says that it has no VRFs."""
+    try:
+        with gzip.open(config) as file:
+            return b"# CONFIG_NET_VRF is not set\n" in file.read(MAX_CONFIG)
+    except OSError:
+        return False
 
 
 def _has_ipv6() -> bool:

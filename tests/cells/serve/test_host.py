@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 
-from cells.serve.host import TIME_ERROR, UNKNOWN_ERROR, is_synchronized
+from cells.serve.host import TIME_ERROR, UNKNOWN_ERROR, has_vrf, is_synchronized
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,21 @@ from cells.serve.host import TIME_ERROR, UNKNOWN_ERROR, is_synchronized
 )
 def test_a_clock_is_synchronized(state: int, error: int, expected: bool | None) -> None:
     assert is_synchronized(state, error) is expected
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("CONFIG_VETH=y\n# CONFIG_NET_VRF is not set\n", False),
+        ("CONFIG_NET_VRF=m\n", None),  # it may be loaded
+        (None, None),
+    ],
+)
+def test_a_kernel_without_vrfs_says_so(
+    tmp_path: Path, config: str | None, expected: bool | None
+) -> None:
+    if config is not None:
+        (tmp_path / "config.gz").write_bytes(gzip.compress(config.encode()))
+    assert has_vrf(tmp_path) is expected
+    (tmp_path / "sys/net/vrf").mkdir(parents=True)
+    assert has_vrf(tmp_path) is True
