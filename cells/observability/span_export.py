@@ -120,13 +120,16 @@ class CountingExporter(SpanExporter):
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """See the SDK's SpanExporter."""
         self._counts.taken += len(spans)
-        result = self._inner.export(spans)
-        accepted = result is SpanExportResult.SUCCESS
-        if accepted:
-            self._counts.sent += len(spans)
-        else:
-            self._counts.rejected += len(spans)
-        self._report(accepted)
+        accepted = False
+        try:
+            result = self._inner.export(spans)
+            accepted = result is SpanExportResult.SUCCESS
+        finally:
+            if accepted:
+                self._counts.sent += len(spans)
+            else:
+                self._counts.rejected += len(spans)
+            self._report(accepted)
         return result
 
     def shutdown(self) -> None:

@@ -240,6 +240,18 @@ def test_spans_that_a_slow_collector_leaves_no_room_for_are_dropped_and_counted(
     assert samples["waggle_spans_queued",] == 0
 
 
+def test_an_exporter_that_raises_has_lost_its_spans() -> None:
+    class Broken(SpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            raise ValueError(f"no encoding of {len(spans)} spans")
+
+    counts, results = SpanCounts(), list[bool]()
+    exporter = span_export.CountingExporter(Broken(), counts, results.append)
+    with pytest.raises(ValueError, match="no encoding of 1 spans"):
+        exporter.export([ReadableSpan("lost")])
+    assert (counts.lost, counts.sent, results) == (1, 0, [False])
+
+
 def test_lost_spans_are_one_warning_a_minute() -> None:
     counts, now = SpanCounts(), [0.0]
     losses = LossReport(counts, lambda: now[0])
