@@ -142,7 +142,7 @@ class HistoryFollower:
                     if item is not None:
                         self._log.add(item)
                 await asyncio.sleep(0)
-            if not granted and changes:
+            if not granted:
                 await asyncio.sleep(0)
         if beyond:
             self._log.add(counted(recorded.kind, beyond))

@@ -16,11 +16,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from cells.observability.http_connections import Connections
+from cells.page.handshake import TlsListener
 
 MOST_STREAMS: Final = 16
 """Pages that follow the agent at once; the connections beyond these stay free for what they read."""
 RENEW_SECONDS: Final = 5.0
-HANDSHAKE_SECONDS: Final = 5.0
 
 
 class BoundedListener:
@@ -29,6 +29,8 @@ class BoundedListener:
     def __init__(self, streams: Collection[str]) -> None:
         """``streams`` are the paths whose answers last."""
         self.connections = Connections()
+        self.handshakes: TlsListener | None = None
+        """With TLS."""
         self._streams = streams
         self._open = 0
         self._server: asyncio.Server | None = None
@@ -41,20 +43,19 @@ class BoundedListener:
         tls: ssl.SSLContext | None = None,
     ) -> tuple[str, int]:
         """Listen; return address and port. Raises `OSError`."""
-        self._server = await asyncio.get_running_loop().create_server(
-            functools.partial(self.connections.new, inner),
-            host,
-            port,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else HANDSHAKE_SECONDS,
-        )
+        new = functools.partial(self.connections.new, inner)
+        if tls is not None:
+            self.handshakes = TlsListener(tls, new)
+            return await self.handshakes.listen(host, port)
+        self._server = await asyncio.get_running_loop().create_server(new, host, port)
         name = self._server.sockets[0].getsockname()
         return name[0], name[1]
 
     def close(self) -> None:
         """Accept no more connections."""
-        if self._server is not None:
-            self._server.close()
+        for listening in (self._server, self.handshakes):
+            if listening is not None:
+                listening.close()
 
     @web.middleware
     async def once(self, request: web.Request, handler: Handler) -> web.StreamResponse:

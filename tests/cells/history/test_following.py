@@ -23,7 +23,7 @@ from resources.secret_value import SecretValue
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, Event, SessionError, StateChanged
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
-from statedb import Database
+from statedb import ChangeIterator, Database
 from tests.support.looptime import run as run_in_virtual_time
 
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -192,6 +192,36 @@ def test_a_storm_of_changes_is_listed_in_part_and_counted() -> None:
     assert sum(of.count for of in entries) == 10_000
     assert entries[0].name == ""
     assert ("ADDED", "Service", "shop/quiet") in stand.entries()
+
+
+def test_between_the_slices_of_a_storm_the_sessions_have_their_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[int] = []
+    slices = ChangeIterator.slices
+
+    def counted(iterator: Any, snapshot: Any) -> Any:  # noqa: ANN401
+        for changes in slices(iterator, snapshot, 100):
+            steps.append(len(turns))
+            yield changes
+
+    turns: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        turns.append(seconds)
+        await sleep(seconds)
+
+    async def scenario(stand: Stand) -> None:
+        rows = [route(f"10.0.{number >> 8}.{number & 255}/32") for number in range(2000)]
+        monkeypatch.setattr(ChangeIterator, "slices", counted)
+        monkeypatch.setattr("cells.history.following.asyncio.sleep", noted)
+        stand.write(stand.intent.routes, *rows)
+        await sleep(1)
+
+    run(scenario)
+    assert len(steps) > 40, "the search for changes, then the changes"
+    assert len(set(steps)) == len(steps), "no two slices in a turn"
 
 
 def test_a_storm_goes_on_as_one_entry_and_other_kinds_are_listed() -> None:
