@@ -7,12 +7,17 @@ meet them: silent, of an older version, or nonsense.
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -163,6 +168,37 @@ def test_an_unknown_node_is_answered_with_the_nearest_names(
     assert "no agent has a Pod on a node fleet-goood; the nearest: fleet-good" in (
         capsys.readouterr().err
     )
+
+
+def test_the_page_of_a_cluster_has_the_sessions_of_its_nodes(cluster: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "waggle", "ui", "--all-nodes", *cluster]
+    nodes = ["--node", "fleet-good", "--node", "fleet-down", "--node", "fleet-old"]
+    with subprocess.Popen([*command, *nodes], stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            sign_in = urlsplit(program.stdout.readline().strip())
+            assert sign_in.hostname == "127.0.0.1"
+            connection = http.client.HTTPConnection("127.0.0.1", sign_in.port or 0, timeout=30)
+            connection.request("GET", f"{sign_in.path}?{sign_in.query}")
+            answer = connection.getresponse()
+            answer.read()
+            cookie = {"Cookie": (answer.getheader("Set-Cookie") or "").partition(";")[0]}
+            connection.request("GET", "/v1/status", headers=cookie)
+            status = json.loads(connection.getresponse().read())
+            connection.request("GET", "/v1/peers")
+            refused = connection.getresponse()
+            refused.read()
+            connection.close()
+        finally:
+            program.send_signal(signal.SIGINT)
+    assert {item["node"]: len(item.get("peers", ())) for item in status["items"]} == {
+        "fleet-down": 2,
+        "fleet-good": 0,
+    }
+    assert [(error["node"], error["code"]) for error in status["errors"]] == [
+        ("fleet-old", "AgentTooOld")
+    ]
+    assert refused.status == 401
 
 
 def test_doctor_reads_the_cluster_and_names_the_faults(
