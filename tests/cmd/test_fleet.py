@@ -18,9 +18,10 @@ from resources.kubernetes import certificates
 from tests.cmd.test_peers import UP
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
-from waggle.fleet import routes
+from waggle.fleet import routes, view
 from waggle.fleet.agents import DEFAULT_CONTAINER, agent_pod, one_of_each_node
 from waggle.fleet.evidence import of_kubeconfig, read_node
+from waggle.fleet.statuses import StatusSessions
 from waggle.fleet.summary import RECEIVED_AT, summarize
 from waggle.fleet.view import FleetView, checked, in_order, worst_sessions_first
 from waggle.output import member
@@ -141,6 +142,26 @@ def test_the_plugin_of_kubectl_asks_the_cluster(
     assert "No such file" in error["message"]
 
 
+def test_statuses_without_an_api_server_are_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--from-statuses", "--kubeconfig", str(tmp_path / "none"), "-o", "json"]
+    assert main(["peers", *flags]) == 1
+    (error,) = json.loads(capsys.readouterr().out)["errors"]
+    assert error["code"] == "ClusterUnreachable"
+
+
+def test_statuses_that_may_not_be_listed_are_incomplete(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def read(*_: object) -> StatusSessions:
+        return StatusSessions({}, ["/apis/cilium.io/v2/ciliumbgpnodeconfigs: forbidden"])
+
+    monkeypatch.setattr(view, "read_statuses", read)
+    assert main(["peers", "--from-statuses"]) == 3
+    assert "ciliumbgpnodeconfigs: forbidden" in capsys.readouterr().err
+
+
 def test_api_prints_an_answer_as_it_is(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -246,8 +267,8 @@ def test_routes_of_all_nodes_are_kept_up_to_a_number(
     monkeypatch.setattr(routes, "MOST_ROUTES", 3)
     views: list[FleetView] = []
 
-    def show(_: object, view: FleetView) -> int:
-        views.append(view)
+    def show(_: object, shown: FleetView) -> int:
+        views.append(shown)
         return 0
 
     monkeypatch.setattr(routes, "show_fleet", show)

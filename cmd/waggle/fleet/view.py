@@ -70,6 +70,8 @@ def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
                 try:
                     statuses = in_cluster(loop, reading)
                 except AgentError as error:
+                    if args.from_statuses:
+                        raise  # there is nothing else to show
                     statuses.errors.append(str(error))
     except AgentError as error:
         return _refused(args, view, error)
@@ -153,7 +155,7 @@ def _print(
         errors += [{"code": "NotFound", "message": text} for text in missing]
         document = output.document(view.kind, items, errors)
         output.dump(document | {"notes": notes, "summary": summary.members()}, args.output)
-    if failures:
+    if failures or (args.from_statuses and statuses.errors):
         return output.EXIT_INCOMPLETE
     if missing:
         return output.EXIT_NOT_FOUND
