@@ -32,7 +32,12 @@ UNKNOWN_ERROR: Final = 16_000_000
 MAX_CONFIG: Final = 1 << 21
 """Octets of the configuration of a kernel, which has some 250,000."""
 MAX_INTERFACES: Final = 64
-VIRTUAL: Final = ("lo", "veth", "cali", "lxc", "cni", "docker", "dummy", "kube-ipvs")
+DOWN: Final = "down"
+"""The operstate of an interface without a link; that of some drivers is unknown."""
+VIRTUAL: Final = (
+    *("lo", "veth", "cali", "lxc", "cni", "docker", "dummy", "kube-ipvs", "nodelocaldns", "virbr"),
+    *("cilium_", "flannel", "vxlan", "geneve", "genev_sys", "tunl", "antrea-", "ovn-k8s", "ovs-"),
+)
 """Beginnings of the names of interfaces that lead to no router."""
 
 
@@ -50,7 +55,7 @@ class AgentHost:
             kernel=os.uname().release,
             clock_synchronized=_is_synchronized(),
             supports=SupportItem(tcp_md5=_has_md5(), vrf=has_vrf(), ipv6=_has_ipv6()),
-            interfaces=list(_interfaces(Path("/sys/class/net"))),
+            interfaces=list(interfaces(Path("/sys/class/net"))),
             instances=[
                 HostInstanceItem(
                     name=instance.name,
@@ -115,12 +120,14 @@ def _has_ipv6() -> bool:
     return Path("/proc/net/if_inet6").exists()
 
 
-def _interfaces(directory: Path) -> Iterator[InterfaceItem]:
-    """Yield the interfaces that may lead to routers, with their MTUs."""
+def interfaces(directory: Path) -> Iterator[InterfaceItem]:
+    """Yield the interfaces that may lead to routers and are not down, with their MTUs."""
     names = sorted(path.name for path in directory.glob("*") if not path.name.startswith(VIRTUAL))
     for name in names[:MAX_INTERFACES]:
         try:
             mtu = int((directory / name / "mtu").read_text())
+            is_down = (directory / name / "operstate").read_text().strip() == DOWN
         except (OSError, ValueError):
             continue  # it has gone meanwhile
-        yield InterfaceItem(name=name, mtu=mtu)
+        if not is_down:
+            yield InterfaceItem(name=name, mtu=mtu)

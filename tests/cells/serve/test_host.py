@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cells.serve.host import TIME_ERROR, UNKNOWN_ERROR, has_vrf, is_synchronized
+from cells.serve.host import TIME_ERROR, UNKNOWN_ERROR, has_vrf, interfaces, is_synchronized
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,15 @@ def test_a_kernel_without_vrfs_says_so(
     assert has_vrf(tmp_path) is expected
     (tmp_path / "sys/net/vrf").mkdir(parents=True)
     assert has_vrf(tmp_path) is True
+
+
+def test_interfaces_that_lead_to_no_router_have_no_mtu(tmp_path: Path) -> None:
+    given = (("eth0", 9000, "up"), ("eth1", 1500, "down"), ("bond0", 9000, "unknown"))
+    for name, mtu, state in (*given, ("cilium_host", 1450, "up"), ("flannel.1", 1450, "unknown")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mtu").write_text(f"{mtu}\n")
+        (tmp_path / name / "operstate").write_text(f"{state}\n")
+    assert [(one.name, one.mtu) for one in interfaces(tmp_path)] == [
+        ("bond0", 9000),
+        ("eth0", 9000),
+    ]
