@@ -80,7 +80,7 @@ def merged(by_node: Mapping[str, Json], failures: list[dict[str, str]]) -> Json:
     items: list[Json] = []
     errors, absent = list(failures), list[dict[str, str]]()
     for node, answer in by_node.items():
-        items += [{**item, "node": item.get("node") or node} for item in answer["items"]]
+        items += [{**item, "node": node} for item in answer["items"]]
         for error in answer.get("errors", ()):
             (absent if error.get("code") == "NotFound" else errors).append({**error, "node": node})
     answer = output.document("List", items, errors if items else [*errors, *absent])
