@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
@@ -26,6 +27,8 @@ from reconcilers.admission import Reviewer, Verdict
 from reconcilers.dialect import Admission, Dialect, extended
 from resources.tables import Tables
 from statedb import Database
+
+OTHER_KINDS: Final = "other"
 
 log = structlog.get_logger("waggle.webhook")
 
@@ -93,7 +96,9 @@ class Webhook:
         return unread.waits_for
 
     def _observe(self, kind: str, verdict: Verdict) -> None:
-        self._reviews[kind, "allowed" if verdict.allowed else "denied"] += 1
+        # Whatever reaches the port can name any kind; each would be a series.
+        counted = kind if kind in self._reviewed else OTHER_KINDS
+        self._reviews[counted, "allowed" if verdict.allowed else "denied"] += 1
         if not verdict.allowed:
             log.info("denied", event_name="webhook.denied", kind=kind, reason=verdict.message)
 

@@ -431,6 +431,9 @@ def test_a_new_authority_issues_no_certificate_before_the_api_server_trusts_it()
 def test_reviews_are_counted_by_kind_and_verdict_and_a_denial_is_logged() -> None:
     webhook = object.__new__(Webhook)
     webhook._reviews = Counter()
+    webhook._reviewed = {"Claim": cast("Any", None)}
+    webhook._observe("Made up", Verdict(allowed=True))
+    webhook._observe("Made up by a client", Verdict(allowed=True))
     with capture_logs() as logs:
         for allowed in (True, False, True):
             webhook._observe("Claim", Verdict(allowed=allowed, message="" if allowed else "no"))
@@ -442,6 +445,7 @@ def test_reviews_are_counted_by_kind_and_verdict_and_a_denial_is_logged() -> Non
     assert {(*one.labels.values(), one.value) for one in family.samples} == {
         ("Claim", "allowed", 2.0),
         ("Claim", "denied", 1.0),
+        ("other", "allowed", 2.0),
     }
 
 
