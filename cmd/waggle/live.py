@@ -19,7 +19,19 @@ CHANGES: Final = 50
 
 def is_shown() -> bool:
     """Whether there is a terminal for the screen, and a person who can end it."""
-    return output.terminal_width(sys.stdout) is not None and sys.stdin.isatty()
+    is_terminal = output.terminal_width(sys.stdout) is not None and sys.stdin.isatty()
+    return is_terminal and _has_screen()
+
+
+def _has_screen() -> bool:
+    """Whether the terminal of ``TERM`` is known here, and its cursor can be moved."""
+    import curses
+
+    try:
+        curses.setupterm(fd=sys.stdout.fileno())
+    except curses.error:
+        return False
+    return curses.tigetstr("cup") is not None
 
 
 def live(
@@ -77,21 +89,25 @@ def _print(
 
 
 def _screen(args: argparse.Namespace, first: Reading, interval: float, count: int | None) -> int:
+    import contextlib
     import curses
     import locale
 
     locale.setlocale(locale.LC_CTYPE, "")
 
     def show(screen: Any) -> int:  # noqa: ANN401 - curses has no public type
-        curses.use_default_colors()
-        curses.curs_set(0)
+        # Neither is needed; a serial console (vt100) has no colours, others always a cursor.
+        with contextlib.suppress(curses.error):
+            curses.use_default_colors()
+        with contextlib.suppress(curses.error):
+            curses.curs_set(0)
         styles = {
             "red": curses.A_BOLD,
             "dim": curses.A_DIM,
             "head": curses.A_REVERSE,
             "": curses.A_NORMAL,
         }
-        if curses.has_colors():
+        if curses.has_colors() and output.use_color("auto", sys.stdout):
             for number, color in enumerate((curses.COLOR_RED, curses.COLOR_GREEN), 1):
                 curses.init_pair(number, color, -1)
             styles |= {"red": curses.color_pair(1), "green": curses.color_pair(2)}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ import pytest
 
 from cells.api.model import ProcessItem
 from cells.api.resource import ApiResource
+from tests.cmd.terminal import run_in_terminal
 from tests.support.api import MadeUp, serving, session_item
 from waggle import output
 from waggle.__main__ import main
@@ -111,9 +116,9 @@ def test_octets_have_a_unit(octets: float, text: str) -> None:
     assert size(octets) == text
 
 
-def test_over_a_pipe_each_reading_is_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@contextlib.contextmanager
+def agent_with_a_session(tmp_path: Path) -> Iterator[str]:
+    """Serve one session that is Established; yields the path of the socket."""
     peer = session_item(
         node="n", instance="main", name="tor-1", state="Established", since_time=NOW, families=[]
     )
@@ -123,7 +128,31 @@ def test_over_a_pipe_each_reading_is_a_line(
     path = tmp_path / "agent.sock"
     own = ApiResource(path="/v1/process", kind="ProcessList", read=lambda _: [item])
     with serving(path, MadeUp([peer]), own):
-        words = ["top", "--interval", "0.01", "--count", "2", "--socket", str(path)]
+        yield str(path)
+
+
+@pytest.mark.program
+@pytest.mark.parametrize(
+    ("term", "screen"), [("xterm", True), ("vt100", True), ("vt52", True), ("unheard-of", False)]
+)
+def test_a_terminal_without_colours_or_that_is_not_known(
+    term: str, screen: bool, tmp_path: Path
+) -> None:
+    with agent_with_a_session(tmp_path) as socket:
+        words = ["top", "--interval", "0.01", "--count", "2", "--socket", socket]
+        command = ["env", f"TERM={term}", "NO_COLOR=1", sys.executable, "-m", "waggle", *words]
+        shown = run_in_terminal(command, columns=80)
+    assert shown.status == 0, shown.text
+    assert "1/1 Established" in shown.text
+    assert ("\x1b" in shown.text) is screen
+    assert not re.search(r"\x1b\[3[12]m", shown.text)
+
+
+def test_over_a_pipe_each_reading_is_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with agent_with_a_session(tmp_path) as socket:
+        words = ["top", "--interval", "0.01", "--count", "2", "--socket", socket]
         assert main(words) == output.EXIT_OK
     printed = capsys.readouterr()
     assert [text.split("  ")[:2] for text in printed.out.splitlines()] == [
