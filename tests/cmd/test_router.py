@@ -320,6 +320,20 @@ def test_all_problems_of_a_file_are_reported_at_once_each_in_its_line(
     ]
 
 
+def test_what_neighbors_have_in_common_is_reported_with_their_other_problems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    neighbors = (
+        "{address: 10.0.0.1, holdTime: 1}, {address: 10.0.0.1, name: b}, {address: 10.0.0.3, name: b}"
+    )
+    path = write(tmp_path, f"asn: 1\nrouterID: 192.0.2.9\nneighbors: [{neighbors}]\n")
+    assert command("check", str(path)) == 2
+    text = capsys.readouterr().err
+    assert "neighbors[0]: peer '10.0.0.1': holdTime: 0, or at least 3 seconds" in text
+    assert "neighbors[1]: address: 10.0.0.1 is that of neighbor 10.0.0.1" in text
+    assert "neighbors[2]: duplicate name b" in text
+
+
 def test_a_missing_key_hides_no_other_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

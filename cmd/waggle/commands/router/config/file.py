@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -94,25 +94,17 @@ class Config(Value, frozen=True):
 
     def peers(self) -> list[PeerConfig | DynamicPeerConfig]:
         """Return the peers. Raises `ConfigError` naming the neighbour."""
-        peers: dict[str, PeerConfig | DynamicPeerConfig] = {}
+        peers: dict[int, PeerConfig | DynamicPeerConfig] = {}
         policies = self._policies()
-        ends: dict[tuple[str | None, ...], str] = {}
         for place, neighbor in enumerate(self.neighbors):
             try:
-                peer = neighbor.settings(policies, self.bfd_profiles)
+                peers[place] = neighbor.settings(policies, self.bfd_profiles)
             except InvalidConfig as error:
                 raise ConfigError(f"neighbors[{place}]: {with_key(error)}") from None
             except (InvalidSecret, ValueError) as error:
                 raise ConfigError(f"neighbors[{place}]: {error}") from None
-            if peer.name in peers:
-                raise ConfigError(f"neighbors[{place}]: duplicate name {peer.name}")
-            peers[peer.name] = peer
-            key, *end = _end(peer)
-            other = ends.setdefault((key, *end), peer.name)
-            if other != peer.name:
-                raise ConfigError(
-                    f"neighbors[{place}]: {key}: {end[0]} is that of neighbor {other}"
-                )
+        for sentence in duplicates(peers):
+            raise ConfigError(sentence)
         return list(peers.values())
 
     def collectors(self) -> list[BmpCollector]:
@@ -189,6 +181,21 @@ class Config(Value, frozen=True):
     def kernel_tables(self) -> frozenset[KernelTable]:
         """The tables of the kernel that are originated."""
         return frozenset(redistribution.table for redistribution in self.redistributions())
+
+
+def duplicates(peers: Mapping[int, PeerConfig | DynamicPeerConfig]) -> Iterator[str]:
+    """Yield an error for each neighbour, by its place, that has the name or end of an earlier one."""
+    names: set[str] = set()
+    ends: dict[tuple[str | None, ...], str] = {}
+    for place, peer in peers.items():
+        if peer.name in names:
+            yield f"neighbors[{place}]: duplicate name {peer.name}"
+            continue
+        names.add(peer.name)
+        key, *end = _end(peer)
+        other = ends.setdefault((key, *end), peer.name)
+        if other != peer.name:
+            yield f"neighbors[{place}]: {key}: {end[0]} is that of neighbor {other}"
 
 
 def _end(peer: PeerConfig | DynamicPeerConfig) -> tuple[str | None, ...]:

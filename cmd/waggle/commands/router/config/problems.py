@@ -7,7 +7,7 @@ common. A value that is wrong has its default for the steps after it, so that ea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -15,10 +15,10 @@ from msgspec import inspect as shapes
 
 from cells.safe_text import plain_reason
 from resources.schema import did_you_mean
-from speaker.api import InvalidConfig, InvalidSecret, Policy
+from speaker.api import DynamicPeerConfig, InvalidConfig, InvalidSecret, PeerConfig, Policy
 from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.commands.router.config.bfd import BfdSettings
-from waggle.commands.router.config.file import Config
+from waggle.commands.router.config.file import Config, duplicates
 from waggle.commands.router.config.neighbor import EXPORTS, Neighbor
 from waggle.commands.router.config.values import ConfigError, key_of, with_key
 from waggle.commands.router.policies import PolicyFile, PrefixList
@@ -218,14 +218,13 @@ def _originated(config: Config) -> Iterator[str]:
 
 def _of_peers(config: Config) -> Iterator[str]:
     policies: dict[str, Policy] = {}
-    sentences = list(_of_policies(config, policies))
+    yield from _of_policies(config, policies)
+    peers: dict[int, PeerConfig | DynamicPeerConfig] = {}
     for place, neighbor in enumerate(config.neighbors):
-        sentences += (
-            f"neighbors[{place}]: {text}" for text in _of_neighbor(neighbor, policies, config)
-        )
-    yield from sentences
-    if not sentences:
-        yield from _raised(config.peers)
+        corrected = yield from _of_neighbor(place, neighbor, policies, config)
+        if corrected is not None:
+            peers[place] = corrected.settings(policies, config.bfd_profiles)
+    yield from duplicates(peers)
 
 
 def _of_policies(config: Config, policies: dict[str, Policy]) -> Iterator[str]:
@@ -246,27 +245,32 @@ def _of_policies(config: Config, policies: dict[str, Policy]) -> Iterator[str]:
 
 
 def _of_neighbor(
-    neighbor: Neighbor, policies: Mapping[str, Policy], config: Config
-) -> Iterator[str]:
-    """Yield the errors of a neighbour: a field that is wrong gets its default, until none is."""
+    place: int, neighbor: Neighbor, policies: Mapping[str, Policy], config: Config
+) -> Generator[str, None, Neighbor | None]:
+    """Yield the errors of a neighbour: a field that is wrong gets its default, until none is.
+
+    Returns the neighbour without them; None where its end is wrong.
+    """
     name = neighbor.name or neighbor.address or neighbor.prefix or neighbor.interface
     neighbor = msgspec.structs.replace(neighbor, name=name)
     fields = {field.name: field for field in msgspec.structs.fields(Neighbor)}
     keys = {field.encode_name: name for name, field in fields.items()}
+    replaced: set[str] = set()
     while True:
         try:
             neighbor.settings(policies, config.bfd_profiles)
         except InvalidConfig as error:
-            yield with_key(error)
+            yield f"neighbors[{place}]: {with_key(error)}"
             key = key_of(error.field.partition(".")[0])
         except (InvalidSecret, ValueError) as error:
-            yield str(error)
+            yield f"neighbors[{place}]: {error}"
             key = re.split(r"[.:]", str(error))[0]
         else:
-            return
+            return None if replaced & _ENDS.keys() else neighbor
         field = keys.get(key, "")
         # Without any end a neighbour has no other errors.
         default = _ENDS.get(field) or (fields[field].default if field else msgspec.NODEFAULT)
         if default is msgspec.NODEFAULT or getattr(neighbor, field) in (None, default):
-            return
+            return None
+        replaced.add(field)
         neighbor = msgspec.structs.replace(neighbor, **{field: default})
