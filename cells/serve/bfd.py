@@ -46,7 +46,7 @@ class AgentBfd:
                 intent.bfd_counters.get(snapshot, (row.instance, row.peer)),
                 process,
             )
-            for row in intent.bfd_sessions.all(snapshot)
+            for row in sorted(intent.bfd_sessions.all(snapshot), key=lambda r: (r.instance, r.peer))
             if chosen(row.instance, row.peer, row.address)
         ]
 

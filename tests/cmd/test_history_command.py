@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cells.api.history import FieldChangeItem, HistoryItem
@@ -48,8 +49,9 @@ ENTRIES = (
 
 def waggle(tmp_path: Path, *words: str) -> int:
     log = HistoryLog("n", 100)
+    passed = datetime.now(UTC) - NOW
     for entry in ENTRIES:
-        log.add(entry)
+        log.add(msgspec.structs.replace(entry, event_time=entry.event_time + passed))
     path = tmp_path / "agent.sock"
     with serving(path, MadeUp(), history_resource(log)):
         return main(["history", *words, "--socket", str(path)])

@@ -324,7 +324,8 @@ def test_what_neighbors_have_in_common_is_reported_with_their_other_problems(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     neighbors = (
-        "{address: 10.0.0.1, holdTime: 1}, {address: 10.0.0.1, name: b}, {address: 10.0.0.3, name: b}"
+        "{address: 10.0.0.1, holdTime: 1}, {address: 10.0.0.1, name: b}, "
+        "{address: 10.0.0.3, name: b}"
     )
     path = write(tmp_path, f"asn: 1\nrouterID: 192.0.2.9\nneighbors: [{neighbors}]\n")
     assert command("check", str(path)) == 2

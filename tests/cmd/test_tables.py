@@ -17,7 +17,8 @@ from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 PEERS = sessions.columns(datetime.now(UTC))
 PEER = [
     "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "Up", "v4,v6",
-    "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-", "4s", "-",
+    "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-",
+    "route-refresh", "4s", "-",
     "connection refused by the peer, perhaps for a wrong password (retry in 12s)", "-",
 ]  # fmt: skip
 EXPLAINED = [

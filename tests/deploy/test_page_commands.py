@@ -39,6 +39,7 @@ NOT_RUN = {
     r"waggle demo --once$": "tests/cmd/test_demo.py runs it, on ports of its own",
     r"(useradd|userdel|mkdir -p /etc|rm -r /etc|systemctl|journalctl)": HOST,
     r"waggle status --socket /run": HOST,
+    r"waggle-agent .*--page-token-file": "needs a certificate; tests/cells/page/test_access.py has one",
     r"curl .*/run/waggle/router.sock": "needs a router; tests/cmd/test_router_api.py asks one",
 }
 """Beginnings of commands that no test runs as they are, with the reason."""
@@ -79,7 +80,7 @@ def commands() -> Iterator[Command]:
 
 RUN = [command for command in commands() if not command.reason]
 CLUSTER = [command for command in RUN if "kubectl" in command.line]
-AGENT = [command for command in RUN if re.match("waggle-agent|curl", command.line)]
+AGENT = [command for command in RUN if re.match("waggle-agent|waggle api|curl", command.line)]
 OFFLINE = [command for command in RUN if command not in CLUSTER and command not in AGENT]
 
 
@@ -139,7 +140,8 @@ def shell(tmp_path: Path) -> Shell:
 @pytest.mark.program
 @pytest.mark.parametrize("command", OFFLINE, ids=lambda command: f"{command.page}: {command.line}")
 def test_a_command_without_agent_and_cluster_succeeds(shell: Shell, command: Command) -> None:
-    assert shell.run(command.line) or ">" in command.line
+    writes_files = re.search(r">|--man ", command.line)
+    assert shell.run(command.line) or writes_files
 
 
 @pytest.mark.program

@@ -171,8 +171,10 @@ def test_gtsm(arena: Arena) -> None:
         peer = arena.peer("gtsm-far")
         assert peer["state"] in {"Connect", "Active"}, peer
         assert not arena.theirs.peers()[arena.here("gtsm-far")].established
-        # By the kernel of the connecting end: the TTL of the answer is decremented.
-        assert arena.dropped("TCPMinTTLDrop")
+        # By the kernel of the connecting end: the TTL of the answer is decremented. Where we listen,
+        # there is no answer: the filter of our listener drops the SYN, which no counter has.
+        ends = [state for end in arena.connections("gtsm-far") for state, _ in end]
+        assert arena.dropped("TCPMinTTLDrop") or "SYN-SENT" in ends
 
     eventually(exchanged, context=arena.logs)
     eventually(refused, context=arena.logs)

@@ -45,6 +45,8 @@ def test_the_writer_alone_has_the_capability(
             (t / "comm").read_text() for t in threads
         ]
         (keeper,) = children(pid)
+        # The agent is ready as soon as the keeper is there, which then starts the writer.
+        eventually(lambda: children(keeper)[0], context=agent.daemon.tail)
         (writer,) = children(keeper)
         assert may_write(Path(f"/proc/{writer}"))
 
