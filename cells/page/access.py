@@ -35,11 +35,20 @@ PUBLIC: Final = frozenset(("/page.css", "/page.svg", SIGN_IN))
 class Access:
     """The middleware that admits a request, or answers it."""
 
-    def __init__(self, token: Callable[[], bytes] | None, *, secure: bool, local: bool) -> None:
+    def __init__(
+        self,
+        token: Callable[[], bytes] | None,
+        *,
+        secure: bool,
+        local: bool,
+        use_code: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         """``token`` reads the token, None where none is required; ``secure``: over TLS.
 
-        ``local``: the listener is on loopback.
+        ``local``: the listener is on loopback. ``use_code``: whether the code of a link admits; none
+        does twice, as addresses are in histories of browsers and in lists of processes.
         """
+        self._use_code = use_code
         self._token = token
         self._secure = secure
         self._local = local
@@ -69,8 +78,8 @@ class Access:
         return hmac.compare_digest(cookie, _signed(token))
 
     async def _sign_in(self, request: web.Request, token: bytes) -> web.StreamResponse:
-        """Answer with the cookie, for the token of a form or of a link (``waggle ui``)."""
-        given = request.query.get("token", "")
+        """Answer with the cookie, for the token of a form or the code of a link (``waggle ui``)."""
+        given, admitted = request.query.get("code", ""), False
         if request.method == "POST":
             body = b""
             while (part := await request.content.readany()) and len(body) <= BODY_OCTETS:
@@ -78,7 +87,10 @@ class Access:
             if len(body) > BODY_OCTETS:
                 return _refused(413, "the form is too long\n")
             given = parse_qs(body.decode(errors="replace")).get("token", [""])[0]
-        if not token or not hmac.compare_digest(given.encode(errors="surrogateescape"), token):
+            admitted = hmac.compare_digest(given.encode(errors="surrogateescape"), token)
+        elif request.method == "GET":
+            admitted = self._use_code(given)
+        if not token or not admitted:
             return _form('<p role="alert">That is not the token.</p>' if given else "", 401)
         response = web.Response(status=303, headers={**HEADERS, "Location": "/"})
         response.set_cookie(

@@ -87,10 +87,14 @@ def test_views_are_passed_on_with_their_parameters_and_nothing_else_is() -> None
 def test_without_the_token_of_the_run_nothing_is_asked() -> None:
     source = Made()
 
-    def job(_: UiServer, port: int) -> None:
+    def job(server: UiServer, port: int) -> None:
         assert get(port, "/v1/peers", token="other")[0] == 401
         assert 'type="password"' in get(port, "/", token="other")[1]
-        assert get(port, "/sign-in?token=token", token="")[0] == 303
+        assert get(port, "/sign-in?token=token", token="")[0] == 401
+        link = server.link(port).removeprefix(f"http://127.0.0.1:{port}")
+        assert get(port, link, token="")[0] == 303
+        assert get(port, link, token="")[0] == 401, "it is in the history of the browser"
+        assert server.link(port).removeprefix(f"http://127.0.0.1:{port}") != link
 
     served(source, job)
     assert source.asked == []

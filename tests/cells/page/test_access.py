@@ -99,7 +99,13 @@ def test_a_program_sends_the_token_as_a_header() -> None:
 def test_an_empty_token_admits_no_one() -> None:
     with page(resources(), token=b"") as served:
         assert request(served, "/v1/peers", Authorization="Bearer ")[0] == 401
-        assert request(served, "/sign-in?token=")[0] == 401
+        assert request(served, "/sign-in?code=")[0] == 401
+
+
+def test_the_token_of_an_agent_is_not_read_from_an_address() -> None:
+    with page(resources(), token=TOKEN) as served:
+        for name in ("token", "code"):
+            assert request(served, f"/sign-in?{urlencode({name: TOKEN.decode()})}")[0] == 401
 
 
 def test_a_form_may_come_in_pieces() -> None:

@@ -16,7 +16,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="serve the page of an agent, or of the whole cluster, to a browser on this host",
         description="Serve the read-only page on loopback, until interrupted: of the agent on this "
         "host, or with --all-nodes of all agents of a cluster, with the rights of a kubeconfig. The "
-        "address that is printed has a token of this run, without which no one is answered.",
+        "address that is printed admits one browser; without it no one is answered.",
         epilog=output.exit_statuses(
             {
                 output.EXIT_ERROR: "no agent runs, no cluster is reached, or the port is in use",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hmac
 import os
 import secrets
 import threading
 import webbrowser
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -52,12 +53,12 @@ def run_ui(args: argparse.Namespace, *, cluster: bool) -> int:
 async def _serve(args: argparse.Namespace, source: Source) -> int:
     server = UiServer(source, secrets.token_urlsafe(24))
     try:
-        port = await server.start(args.port)
+        port = await server.start(args.port, lambda url: print("another browser:", url, flush=True))
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         output.complain(args.prog, f"cannot listen on {LOOPBACK}:{args.port}: {why.lower()}")
         return output.EXIT_ERROR
-    url = f"http://{LOOPBACK}:{port}{SIGN_IN}?token={server.token}"
+    url = server.link(port)
     print(url, flush=True)
     if args.open:
         await asyncio.to_thread(webbrowser.open, url)
@@ -72,20 +73,36 @@ class UiServer:
     """The page of a source."""
 
     def __init__(self, source: Source, token: str) -> None:
-        self.token = token
+        self._code = secrets.token_urlsafe(24)
+        self._used: Callable[[], None] = lambda: None
         self._source = source
         self._waiting: set[asyncio.Event] = set()
         """An event for each page that follows."""
         stream = ApiStream(path="/v1/live", read=lambda _: self._live())
         self._bounds = BoundedListener({stream.path})
-        access = Access(token.encode, secure=False, local=True)
+        access = Access(token.encode, secure=False, local=True, use_code=self._use_code)
         middlewares = (self._bounds.once, access.middleware, self._bounds.admitted, self._forward)
         self._listener = Listener((), [stream], (), (), files(), middlewares=middlewares)
 
-    async def start(self, port: int) -> int:
-        """Listen on loopback, and follow the source; return the port. Raises `OSError`."""
+    def link(self, port: int) -> str:
+        """Return the address that admits one browser."""
+        return f"http://{LOOPBACK}:{port}{SIGN_IN}?code={self._code}"
+
+    def _use_code(self, given: str) -> bool:
+        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self._code.encode()):
+            return False
+        self._code = secrets.token_urlsafe(24)
+        self._used()
+        return True
+
+    async def start(self, port: int, used: Callable[[str], None] = lambda _: None) -> int:
+        """Listen on loopback, and follow the source; return the port. Raises `OSError`.
+
+        ``used`` is given the next link when one has been used.
+        """
         protocol = await self._listener.protocol()
         _, chosen = await self._bounds.listen(protocol, LOOPBACK, port)
+        self._used = lambda: used(self.link(chosen))
         loop = asyncio.get_running_loop()
 
         def changed() -> None:
