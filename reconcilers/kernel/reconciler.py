@@ -214,6 +214,8 @@ class KernelRoutes(Reconciler):
         if self._stale is None:
             self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
         changed = self.wanted_tables.take_changed()
+        if self.wanted_tables.has_changed:
+            self._wake()
         if self._whole:
             self._whole = False
             changed.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))

@@ -6,7 +6,8 @@ when the host changes. What has changed since the last question is known by pref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
@@ -29,6 +30,8 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 FAMILIES: Final = {IPV4: IPV4_UNICAST, IPV6: IPV6_UNICAST}
 """The families of the kernel, and those of BGP."""
+TAKEN: Final = 5_000
+"""Changed prefixes of a table that are taken at a time: two slices of a round; a quarter of more."""
 MIN_PATH_SETS: Final = 1024
 """Path sets of an instance that are kept before those without prefixes are forgotten."""
 
@@ -74,7 +77,8 @@ class WantedTables:
         self._vrfs: dict[str, str] = {}
         self._names_default_route: NamesDefaultRoute = lambda _path, _family: False
         self._tables: dict[RouteTable, list[_Instance]] = {}
-        self._changed: Changes = {}
+        self._changed: dict[RouteTable, dict[bytes, None] | None] = {}
+        """In the order of their changes; None is a whole table."""
         self.moves: Moves = {}
         """Sets of next hops whose routes all use new next hops; taken by `take_moves`."""
 
@@ -220,15 +224,18 @@ class WantedTables:
                 self._note(instance, family, prefixes)
         instance.unseen = {}
 
-    def _note(self, instance: _Instance, family: Family, prefixes: Iterable[bytes]) -> None:
+    def _note(self, instance: _Instance, family: Family, prefixes: Collection[bytes]) -> None:
         number = self._routing.table_of(instance.routes.vrf)
         for kernel_family, known in FAMILIES.items():
             if number is not None and known == family:
                 table = RouteTable(number, kernel_family, self._options.metric)
                 if table not in self._changed:
-                    self._changed[table] = set(prefixes)
+                    self._changed[table] = dict.fromkeys(prefixes)
                 elif (parts := self._changed[table]) is not None:
-                    parts.update(prefixes)
+                    # The newest change is the last one.
+                    for nlri in parts.keys() & prefixes:
+                        del parts[nlri]
+                    parts.update(dict.fromkeys(prefixes))
 
     def host_changed(self, *, networks: bool) -> None:
         """Resolve all next hops again; ``networks``: interfaces, addresses or VRFs have changed."""
@@ -288,9 +295,28 @@ class WantedTables:
                 self._note(instance, family, instance.routes.having(family, path_sets))
 
     def take_changed(self) -> Changes:
-        """Return the prefixes whose next hops may have changed since the last call."""
-        changed, self._changed = self._changed, {}
+        """Return some of the prefixes whose next hops may have changed; `has_changed` if more have.
+
+        Of many in a table half are the newest, so that a single change does not wait for a table that
+        is being installed, and half the oldest.
+        """
+        changed: Changes = {}
+        for table, parts in list(self._changed.items()):
+            if parts is None or len(parts) <= TAKEN:
+                changed[table] = None if parts is None else set(parts)
+                del self._changed[table]
+            else:
+                half = max(TAKEN, len(parts) // 4) // 2
+                some = changed[table] = set(islice(parts, half))
+                some.update(islice(reversed(parts), half))
+                for nlri in some:
+                    del parts[nlri]
         return changed
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether `take_changed` has something."""
+        return bool(self._changed)
 
     def take_moves(self) -> Moves:
         """Return the sets of next hops whose routes all use new next hops since the last call."""

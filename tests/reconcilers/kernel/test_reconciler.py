@@ -125,7 +125,10 @@ class Agent:
         return self.settle()
 
     def round(self) -> None:
+        """Run a round, and those that follow at once as only a part of the changes was taken."""
         self.runner.run(self.now)
+        while self.kernel.installed.listed and self.kernel.wanted_tables.has_changed:
+            self.runner.run(self.now)
 
     def settle(self) -> Agent:
         """Run rounds and the writer until nothing is left to do."""
@@ -194,6 +197,21 @@ class TestRoutes:
         ((found, routes),) = batch.routes
         assert found == hops("10.88.0.1")
         assert len(routes) == 1
+
+    def test_a_change_does_not_wait_for_the_table_before_it(self) -> None:
+        agent = Agent().start().table(BOTH, PREFIX)
+        large = tuple(map(wire, many(10 * MAX_ROUTES)))
+        agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, large)])
+        agent.runner.run(agent.now)
+        change = BestPathChange(IPV4_UNICAST, BOTH, NO_PATHS, (wire(PREFIX),))
+        agent.kernel.best_paths("main", [change])
+        agent.runner.run(agent.now)
+        for _ in range(3):
+            agent.writer.step()
+        assert PREFIX not in agent.routes
+        assert len(agent.routes) < len(large) / 2
+        agent.settle()
+        assert len(agent.routes) == len(large)
 
     def test_a_large_table_is_many_batches_of_which_two_are_on_their_way(self) -> None:
         agent = Agent().start()
