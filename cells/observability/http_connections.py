@@ -7,10 +7,13 @@ connection serves one request: probes and scrapes come seconds apart.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.log import server_logger
 
 MAX_CONNECTIONS: Final = 64
 """A new connection beyond this takes the place of the oldest one without a complete request."""
@@ -18,6 +21,16 @@ REQUEST_SECONDS: Final = 5.0
 """From the start of a connection to the end of its request."""
 ANSWER_SECONDS: Final = 30.0
 """From the end of the request until the client has received the answer."""
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether a record of the HTTP library is of a fault, and not of a malformed request."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
+
+
+# Any client could fill the log: each malformed request is a traceback of the library.
+server_logger.addFilter(_is_fault)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -140,6 +140,16 @@ def test_a_form_that_comes_slowly_has_the_time_of_a_request(
         assert ends(sock)
 
 
+def test_a_malformed_request_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with page(PATHS) as served:
+        for octets in (b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\na b: \x00\r\n\r\n"):
+            sock = connect(served)
+            sock.sendall(octets)
+            assert sock.recv(12) in (b"HTTP/1.0 400", b"HTTP/1.1 400")
+            sock.close()
+    assert not caplog.records
+
+
 def test_a_browser_gets_events_and_another_client_lines() -> None:
     with page(PATHS) as served:
         for accept, first in (("text/event-stream", b"data: {"), ("*/*", b"{")):
