@@ -167,7 +167,7 @@ class ApplyLoop:
     @property
     def is_current(self) -> bool:
         """Whether the speaker holds the intent."""
-        return self.has_applied and not [r for r in self._runner.reports() if r.failure]
+        return self.has_applied and not self._runner.has_failures
 
     def wake(self) -> None:
         """Run a round soon: for what changes without a round of intent."""

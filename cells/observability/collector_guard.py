@@ -29,9 +29,10 @@ class CollectorGuard:
             )
             if name not in self._failed:
                 self._failed.add(name)
-                log.exception(
+                log.error(
                     "metrics are missing: their collector failed",
                     event_name="metrics.collector_failed",
+                    exc_info=error,
                     collector=name,
                 )
         else:

@@ -226,6 +226,11 @@ class Runner:
                 ready.append(queue)
         return ready
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether an object fails, or a listing."""
+        return self._error_count() > 0
+
     def reports(self) -> list[ReconcilerReport]:
         """Describe all reconcilers, in order."""
         return [

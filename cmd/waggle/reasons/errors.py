@@ -43,6 +43,11 @@ REASONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("NoAgents", "the namespace has no running Pod of an agent", "the namespace and the context"),
     ("AgentTooOld", "the agent of a node has no `waggle api`", "upgrade it; `waggle status` there"),
     ("TimedOut", "an agent has not answered in time", "the Pod and its log"),
+    (
+        "NotServed",
+        "the API server has no objects of this kind",
+        "the definitions of the dialect: `waggle crds`",
+    ),
     ("TooLong", "an answer of an agent is longer than what is read", "narrow the request"),
     ("NotSupported", "this request is not for agents in a cluster", "run it in the Pod"),
     ("MaxWithdraw", "the plan withdraws more routes than `--max-withdraw`", "read the plan"),
