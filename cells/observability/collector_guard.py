@@ -29,10 +29,9 @@ class CollectorGuard:
             )
             if name not in self._failed:
                 self._failed.add(name)
-                log.error(
+                log.exception(
                     "metrics are missing: their collector failed",
                     event_name="metrics.collector_failed",
-                    exc_info=error,
                     collector=name,
                 )
         else:
