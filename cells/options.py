@@ -354,7 +354,7 @@ class PageOptions(Options, frozen=True):
     token_file: Annotated[
         str | None,
         setting(
-            "file with the token that the page asks for", flag="--page-token-file", metavar="PATH"
+            "file with the token that the page requires", flag="--page-token-file", metavar="PATH"
         ),
     ] = None
     certificate: Annotated[

@@ -46,7 +46,7 @@ class _Compared(NamedTuple):
     asking: dict[ObjectRef, AskingService]
 
     def add(self, service: Service) -> None:
-        """Add a Service, if it asks for advertisement."""
+        """Add a Service, if it is to be advertised."""
         if addresses := self.asked(service):
             ref = ObjectRef(SERVICE.name, *service.key)
             self.asking[ref] = AskingService(ref, service.metadata.uid, addresses)
@@ -69,7 +69,7 @@ class ServiceEventsCheck:
         self._database = database
         self._tables = tables
         self._kubernetes = kubernetes
-        # Without statuses nothing says what is advertised.
+        # Without statuses what is advertised is not known.
         self._statuses = extended(dialects, ServiceStatuses) if options.status_report else []
         self._states = {dialect.name: ServiceEvents() for dialect, _ in self._statuses}
         self._health = health.scope(self.name)

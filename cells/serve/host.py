@@ -108,7 +108,7 @@ def has_vrf(proc: Path = Path("/proc")) -> bool | None:
 
 @functools.cache
 def _is_without_vrf(config: Path) -> bool:
-    """Return whether the configuration of the kernel, where it has it, says that it has no VRFs."""
+    """Return whether the configuration of the kernel, where it has it, excludes VRFs."""
     try:
         with gzip.open(config) as file:
             return b"# CONFIG_NET_VRF is not set\n" in file.read(MAX_CONFIG)
