@@ -129,15 +129,19 @@ class AdjRibIn(MarkedRoutes):
         table, counted = self._tables[family], self._counted.get(family)
         if counted is None:
             counted = self._counted[family] = counted_prefixes()
-        room = max(self._room(), 0)
-        if not room and table.isdisjoint(nlri):
+        room = self._room()
+        if room <= 0 and table.isdisjoint(nlri):
             counted.add(nlri)
             self.path_ids.forget(family, nlri)
             return ()
         unused = table if self._rejects_all else self._not_installed[family]
         new = list(dict.fromkeys(key for key in nlri if key not in unused))
-        beyond = new[room:]
-        counted.remove(new[:room])
+        beyond = new[max(room, 0) :]
+        counted.remove(new[: max(room, 0)])
+        if room < 0:
+            # Some were held as ineligible, whatever their number.
+            beyond += list(dict.fromkeys(key for key in nlri if key in unused))[:-room]
+            self._not_installed[family].difference_update(beyond)
         if not beyond:
             return nlri
         counted.add(beyond)

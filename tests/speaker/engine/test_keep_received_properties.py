@@ -186,6 +186,18 @@ def text(number: int) -> str:
         ("announce", "both", [1]),
     ],
 )
+@example(
+    refreshable=True,
+    both={},
+    steps=[
+        ("announce", "both", [0]),
+        ("policy", "but marked", None),
+        ("run", None, None),
+        ("announce", "both", [0]),
+        ("keep", 0, None),
+        ("announce", "marked", [0]),
+    ],
+)
 @given(
     refreshable=st.booleans(),
     both=st.fixed_dictionaries(

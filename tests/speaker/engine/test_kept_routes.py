@@ -253,7 +253,7 @@ def test_a_peer_that_restarts_with_another_hold_time_has_the_same_paths() -> Non
     ("varies", "octets"),
     [
         # The log of received prefixes has 256 surplus ones at most.
-        (False, 100),
+        (False, 200),
         # Cached attributes are counted with 512 octets and eight for each on the wire, up to a bound.
         (True, 900),
     ],
