@@ -18,7 +18,7 @@ RUNBOOK: Final = "RUNBOOK"
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """A rule, and what it tells the person on call."""
+    """A rule, with its summary and remedy for the person on call."""
 
     name: str
     expression: str

@@ -37,7 +37,7 @@ def translated(
             case CompatMetric():
                 make = PlainCounter if metric.type == "counter" else GaugeMetricFamily
                 family = make(metric.name, metric.text, labels=metric.labels)
-                # Peers that another program would not tell apart: a second sample of the same labels
+                # Peers with one set of labels in another program: a second sample of the same labels
                 # makes the whole scrape invalid.
                 for labels, value in dict(reversed(metric.samples)).items():
                     family.add_metric(labels, value)

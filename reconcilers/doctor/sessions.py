@@ -86,7 +86,7 @@ def as_numbers(evidence: Evidence) -> Iterator[Finding]:
                 remedy="make localASN and peerASN those that the router has (remote-as and its own)",
             )
     if evidence.cluster is None:
-        return  # nodes with one AS number drop each other's routes on purpose: one cannot tell
+        return  # nodes with one AS number drop each other's routes on purpose: not decidable
     on_purpose = _shared_on_purpose(evidence)
     for node in evidence.answered:
         if any(peer.get("localASN") in on_purpose for peer in node.peers):

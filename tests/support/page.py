@@ -180,7 +180,7 @@ class Page(NamedTuple):
     port: int
     bounds: BoundedListener
     change: Callable[[], None]
-    """Has the stream tell each page that something changed."""
+    """Send each page a new revision."""
 
     @property
     def url(self) -> str:

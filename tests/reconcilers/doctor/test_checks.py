@@ -79,7 +79,7 @@ FROM_B = {"instances": [{"name": "m", "routerID": "2.2.2.2"}]}
         ),
         pytest.param(
             Evidence(now=NOW, nodes=(*many(65001, "a", received=[LOOP]),)),
-            id="one node alone cannot tell whether another one has its AS number",
+            id="of one node alone a shared AS number is not known",
         ),
         pytest.param(
             evidence(

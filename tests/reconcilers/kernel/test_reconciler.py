@@ -206,6 +206,7 @@ class TestRoutes:
         change = BestPathChange(IPV4_UNICAST, BOTH, NO_PATHS, (wire(PREFIX),))
         agent.kernel.best_paths("main", [change])
         agent.runner.run(agent.now)
+        # It is in any batch of its round, as the prefixes of a round are a set: these are two rounds.
         steps = 0
         while PREFIX in agent.routes and steps < 8:
             agent.writer.step()
