@@ -3,11 +3,12 @@
 A source that is empty or cut short looks like one whose objects were deleted: an API server restored
 from a backup, a truncated file, a directory that is not mounted. So the loss of many objects at once
 has to be confirmed by complete readings over some time; until then the objects are kept. The loss of
-a few, and what a source reports as deleted object by object, is not delayed.
+a few is not delayed if others are left, nor is what a source reports as deleted object by object.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -35,22 +36,33 @@ class Disappearance:
 
     def __init__(self, hold: float) -> None:
         """``hold``: seconds of confirmation that are required; 0 requires none."""
-        self.hold = hold
+        self._hold = hold
+        self.required = hold
+        """Seconds of confirmation that the present disappearance requires."""
         self.confirmed = 0.0
         """Seconds of confirmation so far."""
         self._missing: AbstractSet[Any] = frozenset()
         self._last: float | None = None
         """The time of the last reading, unless a failure came after it."""
 
-    def confirm(self, missing: AbstractSet[Any], now: float) -> bool:
-        """Count a reading without these objects; True once they are to be deleted."""
+    @property
+    def rest(self) -> float:
+        """Seconds of confirmation that are left."""
+        return self.required - self.confirmed
+
+    def confirm(self, missing: AbstractSet[Any], now: float, at_most: float = math.inf) -> bool:
+        """Count a reading without these objects; True once they are to be deleted.
+
+        ``at_most`` bounds the seconds of confirmation that are required.
+        """
         if not missing <= self._missing:
             self.reset()
         elif self._last is not None:
             self.confirmed += max(0.0, now - self._last)
         self._missing = missing
         self._last = now
-        return self.confirmed >= self.hold
+        self.required = min(self._hold, at_most)
+        return self.confirmed >= self.required
 
     def interrupt(self) -> None:
         """Record a failed reading: the time up to the next one does not count."""

@@ -8,13 +8,14 @@ by a second list. API servers restart, are restored from backups, and may be beh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from resources.disappearance import Disappearance, is_mass
+from resources.disappearance import FEW, Disappearance, is_mass
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.kind import Kind
 from resources.kubernetes import wire
@@ -26,6 +27,9 @@ from resources.source import Delete, Event, SourceProblem, Upsert
 T = TypeVar("T", bound=Resource)
 
 SOURCE = "kubernetes"
+
+LAST_SECONDS: Final = 5.0
+"""After which a second list confirms that the only object is gone beside those of the API server."""
 
 
 def older(one: str, other: str) -> bool:
@@ -165,7 +169,8 @@ class Feed(Contents[T]):
             self.disappearance.reset()
             self.held = set()
             return 0
-        if self.disappearance.confirm(missing, now):
+        is_last = len(missing) <= FEW and bool(listing.rows)
+        if self.disappearance.confirm(missing, now, LAST_SECONDS if is_last else math.inf):
             self.disappearance.reset()
             believed, self.held = len(self.held), set()
             return believed

@@ -28,7 +28,7 @@ from resources.kubernetes.errors import (
     UnconfirmedList,
     Unreachable,
 )
-from resources.kubernetes.feed import Feed
+from resources.kubernetes.feed import LAST_SECONDS, Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lines import OBJECTS_PER_TURN, process_lines
 from resources.kubernetes.listing import Listing
@@ -204,8 +204,10 @@ class Reflector:
         if deleted:
             self._rechecks = timeouts.rechecks
         if self.feed.held:
-            rest = timeouts.mass_withdraw_hold - self.feed.disappearance.confirmed
-            self._list_at = now + min(self._list_again.next(), max(rest, timeouts.confirm_list))
+            pause = max(self.feed.disappearance.rest, timeouts.confirm_list)
+            if pause > LAST_SECONDS:
+                pause = min(pause, self._list_again.next())
+            self._list_at = now + pause
             return
         self._list_again.reset()
         if self._rechecks:
@@ -217,12 +219,18 @@ class Reflector:
         if not held:
             self._set(Phase.FOLLOWING, "")
             return
-        hold = self._timeouts.mass_withdraw_hold
-        self._set(
-            Phase.HOLDING,
-            f"{held} of {len(self.feed.rows)} objects are missing from the list; they are kept "
-            f"until lists have confirmed it for {hold:g} s (--mass-withdraw-hold)",
-        )
+        hold = self.feed.disappearance.required
+        missing = f"{held} of {len(self.feed.rows)} objects"
+        if hold < self._timeouts.mass_withdraw_hold:
+            missing += (
+                f" is missing from the list; it is kept until a list {hold:g} s later confirms it"
+            )
+        else:
+            missing += (
+                " are missing from the list; they are kept until lists have confirmed it "
+                f"for {hold:g} s (--mass-withdraw-hold)"
+            )
+        self._set(Phase.HOLDING, missing)
 
     async def _read_list(self, *, paged: bool) -> Listing[Any]:
         listing = Listing(self.feed)

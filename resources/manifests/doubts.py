@@ -80,7 +80,7 @@ class Doubts:
     @property
     def rest(self) -> float | None:
         """Seconds until the next one may be believed; None without a doubt."""
-        pauses = (self.hold - doubt.disappearance.confirmed for doubt in self._files.values())
+        pauses = (doubt.disappearance.rest for doubt in self._files.values())
         return min(pauses, default=None)
 
     def problems(self) -> list[SourceProblem]:

@@ -270,30 +270,57 @@ def builtin(kind: Kind[Any], name: str) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {}, "endpoints": [], "addressType": "IPv4"}
 
 
+NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"]
+
+
 @pytest.mark.parametrize(
-    ("kind", "built_in", "own"),
+    ("kind", "built_in", "own", "seconds"),
     [
-        (SERVICE, ["kubernetes"], ["web"]),
-        (ENDPOINT_SLICE, ["kubernetes"], ["web-x7k"]),
-        (NAMESPACE, ["default", "kube-node-lease", "kube-public", "kube-system"], ["shop"]),
-        (NAMESPACE, ["default", "kube-node-lease", "kube-public", "kube-system"], ["shop", "lab"]),
-        (SERVICE_CIDR, ["kubernetes"], ["more"]),
+        (SERVICE, ["kubernetes"], ["web"], 5.0),
+        (ENDPOINT_SLICE, ["kubernetes"], ["web-x7k"], 5.0),
+        (NAMESPACE, NAMESPACES, ["shop"], 5.0),
+        (NAMESPACE, NAMESPACES, ["shop", "lab"], 60.0),
+        (SERVICE_CIDR, ["kubernetes"], ["more"], 5.0),
     ],
-    ids=lambda value: value.name if isinstance(value, Kind) else "+".join(value),
+    ids=lambda value: value.name if isinstance(value, Kind) else None,
 )
 def test_f05_objects_of_an_empty_api_server_do_not_confirm_that_the_others_are_gone(
-    kind: Kind[Any], built_in: list[str], own: list[str]
+    kind: Kind[Any], built_in: list[str], own: list[str], seconds: float
 ) -> None:
     feed = Feed(kind, hold=60.0)
     everything = [builtin(kind, name) for name in (*built_in, *own)]
     listed(feed, "100", *everything)
     assert known(feed) == [*built_in, *own]
-    for now in (0.0, 5.0, 59.9):
+    for now in (0.0, seconds - 0.1):
         listed(feed, "110", *everything[: len(built_in)], now=now)
         assert set(known(feed)) == {*built_in, *own}
         assert {name for _, name in feed.held} == set(own)
-    listed(feed, "110", *everything[: len(built_in)], now=60.0)
+    listed(feed, "110", *everything[: len(built_in)], now=seconds)
     assert known(feed) == built_in
+
+
+def test_f05_the_only_object_of_a_kind_is_kept_for_the_hold_time_where_that_is_shorter() -> None:
+    feed = Feed(SERVICE, hold=2.0)
+    listed(feed, "100", builtin(SERVICE, "kubernetes"), service("web", 90))
+    listed(feed, "110", builtin(SERVICE, "kubernetes"), now=0.0)
+    assert known(feed) == ["kubernetes", "web"]
+    listed(feed, "110", builtin(SERVICE, "kubernetes"), now=2.0)
+    assert known(feed) == ["kubernetes"]
+
+
+def test_f05_an_object_after_the_last_one_is_held_by_the_longer_time() -> None:
+    """Two objects are missing: the time of one that was missing alone is not theirs."""
+    feed = Feed(SERVICE, hold=60.0)
+    kubernetes = builtin(SERVICE, "kubernetes")
+    listed(feed, "100", kubernetes, service("web", 90))
+    listed(feed, "110", kubernetes, now=0.0)
+    assert feed.process_line(line("ADDED", service("db", 111))) is not None
+    listed(feed, "120", kubernetes, now=5.0)
+    assert {name for _, name in feed.held} == {"web", "db"}
+    listed(feed, "120", kubernetes, now=64.9)
+    assert feed.held
+    listed(feed, "120", kubernetes, now=65.0)
+    assert known(feed) == ["kubernetes"]
 
 
 def test_f05_an_object_of_the_api_server_itself_is_not_held() -> None:

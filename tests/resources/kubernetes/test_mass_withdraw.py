@@ -134,3 +134,72 @@ def test_f05_deletions_in_a_watch_are_not_held() -> None:
             assert phase(reflector) is Phase.FOLLOWING
 
     looptime.run(scenario())
+
+
+def one_service() -> Wire:
+    """An API server with one Service beside its own."""
+    wire = Wire()
+    wire.state.put(service("kubernetes", namespace="default"))
+    wire.state.put(service("web"))
+    return wire
+
+
+def empty_etcd(wire: Wire) -> None:
+    """Leave what an API server writes to an empty database, without events."""
+    del wire.state.objects["services"]["shop", "web"]
+    wire.state.version += 1
+    wire.there.clear()
+
+
+def test_f05_a_second_list_after_5_s_confirms_that_the_only_service_is_gone() -> None:
+    async def scenario() -> None:
+        wire = one_service()
+        async with reflecting(wire) as (reflector, _):
+            await asyncio.sleep(5)
+            empty_etcd(wire)
+            await back(wire)
+            await until(lambda: phase(reflector) is Phase.HOLDING)
+            began = asyncio.get_running_loop().time()
+            assert reflector.status.message == (
+                "1 of 2 objects is missing from the list; "
+                "it is kept until a list 5 s later confirms it"
+            )
+            await asyncio.sleep(4.9)
+            assert names(reflector) == {"kubernetes", "web"}
+            await asyncio.sleep(0.2)
+            assert names(reflector) == {"kubernetes"}
+            assert phase(reflector) is Phase.FOLLOWING
+            assert len([at for at in wire.lists if at > began]) == 1
+
+    looptime.run(scenario())
+
+
+def test_f05_the_only_service_stays_where_the_second_list_has_it() -> None:
+    async def scenario() -> None:
+        wire = one_service()
+        async with reflecting(wire) as (reflector, events):
+            await asyncio.sleep(5)
+            web = wire.state.objects["services"]["shop", "web"]
+            empty_etcd(wire)
+            await back(wire)
+            await asyncio.sleep(3)
+            wire.state.objects["services"]["shop", "web"] = web
+            await asyncio.sleep(60)
+            assert names(reflector) == {"kubernetes", "web"}
+            assert phase(reflector) is Phase.FOLLOWING
+            assert not any(isinstance(event, Delete) for event in events)
+
+    looptime.run(scenario())
+
+
+def test_f05_a_watch_deletes_the_only_service_at_once() -> None:
+    async def scenario() -> None:
+        wire = one_service()
+        async with reflecting(wire) as (reflector, _):
+            await asyncio.sleep(5)
+            wire.state.delete("Service", "web", "shop")
+            await asyncio.sleep(0.1)
+            assert names(reflector) == {"kubernetes"}
+            assert phase(reflector) is Phase.FOLLOWING
+
+    looptime.run(scenario())
