@@ -7,7 +7,7 @@ what ``waggle render`` prints, follow from the declaration.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 from msgspec.structs import replace
 
@@ -158,13 +158,14 @@ class RowKind(Generic[T]):
         """Take the name of the attribute."""
         self.name, self._table = name, self._table or name
 
-    @overload
-    def __get__(self, tables: None, owner: type) -> RowKind[T]: ...
-    @overload
-    def __get__(self, tables: IntentTables, owner: type) -> Table[T]: ...
-    def __get__(self, tables: IntentTables | None, owner: type) -> RowKind[T] | Table[T]:
-        """Return the kind; an instance has its tables as attributes of the same names."""
-        return self
+    if TYPE_CHECKING:
+        # An instance has its tables as attributes of the same names.
+
+        @overload
+        def __get__(self, tables: None, owner: type) -> RowKind[T]: ...
+        @overload
+        def __get__(self, tables: IntentTables, owner: type) -> Table[T]: ...
+        def __get__(self, tables: IntentTables | None, owner: type) -> RowKind[T] | Table[T]: ...
 
     def create(self, db: Database) -> Table[T]:
         """Add the table to a database."""

@@ -47,7 +47,9 @@ class LogEntry(NamedTuple):
     """What the change replaces. Snapshots release very many rows at once, the log does so in slices."""
 
 
+_change: Final = operator.attrgetter("change")
 _revision: Final = operator.attrgetter("change.revision")
+_seen: Final = operator.attrgetter("seen")
 
 
 class ChangeLog:
@@ -101,7 +103,7 @@ class ChangeLog:
     def trim(self, at_most: int | None = None) -> bool:
         """Remove the entries that every iterator has seen, or some; returns whether all are removed."""
         with self._lock:
-            seen = min([follower.seen for follower in self._followers], default=None)
+            seen = min(map(_seen, self._followers), default=None)
             if seen is None:
                 end = len(self._entries)
             else:
@@ -148,7 +150,7 @@ class ChangeIterator(Generic[T]):
             entries = [entry for entry in entries if last[entry.path] is entry.change]
         self.seen = revision
         self._log.trim()
-        return iter([entry.change for entry in entries])
+        return map(_change, entries)
 
     def skip(self, txn: ReadTxn) -> None:
         """Treat the changes up to a snapshot as returned, its rows at the first call included."""
@@ -220,7 +222,7 @@ def _last_changes(entries: list[LogEntry], size: int) -> Sliced[list[Change[Any]
             yield []
         last.update([(entry.path, entry.change) for entry in entries[start : start + size]])
     if len(last) == len(entries):
-        return [entry.change for entry in entries]
+        return list(map(_change, entries))
     changes: list[Change[Any]] = []
     for start in range(0, len(entries), size):
         some = entries[start : start + size]

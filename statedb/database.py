@@ -9,12 +9,12 @@ held, observables emit.
 from __future__ import annotations
 
 import logging
+import operator
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, repeat
-from operator import attrgetter
+from itertools import chain, compress, repeat
 from typing import Any, TypeAlias, TypeVar
 
 from statedb.changes import ChangeIterator, LogEntry
@@ -28,9 +28,9 @@ T = TypeVar("T")
 Revisions: TypeAlias = tuple[int, ...]
 """The revisions of the tables of a snapshot, in the order of the tables' addition."""
 
-_slot = attrgetter("slot")
-_revision = attrgetter("revision")
-_name = attrgetter("name")
+_slot = operator.attrgetter("slot")
+_revision = operator.attrgetter("revision")
+_name = operator.attrgetter("name")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 
@@ -166,8 +166,8 @@ class Database:
         if since is None:
             return frozenset(self._tables.values())
         # A table that was added since then had no rows.
-        tables = zip(self._tables.values(), chain(since, repeat(0)), until.revisions, strict=False)
-        return frozenset([table for table, before, after in tables if before != after])
+        differs = map(operator.ne, chain(since, repeat(0)), map(_revision, until.root))
+        return frozenset(compress(self._tables.values(), differs))
 
     @contextmanager
     def write(self, *tables: Table[Any]) -> Iterator[WriteTxn]:

@@ -7,12 +7,12 @@ of the objects.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from reconcilers.metallb.conflicts import conflicts
 from reconcilers.metallb.objects import Objects, aliases, finding, vrf_of
-from reconcilers.model import Problem, ref_to
+from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.sliced_work import Pieces, Slices, finish
 from resources.core import Secret
 from resources.core.kinds import SECRET
@@ -48,18 +48,19 @@ def finding_slices(
 
     What it refers to is checked all the same, so that its problems are found at once.
     """
+    invalid = {ref: row for ref, row in objects.refs() if row.errors}
     problems = [
         finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
-        for ref, row in objects.refs()
+        for ref, row in invalid.items()
         for error in row.errors
     ]
-    sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
+    sound = objects.without(invalid.keys())
     if pieces.fill_slice(sum(map(len, objects))):
         yield
     profiles = {row.metadata.name for row in sound.profiles}
     checks: tuple[Iterable[Problem | None], ...] = (
-        _of_sound_fields(objects, _communities(objects, aliases(sound))),
-        _of_sound_fields(objects, _references(objects, profiles, secrets, namespace)),
+        _of_sound_fields(invalid, _communities(objects, aliases(sound))),
+        _of_sound_fields(invalid, _references(objects, profiles, secrets, namespace)),
         conflicts(sound),
     )
     for problem in itertools.chain.from_iterable(checks):
@@ -70,12 +71,13 @@ def finding_slices(
     return problems
 
 
-def _of_sound_fields(objects: Objects, problems: Iterable[Problem]) -> Iterator[Problem]:
+def _of_sound_fields(
+    invalid: Mapping[ObjectRef, MetalLBObject], problems: Iterable[Problem]
+) -> Iterator[Problem]:
     """Yield the findings that do not come of fields that are wrong by themselves."""
-    errors = {ref: row.errors for ref, row in objects.refs() if row.errors}
     for problem in problems:
-        known = errors.get(problem.objects[0], ())
-        if not known or any(unrelated([FieldError(problem.field, problem.message)], known)):
+        row = invalid.get(problem.objects[0])
+        if row is None or any(unrelated([FieldError(problem.field, problem.message)], row.errors)):
             yield problem
 
 

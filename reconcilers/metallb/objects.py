@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
@@ -47,8 +48,8 @@ class Objects(NamedTuple):
         return cls(*given)
 
     def of_kind(self) -> Iterator[tuple[Kind[Any], tuple[MetalLBObject, ...]]]:
-        """Yield each kind with its rows."""
-        yield from zip(kinds.CONFIGURATION, self, strict=True)
+        """Return an iterator over the kinds, each with its rows."""
+        return zip(kinds.CONFIGURATION, self, strict=True)
 
     def refs(self) -> Iterator[tuple[ObjectRef, MetalLBObject]]:
         """Yield the reference and the row of each object."""
@@ -56,10 +57,13 @@ class Objects(NamedTuple):
             for row in rows:
                 yield ref_to(kind, row), row
 
-    def only(self, refs: frozenset[ObjectRef]) -> Objects:
-        """Return those that are among the references."""
+    def without(self, refs: AbstractSet[ObjectRef]) -> Objects:
+        """Return all objects but these."""
+        if not refs:
+            return self
         kept: Any = (
-            tuple(row for row in rows if ref_to(kind, row) in refs) for kind, rows in self.of_kind()
+            tuple(row for row in rows if ref_to(kind, row) not in refs)
+            for kind, rows in self.of_kind()
         )
         return Objects(*kept)
 

@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -41,6 +42,9 @@ from statedb import Database, Snapshot, Table
 _tracer = trace.get_tracer("waggle.reconcilers")
 
 _NO_SPAN: Final = nullcontext(trace.INVALID_SPAN)
+_name: Final = attrgetter("name")
+_failing: Final = attrgetter("failing")
+_changed_parts: Final = attrgetter("changed_parts")
 
 SLICE_PARTS: Final = 2500
 """Parts that one call of the target changes: most changes are one call, so that prefixes with equal
@@ -190,14 +194,14 @@ class Runner:
         before, self.applied = self.applied, None
         whole = before is None
         revisions = None if before is None else before.revisions
-        tables = frozenset([table.name for table in self._db.changed(revisions, snapshot)])
+        tables = frozenset(map(_name, self._db.changed(revisions, snapshot)))
         changed = False
         for queue in self.queues:
             if not whole and queue.is_up_to_date(tables, now):
                 continue
             changed |= yield from queue.take(snapshot, now)
         self._pieces.begin()
-        long = self._pieces.fill_slice(sum([q.changed_parts for q in self.queues])) or whole
+        long = self._pieces.fill_slice(sum(map(_changed_parts, self.queues))) or whole
         if long:
             yield
         began = now()
@@ -377,7 +381,7 @@ class Runner:
         return min([time for time in times if time is not None], default=None)
 
     def _error_count(self) -> int:
-        return sum([len(queue.failing) for queue in self.queues])
+        return sum(map(len, map(_failing, self.queues)))
 
 
 def difference(desired: State, actual: State) -> dict[Part, Any]:

@@ -70,12 +70,10 @@ class LastMerge:
         """Return the last result, if it was of the same rows."""
         if self.given is None or self.named not in (None, named):
             return None
-        if not identical([unit.row for unit in units], [unit.row for unit in self.given]):
+        if not identical(list(map(_row, units)), list(map(_row, self.given))):
             return None
         # Equal, or not: the operator's part and the compiler of a process make units of their own.
-        same_origins = [(unit.ref, unit.rules, unit.is_quiet) for unit in units] == [
-            (unit.ref, unit.rules, unit.is_quiet) for unit in self.given
-        ]
+        same_origins = all(map(operator.eq, map(_origin, units), map(_origin, self.given)))
         return self.result if same_origins else None
 
     def with_other_prefixes(
@@ -158,6 +156,8 @@ def identical(values: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 _ref: Final = operator.attrgetter("ref")
+_row: Final = operator.attrgetter("row")
+_origin: Final = operator.attrgetter("ref", "rules", "is_quiet")
 
 
 class _Known(NamedTuple):

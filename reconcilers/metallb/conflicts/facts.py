@@ -64,7 +64,7 @@ class Facts:
     """
 
     def __init__(self, objects: Objects, wrong: AbstractSet[ObjectRef] = frozenset()) -> None:
-        sound = objects.only(frozenset(ref for ref, _ in objects.refs()) - wrong)
+        sound = objects.without(wrong)
         self.rows: dict[ObjectRef, MetalLBObject] = dict(sound.refs())
         self.names = aliases(sound)
         self.pools = [ref_to(kinds.IP_ADDRESS_POOL, row) for row in sound.pools]
