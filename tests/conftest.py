@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import ssl
+from asyncio.selector_events import BaseSelectorEventLoop
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
@@ -17,6 +18,7 @@ import pytest
 
 from cells.hive import capabilities
 from tests.support import builds, examples, helm, jaeger, netns
+from tests.support.background_loop import open_connections
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.server import ApiServer, api_server
@@ -72,6 +74,21 @@ def _no_authorities() -> Iterator[None]:
     """Trust none of this machine's authorities: each client would take 70 ms to read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_open_connections() -> Iterator[None]:
+    """Fail the test whose loop is closed with an open connection: the collector fails any other one."""
+    close = BaseSelectorEventLoop.close
+
+    def closing(loop: BaseSelectorEventLoop) -> None:
+        left = [] if loop.is_closed() else open_connections(loop)
+        close(loop)
+        assert not left, f"connections of a loop that is closed are open: {left}"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseSelectorEventLoop, "close", closing)
         yield
 
 

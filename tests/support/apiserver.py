@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +19,7 @@ import yaml
 from aiohttp import web
 
 from resources.kind import Kind
+from tests.support.background_loop import BackgroundLoop
 from tests.support.kinds import CONFIG_MAP, KINDS
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -27,8 +27,6 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Object = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
-PATIENCE = 20.0
-"""Timeout of a call in the server's thread, in seconds."""
 
 
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Answer:
@@ -488,8 +486,7 @@ class BackgroundApiServer:
     """The same for tests without a loop: a context manager with a thread of its own."""
 
     def __init__(self, kinds: Iterable[Kind[Any]] = KINDS) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="api", daemon=True)
+        self._loop = BackgroundLoop("api")
         self._server = ApiServer(kinds)
 
     @property
@@ -518,32 +515,22 @@ class BackgroundApiServer:
 
     def __enter__(self) -> Self:
         """Start."""
-        self._thread.start()
-        self._do(self._server.start())
+        self._loop.__enter__()
+        self._loop.do(self._server.start())
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop, and end the thread."""
-        self._do(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE)
-        self._loop.close()
-
-    async def _stop(self) -> None:
-        await self._server.stop()
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
+        try:
+            self._loop.do(self._server.stop())
+        finally:
+            self._loop.__exit__()
 
     def _call(self, function: Callable[..., object], *arguments: object) -> None:
         async def call() -> None:
             function(*arguments)
 
-        self._do(call())
-
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+        self._loop.do(call())
 
 
 def _merged(value: Object, patch: Object) -> Object:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import ssl
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -30,6 +29,7 @@ from cells.page.listener import BoundedListener
 from cells.serve.agent_resources import agent_resources
 from cells.serve.handlers import Listener
 from tests.support.api import MadeUp
+from tests.support.background_loop import BackgroundLoop
 
 CHROMIUM: Final = shutil.which("chromium")
 """Installed by tests/support/install-chromium."""
@@ -197,7 +197,6 @@ def page(
     local: bool = True,
 ) -> Iterator[Page]:
     """Serve the page on loopback while the block runs."""
-    loop = asyncio.new_event_loop()
     changed: set[asyncio.Event] = set()
 
     async def follow() -> AsyncGenerator[Sequence[Any]]:
@@ -209,9 +208,12 @@ def page(
             event.clear()
             yield [{"sessions": 1}]
 
-    def change() -> None:
+    async def set_all() -> None:
         for event in changed:
-            loop.call_soon_threadsafe(event.set)
+            event.set()
+
+    def change() -> None:
+        loop.do(set_all())
 
     stream = ApiStream(path="/v1/live", read=lambda _: follow())
     bounds = BoundedListener({stream.path})
@@ -226,13 +228,9 @@ def page(
         bounds.close()
         await listener.close()
 
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        _, port = asyncio.run_coroutine_threadsafe(start(), loop).result(10)
-        yield Page(port, bounds, change)
-        asyncio.run_coroutine_threadsafe(stop(), loop).result(10)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+    with BackgroundLoop("page") as loop:
+        _, port = loop.do(start())
+        try:
+            yield Page(port, bounds, change)
+        finally:
+            loop.do(stop())

@@ -10,11 +10,10 @@ import asyncio
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Coroutine
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from tests.support.background_loop import BackgroundLoop
 from tests.support.netns import Namespace
 
 LOOPBACK = "127.0.0.1"
@@ -25,7 +24,6 @@ with socket.socket(fileno=int(sys.argv[1])) as channel:
     socket.send_fds(channel, [b"."], [server.fileno()])
 """
 """Run in a namespace: passes a listening socket on."""
-PATIENCE = 20.0
 
 
 class Relay:
@@ -101,25 +99,24 @@ class BackgroundRelay:
 
     def __init__(self, to: int, namespace: Namespace) -> None:
         self._relay = Relay(to, namespace, port=to)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
+        self._loop = BackgroundLoop("relay")
         self._is_open = False
 
     def open(self) -> None:
         """Let connections come."""
         if not self._is_open:
-            self._do(self._relay.open())
+            self._loop.do(self._relay.open())
             self._is_open = True
 
     def cut(self) -> None:
         """Break all connections, and take no more."""
         if self._is_open:
-            self._do(self._relay.cut())
+            self._loop.do(self._relay.cut())
             self._is_open = False
 
     def __enter__(self) -> Self:
         """Start the thread, and open it."""
-        self._thread.start()
+        self._loop.__enter__()
         self.open()
         return self
 
@@ -130,10 +127,7 @@ class BackgroundRelay:
         trace: TracebackType | None,
     ) -> None:
         """Cut it, and end the thread."""
-        self.cut()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE)
-        self._loop.close()
-
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+        try:
+            self.cut()
+        finally:
+            self._loop.__exit__(kind, error, trace)

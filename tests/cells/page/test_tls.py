@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import socket
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.options import PageOptions
 from cells.page.handshake import MOST_HANDSHAKES
 from cells.page.server import PageServer
+from tests.support.background_loop import BackgroundLoop
 from tests.support.page import page, resources
 from tests.support.wait import eventually
 
@@ -48,20 +47,15 @@ def served(files: Path) -> Iterator[int]:
         key=str(files / "server.key"),
         client_ca=str(files / "ca.crt"),
     )
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
     paths: Any = resources()
     none: Any = ()
     server = PageServer(Lifecycle(), HealthTree().scope("page"), options, paths, none, none)
-    try:
-        asyncio.run_coroutine_threadsafe(server.start(), loop).result(10)
-        yield server.address[1]
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+    with BackgroundLoop("page") as loop:
+        loop.do(server.start())
+        try:
+            yield server.address[1]
+        finally:
+            loop.do(server.stop())
 
 
 def get(port: int, files: Path, certificate: str = "") -> int:

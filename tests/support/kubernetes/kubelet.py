@@ -13,12 +13,13 @@ import ssl
 import struct
 import subprocess
 import sys
-import threading
 import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.background_loop import BackgroundLoop
 
 SYN_STREAM, SYN_REPLY, PING = 1, 2, 6
 FIN = 1
@@ -35,8 +36,7 @@ class Kubelet:
 
     def __init__(self, run: Run, directory: Path) -> None:
         self._run = run
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._loop = BackgroundLoop("kubelet")
         self._certificate = directory / "kubelet.pem"
         self.port = 0
 
@@ -56,12 +56,12 @@ class Kubelet:
         subprocess.run([*command, *files], check=True, capture_output=True)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(f"{self._certificate}.crt", self._certificate)
-        self._thread.start()
 
         async def start() -> asyncio.Server:
             return await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context)
 
-        self._server = asyncio.run_coroutine_threadsafe(start(), self._loop).result(10)
+        self._loop.__enter__()
+        self._server = self._loop.do(start())
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -70,16 +70,11 @@ class Kubelet:
 
         async def stop() -> None:
             self._server.close()
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await asyncio.sleep(0.05)  # for the connections to be closed
 
-        asyncio.run_coroutine_threadsafe(stop(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        try:
+            self._loop.do(stop())
+        finally:
+            self._loop.__exit__()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
