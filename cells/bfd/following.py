@@ -203,7 +203,7 @@ class BfdFollower:
                 peer,
                 key,
                 status,
-                holds=self._coupling.holds(key),
+                holds=self._coupling.holds(name, key),
                 connected=connected,
                 problem=problem,
             )

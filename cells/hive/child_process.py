@@ -18,7 +18,7 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -46,9 +46,30 @@ class ChildEndedError(Exception):
         super().__init__(f"the process {name} has ended{how}")
 
 
+class Client(Protocol):
+    """This program's end of a connection; see `asyncio.Protocol`."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether both sides understand each other."""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the process or with the last connection; empty if nothing is."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a connection."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take octets."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take the end of the connection."""
+
+
 async def stay_connected(
     address: str | bytes,
-    protocol: Callable[[], asyncio.Protocol],
+    protocol: Callable[[], Client],
     health: Health,
     name: str,
     *,
@@ -68,7 +89,8 @@ async def stay_connected(
         transport: asyncio.Transport | None = None
         try:
             await loop.sock_connect(connection, address)
-            watched = _Watched(protocol(), lost)
+            client = protocol()
+            watched = _Watched(client, lost, lambda: health.ok(f"connected to {name}"))
             transport, _ = await loop.create_unix_connection(lambda w=watched: w, sock=connection)  # type: ignore[misc]
         except OSError as error:
             connection.close()
@@ -76,14 +98,13 @@ async def stay_connected(
                 return
             health.degraded(f"no connection to {name}: {error.strerror or error}")
         else:
-            health.ok(f"connected to {name}")
             began = loop.time()
             try:
                 await lost
             finally:
                 # What was sent last is delivered before the end.
                 transport.close()
-            health.degraded(f"the connection to {name} was lost")
+            health.degraded(client.problem or f"the connection to {name} was lost")
             if loop.time() - began >= LAST_PAUSE:
                 pause = FIRST_PAUSE
         await asyncio.sleep(pause)
@@ -91,27 +112,29 @@ async def stay_connected(
 
 
 class _Watched(asyncio.Protocol):
-    """Passes a connection on, and notes its end."""
+    """Passes a connection on, and notes its beginning and its end."""
 
-    def __init__(self, protocol: asyncio.Protocol, lost: asyncio.Future[None]) -> None:
-        self._protocol = protocol
+    def __init__(
+        self, client: Client, lost: asyncio.Future[None], connected: Callable[[], None]
+    ) -> None:
+        """``connected`` is called once both sides understand each other."""
+        self._client = client
         self._lost = lost
+        self._connected = connected
+        self._noted = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._protocol.connection_made(transport)
+        self._client.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        self._protocol.data_received(data)
-
-    def pause_writing(self) -> None:
-        self._protocol.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._protocol.resume_writing()
+        self._client.data_received(data)
+        if self._client.is_connected and not self._noted:
+            self._noted = True
+            self._connected()
 
     def connection_lost(self, exc: Exception | None) -> None:
         try:
-            self._protocol.connection_lost(exc)
+            self._client.connection_lost(exc)
         finally:
             if not self._lost.done():
                 self._lost.set_result(None)
@@ -124,7 +147,7 @@ class ChildProcess:
         self,
         name: str,
         command: Sequence[str],
-        protocol: Callable[[], asyncio.Protocol],
+        protocol: Callable[[], Client],
         health: Health,
         *,
         survives: Path | None = None,

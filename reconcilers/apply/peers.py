@@ -123,7 +123,11 @@ class Peers(SingleValue):
         if not self._bfd or row.bfd is None or not row.bfd.strict:
             return False
         session = self._intent.bfd_sessions.get(snapshot, (row.instance, row.name))
-        return session is None or session.holds_bgp
+        if session is None or not session.strict:
+            # Until that is known: a peer that is to become strict may be Established.
+            present = self._speaker.peer_config(row.instance, row.name)
+            return present is None or present.disabled_reason == NO_BFD
+        return session.holds_bgp
 
     def actual_value(self, key: ObjectKey) -> PeerConfig | DynamicPeerConfig | None:
         """See `SingleValue`."""

@@ -7,7 +7,8 @@ A BGP session ends when its BFD session goes from Up to Down. It does not end
 * by the loss of the BFD process: its successor begins anew with another discriminator, or continues
   the session, and a neighbor that has missed its packets meanwhile signals Down;
 * by a Down that follows the end of the BGP session before: a neighbor that ends BFD together with BGP
-  would end the next session, too, and so on for ever.
+  would end the next session, too, and so on for ever. Of peers that share a BFD session the end of
+  one would end the others.
 
 A Down of the last two kinds is judged again after `RECHECK_SECONDS`, when a neighbor that restarts has
 come back.
@@ -70,9 +71,16 @@ class Coupling:
         self._rechecks: dict[PeerKey, _Recheck] = {}
         self._released: set[SessionKey] = set()
         """Sessions that let strict peers be Established."""
+        self._lost: set[PeerKey] = set()
+        """Peers whose session is Established, and ends as its path is down."""
 
-    def holds(self, key: SessionKey | None) -> bool:
-        """Return whether a strict peer has to wait for its session."""
+    def holds(self, peer: PeerKey, key: SessionKey | None) -> bool:
+        """Return whether a strict peer has to wait for its session.
+
+        A session that is Established stays, as for any peer: it ends when BFD goes from Up to Down.
+        """
+        if peer in self._established and peer not in self._lost:
+            return False
         return key is None or key not in self._released
 
     def bgp_changed(self, peer: PeerKey, now: float, *, established: bool) -> None:
@@ -81,6 +89,7 @@ class Coupling:
             self._established.add(peer)
         elif peer in self._established:
             self._established.discard(peer)
+            self._lost.discard(peer)
             self._ended.pop(peer, None)
             self._ended[peer] = now
             # Dynamic peers come and go without end.
@@ -145,8 +154,7 @@ class Coupling:
             del self._rechecks[peer]
             _, state = self._known.get(recheck.key, (0, State.ADMIN_DOWN))
             if state in {State.DOWN, State.INIT} and peer in self._established:
-                self._released.discard(recheck.key)
-                paths.append(recheck.path)
+                paths.append(self._path_down(peer, recheck.key, recheck.path))
         return paths
 
     @property
@@ -173,16 +181,22 @@ class Coupling:
             return []
         paths = []
         signaled = diagnostic == Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
-        continued = self._continued.get(key) if signaled else None
-        for peer in self._peers_of(key):
+        peers = self._peers_of(key)
+        causes = [self._continued.get(key) if signaled else None, *map(self._ended.get, peers)]
+        recent = detection_seconds + AFTER_BGP_SECONDS
+        has_cause = any(at is not None and now - at < recent for at in causes)
+        for peer in peers:
             path = PathDown(*peer, diagnostic_name(diagnostic), independent)
-            causes = [at for at in (self._ended.get(peer), continued) if at is not None]
-            if peer in self._established and any(
-                now - at < detection_seconds + AFTER_BGP_SECONDS for at in causes
-            ):
+            if has_cause and peer in self._established:
                 at = now + max(RECHECK_SECONDS, 3 * detection_seconds)
                 self._rechecks[peer] = _Recheck(at, key, path)
             else:
-                self._released.discard(key)
-                paths.append(path)
+                paths.append(self._path_down(peer, key, path))
         return paths
+
+    def _path_down(self, peer: PeerKey, key: SessionKey, path: PathDown) -> PathDown:
+        """Note that a strict peer waits again."""
+        self._released.discard(key)
+        if peer in self._established:
+            self._lost.add(peer)
+        return path

@@ -26,7 +26,7 @@ from reconcilers.bfd.process.values import (
     Statuses,
     Wanted,
 )
-from reconcilers.bfd.wanted import wanted_session
+from reconcilers.bfd.wanted import shared_settings, wanted_session
 from reconcilers.model import Peer
 from reconcilers.sliced_work import Slices, at_once
 from reconcilers.tables import IntentTables
@@ -153,21 +153,20 @@ class BfdSessions(SingleValue):
         self._read = revisions
         host = next(self._host.all(snapshot), None) or _NO_HOST
         keys: dict[tuple[str, str], SessionKey] = {}
-        wanted: dict[SessionKey, Settings] = {}
+        settings: dict[SessionKey, list[Settings]] = {}
         peers: dict[SessionKey, list[tuple[str, str]]] = {}
         # Sessions of a former agent, too: a single hop stays one.
         present = {*self.statuses, *self._keys.values()}
-        # Peers that share a session have the settings of the first one.
-        rows = sorted(self._intent.peers.all(snapshot), key=lambda row: (row.instance, row.name))
-        for peer in rows:
+        for peer in self._intent.peers.all(snapshot):
             session = self._session(snapshot, peer, host, present)
             if session is not None:
-                key, settings = session
+                key, own = session
                 name = (peer.instance, peer.name)
                 keys[name] = key
-                wanted.setdefault(key, settings)
+                settings.setdefault(key, []).append(own)
                 peers.setdefault(key, []).append(name)
-        self._keys, self._wanted, self._peers = keys, wanted, peers
+        self._wanted = {key: shared_settings(of) for key, of in settings.items()}
+        self._keys, self._peers = keys, peers
         self._outdated = True
 
     def _session(

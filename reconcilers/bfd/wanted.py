@@ -8,8 +8,10 @@ the kernel's choice, which is that of the BGP connection, too.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
+
+from msgspec.structs import astuple, replace
 
 from reconcilers.model import Instance, Peer
 from resources.host.network import Host
@@ -95,3 +97,24 @@ def bfd_settings(profile: BfdProfile, *, multihop: bool) -> Settings:
         echo_interval=echo,
         required_min_echo_rx=echo,
     )
+
+
+def shared_settings(settings: Sequence[Settings]) -> Settings:
+    """Return the settings of a session that several peers share, which RFC 5882 section 2 demands.
+
+    Those that notice a loss first: no peer has less than its object demands, and no values of two
+    peers are mixed to a detection time that is shorter than each of theirs. A peer that is not passive
+    has the first packet sent, and no TTL passes that one of them does not allow.
+    """
+    first = min(settings, key=lambda each: (_detection(each), astuple(replace(each, key=None))))
+    return replace(
+        first,
+        passive=all(each.passive for each in settings),
+        minimum_ttl=max(each.minimum_ttl for each in settings),
+    )
+
+
+def _detection(settings: Settings) -> int:
+    """Return the detection time of two ends with these settings, in microseconds."""
+    slower = max(settings.desired_min_tx, settings.required_min_rx)
+    return settings.detect_multiplier * slower

@@ -5,6 +5,10 @@ and has what the process last wrote, however the process ended. Each session has
 sequence numbers are written with every authenticated packet, the rest when it changes.
 
 A slot is written in two steps, its checksum last: a slot that was cut short is not read.
+
+All slots of the file have their memory before they are written: to a page that a full file system
+cannot give, the kernel answers with SIGBUS. Sessions that have no slot then begin anew in the next
+process.
 """
 
 from __future__ import annotations
@@ -35,24 +39,35 @@ class StateFile:
     """Slots by session; the file is made or taken over."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create. Raises OSError."""
+        """Open or create. Raises OSError: the directory does not exist, or its file system is full."""
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._slots: dict[SessionKey, int] = {}
         self._free: list[int] = []
+        self.error: OSError | None = None
+        """Why sessions have no slot, if some have none."""
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Saved).decode
-        size = os.fstat(self._file).st_size
-        if size < len(MAGIC) or os.pread(self._file, len(MAGIC), 0) != MAGIC:
-            # Of another version, or of nothing: sessions begin anew.
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, MAGIC, 0)
-        self._count = max(0, os.fstat(self._file).st_size - len(MAGIC)) // SLOT_OCTETS
-        self._map = self._mapped(max(self._count, _GROWTH))
+        self._count = 0
+        try:
+            size = os.fstat(self._file).st_size
+            if size < len(MAGIC) or os.pread(self._file, len(MAGIC), 0) != MAGIC:
+                # Of another version, or of nothing: sessions begin anew.
+                os.ftruncate(self._file, 0)
+                os.pwrite(self._file, MAGIC, 0)
+            count = max(0, os.fstat(self._file).st_size - len(MAGIC)) // SLOT_OCTETS
+            self._map = self._mapped(max(count, _GROWTH))
+        except OSError:
+            os.close(self._file)
+            raise
 
     def _mapped(self, count: int) -> mmap.mmap:
+        """Return the file with memory for this many slots. Raises OSError: it is full."""
+        size = len(MAGIC) + count * SLOT_OCTETS
+        os.posix_fallocate(self._file, 0, size)
+        os.ftruncate(self._file, size)
+        mapped = mmap.mmap(self._file, size)
         self._count = count
-        os.ftruncate(self._file, len(MAGIC) + count * SLOT_OCTETS)
-        return mmap.mmap(self._file, len(MAGIC) + count * SLOT_OCTETS)
+        return mapped
 
     def read(self) -> tuple[Saved, ...]:
         """Return the sessions of the process before, and take their slots over; called once."""
@@ -84,7 +99,12 @@ class StateFile:
             return
         slot = self._slots.get(state.key)
         if slot is None:
-            slot = self._slots[state.key] = self._free_slot()
+            try:
+                slot = self._slots[state.key] = self._free_slot()
+            except OSError as error:
+                self.error = error
+                return
+            self.error = None
         offset = len(MAGIC) + slot * SLOT_OCTETS
         _HEADER.pack_into(self._map, offset, 0, 0, state.transmit_sequence)
         start = offset + _HEADER.size
@@ -109,9 +129,9 @@ class StateFile:
 
     def _free_slot(self) -> int:
         if not self._free:
-            before = self._count
-            self._map.close()
+            before, small = self._count, self._map
             self._map = self._mapped(before + _GROWTH)
+            small.close()
             self._free = list(range(before, self._count))
         return self._free.pop()
 

@@ -147,6 +147,16 @@ def test_a_session_that_was_never_up_ends_nothing(tmp_path: Path) -> None:
     assert lab.path_downs == []
 
 
+def test_a_neighbor_that_becomes_strict_keeps_its_session(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, TOR % "quick")
+    lab.bgp("OpenConfirm", "Established")
+    lab.load(TOR % "{profile: quick, strict: true}")
+    assert lab.configs["tor"].disabled_reason is None
+    lab.bgp("Established", "Idle")
+    lab.bfd._check()
+    assert lab.configs["tor"].disabled_reason == WAITS
+
+
 def test_a_strict_neighbor_waits_for_bfd(tmp_path: Path) -> None:
     lab = Lab(tmp_path, TOR % "{strict: true}")
     assert lab.configs["tor"].disabled_reason == WAITS

@@ -77,20 +77,23 @@ class Service:
         directory: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``directory``: of the files by which the next process continues. Raises `OSError`."""
+        """``directory``: of the files by which the next process continues."""
         self._listener = listener
         self._program = program
         self._realtime = realtime
         self._policy = policy
         self._clock = clock
+        self._states_error: OSError | None = None
+        """Why there is no file with the sessions, if there shall be one."""
         self._file = None if directory is None else SettingsFile(directory)
+        self._states = None if directory is None else self._state_file(directory)
         source = random.SystemRandom()
         self._engine = Engine(source.random)
         self._shell = Shell(
             self._engine,
             source.random,
             on_change=self._note,
-            state_file=None if directory is None else StateFile(directory / SESSIONS),
+            state_file=self._states,
         )
         self._wanted: dict[SessionKey, Settings] = {}
         """As the agent set them."""
@@ -117,6 +120,15 @@ class Service:
         self._shell.register(self._wake[0].fileno())
         if self._file is not None:
             self._set(self._file.read())
+
+    def _state_file(self, directory: Path) -> StateFile | None:
+        """Return the file with the sessions; sessions go on without it."""
+        try:
+            return StateFile(directory / SESSIONS)
+        except OSError as error:
+            self._states_error = error
+            log("error", _not_kept(error))
+            return None
 
     def run(self) -> None:
         """Have the sessions until `end`."""
@@ -365,8 +377,16 @@ class Service:
                     self._engine.discarded.items(), key=lambda item: item[0].value
                 )
             ),
-            self._realtime.problems,
+            (*self._realtime.problems, *self._file_problems()),
         )
+
+    def _file_problems(self) -> tuple[str, ...]:
+        error = self._states_error if self._states is None else self._states.error
+        return () if error is None else (_not_kept(error),)
+
+
+def _not_kept(error: OSError) -> str:
+    return f"sessions are not kept for the next process: {error.strerror or error}"
 
 
 def _take(message: Message, wanted: dict[SessionKey, Settings]) -> None:

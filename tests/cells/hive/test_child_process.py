@@ -51,6 +51,8 @@ while True:
 class Client(asyncio.Protocol):
     """What receives the octets of all connections."""
 
+    problem = ""
+
     def __init__(self) -> None:
         self.received: asyncio.Queue[bytes] = asyncio.Queue()
         self.transport: asyncio.Transport | None = None
@@ -68,6 +70,10 @@ class Client(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         assert exc is None
         self.transport = None
+
+    @property
+    def is_connected(self) -> bool:
+        return self.transport is not None
 
     async def ask(self, octets: bytes) -> bytes:
         assert self.transport is not None
@@ -284,6 +290,45 @@ def test_the_other_side_of_a_connection_may_start_later(tmp_path: Path) -> None:
             await asyncio.wait({job})
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+class Stranger(Client):
+    """A client that does not understand the other side."""
+
+    problem = "other speaks versions 2-2 of the messages, this program 1-1"
+
+    @property
+    def is_connected(self) -> bool:
+        return False
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        assert self.transport is not None
+        self.transport.close()
+
+
+def test_another_side_that_is_not_understood_is_never_well(tmp_path: Path) -> None:
+    path = tmp_path / "other.sock"
+    client, health = Stranger(), Health()
+    levels: list[Level] = []
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello")
+        levels.append(health.level())
+        await writer.drain()
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_unix_server(greet, str(path)):
+            job = asyncio.create_task(stay_connected(str(path), lambda: client, health, "other"))
+            await until(lambda: client.connections == 3)
+            job.cancel()
+            await asyncio.wait({job})
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+    assert health.status is not None
+    assert (health.level(), health.status.message) == (Level.DEGRADED, Stranger.problem)
+    assert levels[1:] == [Level.DEGRADED] * len(levels[1:])
 
 
 async def _nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -58,6 +58,18 @@ def test_a_session_stays_while_the_process_is_unknown() -> None:
     assert router.status().established
 
 
+def test_a_peer_that_becomes_strict_stays_as_it_is_until_its_bfd_session_is_known() -> None:
+    rows = Strict()
+    rows.apply([INSTANCE], [PEER])
+    router = rows.router()
+    rows.apply([INSTANCE], [STRICT])
+    assert router.status().established
+    rows.bfd(DOWN, holds=False)
+    assert router.status().established
+    rows.bfd(DOWN, holds=True)
+    assert rows.reason == NO_BFD
+
+
 def test_another_peer_does_not_wait() -> None:
     rows = Strict()
     rows.apply([INSTANCE], [replace(PEER, bfd=BfdProfile())])

@@ -148,6 +148,19 @@ def test_a_neighbor_that_ends_bfd_with_bgp_does_not_end_the_next_session() -> No
     assert bfd.next_due is None
 
 
+def test_the_end_of_one_bgp_session_ends_no_other_that_shares_its_bfd_session() -> None:
+    bfd = coupling(PEER, OTHER)
+    bfd.changed([UP], 1)
+    for peer in (PEER, OTHER):
+        bfd.bgp_changed(peer, 2, established=True)
+    bfd.bgp_changed(PEER, 100, established=False)
+    assert bfd.changed([change(State.UP, State.DOWN, diagnostic=SIGNALED)], 100.2) == [
+        PathDown(*PEER, "Neighbor Signaled Session Down", independent=True)
+    ], "of a session that is down already"
+    bfd.changed([UP], 101)
+    assert bfd.due(200) == []
+
+
 def test_a_neighbor_that_does_not_come_back_is_judged_again_once() -> None:
     bfd, _ = after_bgp_end(DETECTION)
     assert bfd.due(103) == []
@@ -170,21 +183,42 @@ def test_later_a_loss_is_a_failure() -> None:
 
 def test_a_strict_peer_waits_until_bfd_is_up_and_again_after_a_loss() -> None:
     bfd = coupling()
-    assert bfd.holds(None)
-    assert bfd.holds(KEY)
+    assert bfd.holds(PEER, None)
+    assert bfd.holds(PEER, KEY)
     bfd.changed([UP], 1)
-    assert not bfd.holds(KEY)
+    assert not bfd.holds(PEER, KEY)
     bfd.reported([status_of(KEY, State.DOWN, discriminator=8)], 2)
-    assert not bfd.holds(KEY), "the loss of the process holds nothing"
+    assert not bfd.holds(PEER, KEY), "the loss of the process holds nothing"
     bfd.changed([UP, LOST], 3)
-    assert bfd.holds(KEY)
+    assert bfd.holds(PEER, KEY)
+
+
+def test_a_peer_that_becomes_strict_keeps_its_session_until_that_ends() -> None:
+    bfd = coupling()
+    bfd.bgp_changed(PEER, 1, established=True)
+    assert not bfd.holds(PEER, KEY), "BFD has not been Up"
+    assert not bfd.holds(PEER, None)
+    assert bfd.holds(OTHER, KEY), "which is not Established"
+    bfd.bgp_changed(PEER, 2, established=False)
+    assert bfd.holds(PEER, KEY)
+
+
+def test_a_strict_peer_waits_from_the_loss_of_its_path() -> None:
+    """Before the end of its BGP session is reported, too: the next one would begin."""
+    bfd = coupling()
+    bfd.changed([UP], 1)
+    bfd.bgp_changed(PEER, 2, established=True)
+    bfd.changed([LOST], 100)
+    assert bfd.holds(PEER, KEY)
+    bfd.bgp_changed(PEER, 100, established=False)
+    assert bfd.holds(PEER, KEY)
 
 
 def test_a_strict_peer_does_not_wait_for_a_neighbor_without_bfd() -> None:
     """AdminDown: its operator has switched BFD off, and BGP on."""
     bfd = coupling()
     bfd.reported([status_of(KEY, State.DOWN, remote=State.ADMIN_DOWN)], 1)
-    assert not bfd.holds(KEY)
+    assert not bfd.holds(PEER, KEY)
 
 
 def test_a_session_that_is_removed_and_set_again_at_once_is_no_failure() -> None:
@@ -200,7 +234,7 @@ def test_removed_sessions_are_forgotten() -> None:
     bfd = coupling()
     bfd.changed([UP], 1)
     bfd.forget({})
-    assert bfd.holds(KEY)
+    assert bfd.holds(PEER, KEY)
     assert bfd.reported([status_of(KEY, State.DOWN)], 2) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.bfd.wanted import bfd_settings, wanted_session
+from reconcilers.bfd.wanted import bfd_settings, shared_settings, wanted_session
 from reconcilers.model import Instance, ObjectRef, Peer
 from resources.host.network import Device, Host
 from speaker.api import BfdProfile
@@ -141,3 +141,18 @@ def test_another_profile_of_a_peer_is_the_same_session_with_other_settings() -> 
     changed = wanted_session(slower, INSTANCE, None, HOST)
     assert wanted is not None
     assert changed == (wanted[0], replace(wanted[1], desired_min_tx=900_000))
+
+
+def test_peers_that_share_a_session_have_the_settings_that_notice_a_loss_first() -> None:
+    quick = Settings(desired_min_tx=50_000, required_min_rx=50_000, detect_multiplier=10)
+    patient = Settings(desired_min_tx=300_000, required_min_rx=20_000, detect_multiplier=2)
+    assert shared_settings([patient, quick]) == shared_settings([quick, patient]) == quick
+    assert shared_settings([patient]) == patient
+
+
+def test_a_shared_session_is_passive_for_all_or_none_and_has_the_narrowest_ttl() -> None:
+    passive = Settings(passive=True, minimum_ttl=200)
+    active = Settings(minimum_ttl=254, detect_multiplier=5)
+    shared = shared_settings([passive, active])
+    assert (shared.detect_multiplier, shared.passive, shared.minimum_ttl) == (3, False, 254)
+    assert shared_settings([passive, passive]) == passive

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,40 @@ def test_a_state_that_fits_no_slot_is_not_kept_and_harms_no_other(tmp_path: Path
     file.write(SAVED)
     file.write(replace(SAVED, key=SessionKey("192.0.2.1", "", "v" * SLOT_OCTETS)))
     assert StateFile(tmp_path / "state").read() == (SAVED,)
+
+
+def test_the_memory_of_all_slots_is_there_before_they_are_written(tmp_path: Path) -> None:
+    """The kernel ends a process that writes to a page which a full file system cannot give."""
+    file = StateFile(tmp_path / "state")
+    file.read()
+    for count in range(3):
+        status = (tmp_path / "state").stat()
+        assert status.st_blocks * 512 >= status.st_size
+        for number in range(count * 64, (count + 1) * 64):
+            file.write(of(number))
+    file.close()
+
+
+def test_a_session_beyond_the_memory_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = StateFile(tmp_path / "state")
+    file.read()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        for number in range(65):
+            file.write(of(number))
+        assert file.error is not None
+        file.write(replace(of(7), state=State.DOWN))
+        file.write_sequence(of(64).key, 7)
+        file.remove(of(64).key)
+        with pytest.raises(OSError, match="No space left"):
+            StateFile(tmp_path / "other")
+    assert len(StateFile(tmp_path / "state").read()) == 64
+    file.write(of(64))
+    assert file.error is None
+    assert len(StateFile(tmp_path / "state").read()) == 65
+    file.close()

@@ -33,7 +33,7 @@ from reconcilers.bfd.process.values import (
     Wanted,
 )
 from reconcilers.bfd.rows import counters_row, process_row, session_row
-from reconcilers.bfd.wanted import wanted_session
+from reconcilers.bfd.wanted import shared_settings, wanted_session
 from reconcilers.bfd_session import BfdProcess
 from reconcilers.model import Instance, Peer
 from reconcilers.process.client import ProcessClient
@@ -99,7 +99,7 @@ class RouterBfd:
         """Return a neighbour as the speaker has it: down while it waits for BFD."""
         if peer.bfd is None or not peer.bfd.strict:
             return peer
-        waits = self._coupling.holds(self._keys.get(peer.name))
+        waits = self._coupling.holds((INSTANCE, peer.name), self._keys.get(peer.name))
         return replace(peer, disabled_reason=WAITS) if waits else peer
 
     def _update(self) -> None:
@@ -110,12 +110,14 @@ class RouterBfd:
             for status in self._speaker.peers()
             if status.interface is not None
         }
-        wanted: dict[SessionKey, Settings] = {}
+        settings: dict[SessionKey, list[Settings]] = {}
         self._keys = {}
         for name, (_, row) in self._peers.items():
             session = wanted_session(row, self._instance, addresses.get(name), Host())
             if session is not None:
-                self._keys[name], wanted[session[0]] = session[0], session[1]
+                self._keys[name] = session[0]
+                settings.setdefault(session[0], []).append(session[1])
+        wanted = {key: shared_settings(of) for key, of in settings.items()}
         before, self._wanted = self._wanted, wanted
         changed = [Wanted(*item) for item in wanted.items() if before.get(item[0]) != item[1]]
         gone = tuple(before.keys() - wanted.keys())
@@ -247,7 +249,7 @@ class RouterBfd:
             row,
             key,
             status,
-            holds=self._coupling.holds(key),
+            holds=self._coupling.holds((INSTANCE, name), key),
             connected=process.connected,
             problem="" if process.connected else f"there is no connection to {PROGRAM}",
         )
