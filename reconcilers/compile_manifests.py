@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
@@ -77,7 +78,8 @@ def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
     return Kinds(*groups, (NODE_NETWORK,))
 
 
-def _store(db: Database, tables: Tables, loaded: Loaded) -> None:
+def store(db: Database, tables: Tables, loaded: Loaded) -> None:
+    """Write the objects and problems of manifests into empty tables."""
     for kind, event in loaded.replacements:
         table = tables.of(kind)
         with db.write(table) as txn:
@@ -86,6 +88,16 @@ def _store(db: Database, tables: Tables, loaded: Loaded) -> None:
     with db.write(tables.source_problems) as txn:
         for problem in loaded.problems:
             tables.source_problems.upsert(txn, problem)
+
+
+def unknown_node(node: str, known: Collection[str]) -> str:
+    """Return a sentence with the nearest names, where not all are listed, and with others."""
+    near = difflib.get_close_matches(node, sorted(known), SHOWN_NAMES)
+    first = near if len(known) > SHOWN_NAMES else []
+    names = list(dict.fromkeys([*first, *sorted(known)]))
+    plural = "s" * (len(names) != 1)
+    shown = enumerate_some(names, SHOWN_NAMES)
+    return f"there is no Node {node}; the Node{plural}: {shown}"
 
 
 class OfflineIntent:
@@ -100,7 +112,7 @@ class OfflineIntent:
         self.resources = Tables(self.db, kinds_of(dialect_types))
         self.intent = IntentTables(self.db)
         self._is_empty = loaded.is_empty
-        _store(self.db, self.resources, loaded)
+        store(self.db, self.resources, loaded)
         instances = [
             dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
             for dialect in dialect_types
@@ -158,15 +170,12 @@ class OfflineIntent:
 
     def unknown_node(self) -> str:
         """Return a sentence if manifests have Nodes and not this one, or nothing; else ``""``."""
-        snapshot = self.db.snapshot()
-        names = sorted(row.metadata.name for row in self.resources.nodes.all(snapshot))
+        names = {row.metadata.name for row in self.resources.nodes.all(self.db.snapshot())}
         if self._is_empty:
             return f"there is no Node {self.settings.node}: there are no manifests"
         if not names or self.settings.node in names:
             return ""
-        plural = "s" * (len(names) != 1)
-        shown = enumerate_some(names, SHOWN_NAMES)
-        return f"there is no Node {self.settings.node}; the Node{plural} of the manifests: {shown}"
+        return unknown_node(self.settings.node, names)
 
     def document(self) -> Json:
         """Return the document of ``waggle render``, without what dialects add to it."""
@@ -427,7 +436,7 @@ def _node_groups(
     """Return the nodes that are checked, in groups of which the first one stands for all."""
     db = Database()
     tables = Tables(db, kinds_of(dialects))
-    _store(db, tables, loaded)
+    store(db, tables, loaded)
     snapshot = db.snapshot()
     names = set(nodes) or {row.metadata.name for row in tables.nodes.all(snapshot)}
     used = [

@@ -6,18 +6,25 @@ that has read the former ones: with claims, and with the last valid version of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from reconcilers.compile_manifests import UNNAMED_NODE, OfflineIntent, OfflineSettings
-from reconcilers.dialect import Dialect
+from reconcilers.compile_manifests import UNNAMED_NODE, OfflineIntent, OfflineSettings, store
+from reconcilers.dialect import Dialect, DialectSecrets
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.plan import NodeState, Plan, masked, node_plan
 from resources.core import kinds as core
+from resources.kind import Kinds
 from resources.manifests import Loaded
 from resources.manifests.load import NO_MANIFESTS
+from resources.meta import ObjectKey
 from resources.source import Replace, SourceProblem
+from resources.tables import Tables
+from statedb import Database
+
+PeerKey = tuple[str, str]
+"""The names of an instance and of a peer."""
 
 
 class UnreadableFileError(Exception):
@@ -40,6 +47,25 @@ def added(before: Loaded, after: Loaded) -> Loaded:
     given = {problem.object for problem in after.problems}
     problems = [problem for problem in before.problems if problem.object not in given]
     return after._replace(replacements=replacements, problems=(*problems, *after.problems))
+
+
+def referenced_secrets(
+    loaded: Loaded, dialects: Iterable[type[Dialect]], settings: OfflineSettings, kinds: Kinds
+) -> Iterator[ObjectKey]:
+    """Yield namespace and name of the Secrets that objects refer to, of dialects with Secrets."""
+    db = Database()
+    tables = Tables(db, kinds)
+    store(db, tables, loaded)
+    snapshot = db.snapshot()
+    for dialect_type in dialects:
+        options = settings.dialects.get(dialect_type.name, dialect_type.options_type())
+        dialect = dialect_type(tables, options)
+        for secrets in dialect.each(DialectSecrets):
+            for namespace, name in secrets.referenced(
+                dialect, snapshot, settings.secrets_namespace
+            ):
+                if name:
+                    yield namespace, name
 
 
 def plan_manifests(
@@ -78,14 +104,24 @@ def plan_from_state(
     after: Loaded,
     dialects: Sequence[type[Dialect]],
     settings: OfflineSettings,
+    changed_passwords: Callable[[Mapping[PeerKey, bytes]], Collection[PeerKey]],
 ) -> Plan:
     """Return the plan of a node that has this state of an agent, if it had these manifests.
 
-    Whether passwords change is not known. Raises `UnreadableFileError`.
+    The state has no passwords: ``changed_passwords`` returns which peers have another one than these.
+    Raises `UnreadableFileError`.
     """
     _reject_broken(after)
     compiled = OfflineIntent(after, dialects, msgspec.structs.replace(settings, node=node))
-    changed = masked(compiled.state())
+    state = compiled.state()
+    passwords = {
+        key: peer.config.password.reveal()
+        for key, peer in state.peers.items()
+        if peer.config.password is not None
+        and key in before.peers
+        and before.peers[key].config.password is not None
+    }
+    changed = masked(state, changed_passwords(passwords) if passwords else ())
     plan = Plan()
     plan.add(node, before, changed, node_plan(before, changed))
     return plan

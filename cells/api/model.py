@@ -397,6 +397,15 @@ class WatchItem(Item, frozen=True, kw_only=True):
     name: str
 
 
+class PasswordItem(Item, frozen=True, kw_only=True):
+    """Whether a candidate is the TCP MD5 password of a peer."""
+
+    node: str
+    instance: str
+    peer: str
+    equal: bool
+
+
 class ClearedItem(Item, frozen=True, kw_only=True):
     """A session that was to be reset, or whose routes were to be sent again."""
 

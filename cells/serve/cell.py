@@ -27,6 +27,7 @@ from cells.serve.host import AgentHost
 from cells.serve.intent import AgentIntent
 from cells.serve.metrics import metrics_resource
 from cells.serve.missing_peers import MissingPeers
+from cells.serve.passwords import AgentPasswords, PasswordComparison, passwords_action
 from cells.serve.peer_names import PeerNames
 from cells.serve.received import AgentReceivedExplanations
 from cells.serve.routing import Routing
@@ -60,7 +61,14 @@ WIRING = Wiring(
         provide(AgentReceivedExplanations, as_=ReceivedExplanations),
         provide(AgentIntent, as_=Intent),
         provide(ClearPeers, as_=Clearing),
+        provide(AgentPasswords, as_=PasswordComparison),
     ),
     invokes=(ApiServer,),
-    contributes=(agent_resources, metrics_resource, clear_action, paths_while_off),
+    contributes=(
+        agent_resources,
+        metrics_resource,
+        clear_action,
+        passwords_action,
+        paths_while_off,
+    ),
 )

@@ -138,6 +138,7 @@ def item_types() -> dict[str, Any]:
         "CellList": CellView,
         "CheckList": CheckItem,
         "ClearedList": model.ClearedItem,
+        "PasswordList": model.PasswordItem,
         "CollectorList": _status("CollectorItem", CollectorStatus, {}),
         "DriftList": model.DriftItem,
         "EventList": model.EventItem,

@@ -6,7 +6,7 @@ near version: a field that the reader does not know is ignored, and an absent on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ ROUTES: Final = 100
 """Of one item."""
 WITHHELD: Final = Secret("withheld")
 """In place of any password."""
+CHANGED: Final = Secret("changed")
+"""In place of one that differs from that of the agent."""
 
 
 class _PeerItem(msgspec.Struct, frozen=True):
@@ -31,12 +33,18 @@ class _PeerItem(msgspec.Struct, frozen=True):
     config: PeerConfig
 
 
-def masked(state: NodeState) -> NodeState:
-    """Return a state with one value in place of all passwords, as states of agents have it."""
+def masked(state: NodeState, changed: Collection[tuple[str, str]] = ()) -> NodeState:
+    """Return a state with one value in place of all passwords, as states of agents have it.
+
+    Those of the peers ``changed`` have another one.
+    """
     return replace(
         state,
         peers={
-            key: replace(peer, config=replace(peer.config, password=WITHHELD))
+            key: replace(
+                peer,
+                config=replace(peer.config, password=CHANGED if key in changed else WITHHELD),
+            )
             if peer.config.password is not None
             else peer
             for key, peer in state.peers.items()

@@ -10,7 +10,14 @@ from typing import Any, BinaryIO, NamedTuple
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.files import MISSING, as_text, scan, unreadable
-from resources.manifests.parse import Parsed, Rejected, Rewrite, parse_file, size_limit
+from resources.manifests.parse import (
+    Parsed,
+    Rejected,
+    Rewrite,
+    parse_file,
+    parse_objects,
+    size_limit,
+)
 from resources.source import Replace, SourceProblem
 
 
@@ -108,4 +115,12 @@ def load(
         if len(data) > size_limit(STANDARD_INPUT):
             raise UnreadablePathError(STANDARD_INPUT, "more than is read of standard input")
         catalog.put(STANDARD_INPUT, parse(STANDARD_INPUT, data))
+    return Loaded(catalog.replacements(), catalog.problems, catalog.unread, tuple(rejected))
+
+
+def load_objects(values: Iterable[Any], where: str, kinds: Kinds) -> Loaded:
+    """Return objects of another origin than files, as `load` does; problems have ``where``."""
+    catalog = Catalog(kinds)
+    rejected: list[Rejected] = []
+    catalog.put(where, parse_objects(where, values, kinds, rejected))
     return Loaded(catalog.replacements(), catalog.problems, catalog.unread, tuple(rejected))

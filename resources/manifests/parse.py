@@ -78,12 +78,30 @@ def parse_file(
 
     Invalid objects are added to ``rejected``.
     """
+    return _parsed(path, _documents(path, data), kinds, rewrite, rejected)
+
+
+def parse_objects(
+    path: str, values: Iterable[Any], kinds: Kinds, rejected: list[Rejected] | None = None
+) -> Parsed:
+    """Decode objects as those of a file, as `parse_file` does; ``path`` names where they are from."""
+    documents = (Document(value, 1, 0, None) for value in values)
+    return _parsed(path, documents, kinds, None, rejected)
+
+
+def _parsed(
+    path: str,
+    documents: Iterable[Document],
+    kinds: Kinds,
+    rewrite: Rewrite | None,
+    rejected: list[Rejected] | None,
+) -> Parsed:
     unread: Counter[tuple[str, str]] = Counter()
     items: list[Item] = []
     problems: list[SourceProblem] = []
     whole = True
     try:
-        for document in _documents(path, data):
+        for document in documents:
             for value, prefix in _objects(document.value):
                 for part in (value,) if rewrite is None else rewrite(value):
                     _decode(path, document, part, prefix, kinds, items, problems, unread, rejected)

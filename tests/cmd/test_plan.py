@@ -189,7 +189,9 @@ def test_without_an_agent_the_way_without_one_is_named(
     assert main(words) == 2
     out, err = capsys.readouterr()
     text = err if form == "table" else json.loads(out)["errors"][0]["message"]
-    assert text.rstrip().endswith("; --from PATH compares with manifests, without an agent")
+    assert text.rstrip().endswith(
+        "; --from PATH compares with manifests, --from-cluster with a cluster"
+    )
 
 
 def test_a_pipeline_fails_for_a_session_that_would_end(

@@ -134,7 +134,7 @@ def test_a_node_that_the_manifests_do_not_have_is_an_error_with_those_that_they_
 ) -> None:
     assert main([command, "-f", "examples/quickstart", "--node", "node-2"]) == 4
     line = capsys.readouterr().err
-    sentence = "there is no Node node-2; the Node of the manifests: node-1"
+    sentence = "there is no Node node-2; the Node: node-1"
     assert line == f"waggle {command}: {sentence}\n"
 
 
@@ -177,7 +177,7 @@ def test_a_node_needs_no_node_object(tmp_path: Path, capsys: pytest.CaptureFixtu
     items = [node, frr_configuration("x", 179)]
     manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     assert main(["render", "-f", str(manifest), "--node", "n1", "-o", "table"]) == 0
-    assert "waggle render: there is no Node n1; the Node of" in capsys.readouterr().err
+    assert "waggle render: there is no Node n1; the Node: n2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from cells.api.model import (
     ClearedItem,
     ExplainItem,
     HostItem,
+    PasswordItem,
     ReceivedExplainItem,
     RouteItem,
     StatusItem,
@@ -40,6 +41,7 @@ from cells.serve.agent_resources import (
     Status,
 )
 from cells.serve.clear import Clear, Clearing
+from cells.serve.passwords import Candidates, PasswordComparison
 from cells.serve.routing import Routing
 from tests.support.cells import rewired, supply
 
@@ -177,6 +179,13 @@ class MadeUp:
         item = ClearedItem(node="n", instance="i", name=body.peer, done=done, message=message)
         return [item]
 
+    async def compare(self, body: Candidates) -> list[PasswordItem]:
+        """Return that no password is that of its peer."""
+        return [
+            PasswordItem(node="n", instance=given.instance, peer=given.peer, equal=False)
+            for given in body.candidates
+        ]
+
     def intent(self) -> Iterator[Sequence[dict[str, Any]]]:
         """Return the intent of a node without any."""
         return iter([[{"node": "n"}]])
@@ -194,6 +203,7 @@ def api_cell(made_up: MadeUp) -> Cell:
         ReceivedExplanations,
         Intent,
         Clearing,
+        PasswordComparison,
     )
     return rewired(API, private=tuple(supply(made_up, as_=path) for path in paths))
 

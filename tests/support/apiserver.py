@@ -503,6 +503,15 @@ class BackgroundApiServer:
         """Delete an object."""
         self._call(self._server.delete, kind, name, namespace)
 
+    def always(self, verb: str, plural: str, answer: Answer) -> None:
+        """Answer every request so from now on."""
+        self._call(self._server.always, verb, plural, answer)
+
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        """Verb and path of each request."""
+        return self._server.paths.copy()
+
     def kubeconfig(self, path: Path) -> Path:
         """Write a kubeconfig that leads here."""
         return self._server.kubeconfig(path)

@@ -63,17 +63,25 @@ async def read_kind(
     connection: Connection, discovery: Discovery, kind: Kind[Any]
 ) -> list[dict[str, Any]]:
     """Return all objects of a kind, in the version that is served. Raises as `read_objects`."""
-    try:
-        version = await discovery.version_of(kind, max_age=DISCOVERY_AGE)
-    except StatusError as error:
-        if error.status != 403:
+    return (await read_version(connection, discovery, kind))[1]
+
+
+async def read_version(
+    connection: Connection, discovery: Discovery, kind: Kind[Any]
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return the version in which a kind is served, and all objects. Raises as `read_objects`."""
+    version: str | None = kind.versions[0]
+    if kind.group:  # discovery has groups alone
+        try:
+            version = await discovery.version_of(kind, max_age=DISCOVERY_AGE)
+        except StatusError as error:
+            if error.status != 403:
+                raise AgentError("ClusterUnreachable", str(error)) from error
+        except KubernetesError as error:
             raise AgentError("ClusterUnreachable", str(error)) from error
-        version = kind.versions[0]
-    except KubernetesError as error:
-        raise AgentError("ClusterUnreachable", str(error)) from error
     if version is None:
         raise AgentError("NotServed", f"the API server has no {kind.name}")
-    return await read_objects(connection, kind.path(version))
+    return version, await read_objects(connection, kind.path(version))
 
 
 def agent_pod(pod: Mapping[str, Any]) -> AgentPod:

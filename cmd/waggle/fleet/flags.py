@@ -39,20 +39,25 @@ def add_fleet_flags(parser: argparse.ArgumentParser, *, node_flag: bool = True) 
         default=NAMESPACE,
         help="the namespace of the agents' Pods (default: %(default)s)",
     )
-    group.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        help="kubeconfig of the cluster [KUBECONFIG; default ~/.kube/config]",
-    )
-    group.add_argument(
-        "--context", metavar="NAME", help="context of the kubeconfig (default: its current one)"
-    )
+    add_cluster_flags(group)
     group.add_argument(
         "--timeout",
         type=output.positive_seconds,
         metavar="SECONDS",
         default=ANSWER_SECONDS,
         help="the time that each agent has for its answer (default: %(default)g)",
+    )
+
+
+def add_cluster_flags(parser: argparse._ActionsContainer) -> None:
+    """Add the flags that choose an API server."""
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="kubeconfig of the cluster [KUBECONFIG; default ~/.kube/config]",
+    )
+    parser.add_argument(
+        "--context", metavar="NAME", help="context of the kubeconfig (default: its current one)"
     )
 
 

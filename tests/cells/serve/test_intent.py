@@ -32,8 +32,10 @@ def test_a_plan_against_an_agent_is_what_other_manifests_change(
     config = next(item for item in after if item["kind"] == "CiliumBGPPeerConfig")
     config["spec"]["timers"]["holdTimeSeconds"] = 30
     after.append(service("new", "198.51.100.11"))
+    rotated = deepcopy(before)
+    rotated[-1]["stringData"]["password"] = f"{PASSWORD}-2"
     plans = []
-    for name, objects in (("same", before), ("changed", after)):
+    for name, objects in (("same", before), ("changed", after), ("rotated", rotated)):
         file = tmp_path / f"{name}.json"
         file.write_bytes(json.encode({"apiVersion": "v1", "kind": "List", "items": objects}))
         plans.append(["plan", "-f", str(file), "-o", "json" if name == "same" else "table"])
@@ -47,6 +49,9 @@ def test_a_plan_against_an_agent_is_what_other_manifests_change(
         "  ! session main/tor-1 (127.0.0.2) resets: holdTime 90 -> 30",
         "  + route 198.51.100.11/32 (Service/shop/new) to main/tor-1, main/tor-2",
         "Plan: 1 session to reset; 2 routes to advertise, on 1 of 1 node.",
+        "on node node-1:",
+        "  ! session main/tor-1 (127.0.0.2) resets: password changes",
+        "Plan: 1 session to reset, on 1 of 1 node.",
     ]
     assert err == "waggle plan: the agent is that of node node-1\n"
     assert PASSWORD not in out

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
+from waggle.fleet.flags import add_cluster_flags
 from waggle.intent_flags import add_intent_flags, add_option_flags
 from waggle.manifest_flag import PATHS, add_manifest_flag
 from waggle.output import EXIT_NOT_FOUND, EXIT_OK, exit_statuses
@@ -28,9 +29,9 @@ def add_parser(
     parser = subparsers.add_parser(
         "plan",
         help="show what a change of the manifests does on each node",
-        description="Compare manifests with others, or with what a running agent does: the sessions "
-        "that come, go or are reset, and why; the routes that each peer is sent, or no longer; the "
-        "problems of objects. Nodes with the same plan are one.",
+        description="Compare manifests with others, with a cluster, or with what a running agent does: "
+        "the sessions that come, go or are reset, and why; the routes that each peer is sent, or no "
+        "longer; the problems of objects. Nodes with the same plan are one.",
         epilog=exit_statuses(
             {
                 EXIT_OK: "no change",
@@ -42,13 +43,25 @@ def add_parser(
         ),
     )
     add_manifest_flag(parser, description=f"the manifests after the change: {PATHS}")
-    parser.add_argument(
+    before = parser.add_mutually_exclusive_group()
+    before.add_argument(
         "--from",
         dest="present",
         action="append",
         metavar="PATH",
         nargs="+",
         help="the manifests before the change, as of -f (default: what the agent does now)",
+    )
+    before.add_argument(
+        "--from-cluster",
+        action="store_true",
+        help="the objects of a cluster before the change, on top of which -f is applied, as kubectl "
+        "apply does",
+    )
+    parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="with --from-cluster: custom resources that -f does not have are deleted",
     )
     parser.add_argument(
         "--add",
@@ -59,9 +72,7 @@ def add_parser(
     nodes.add_argument(
         "--node", action="append", default=[], metavar="NAME", help="this node; may be repeated"
     )
-    nodes.add_argument(
-        "--all-nodes", action="store_true", help="all Nodes of the manifests (the default)"
-    )
+    nodes.add_argument("--all-nodes", action="store_true", help="all Nodes (the default)")
     parser.add_argument(
         "--received",
         metavar="FILE",
@@ -83,6 +94,7 @@ def add_parser(
         "removed",
     )
     ask_agent.add_socket_flag(parser)
+    add_cluster_flags(parser)
     output.add_output_flags(parser, FORMATS, headers=False)
     add_intent_flags(parser, dialects)
     add_option_flags(parser, "kernel", FibOptions)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import difflib
+import base64
 import gc
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from reconcilers.compile_manifests import kinds_of
+from reconcilers.compile_manifests import OfflineSettings, kinds_of, unknown_node
+from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
 from reconcilers.plan import Plan, state_of
@@ -22,8 +24,8 @@ from reconcilers.plan_manifests import (
     plan_from_state,
     plan_manifests,
 )
-from resources.enumeration import enumerate_some
-from resources.manifests import UnreadablePathError, load
+from resources.manifests import Loaded, UnreadablePathError, load
+from resources.manifests.applied import PresentObjects
 from resources.manifests.load import STANDARD_INPUT
 from resources.option_declarations import InvalidOption
 from waggle import ask_agent, output
@@ -33,8 +35,6 @@ from waggle.commands.plan.text import lines
 from waggle.intent_flags import given_options, offline_settings
 from waggle.manifest_flag import manifest_paths
 from waggle.progress import progress_of
-
-SHOWN_NAMES = 10
 
 
 class UsageError(Exception):
@@ -60,13 +60,16 @@ def run_plan(args: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
+    notes: list[str] = []
     try:
-        plan = _plan(args)
+        plan = _plan(args, notes)
     except UnknownNodeError as error:
         output.complain("waggle plan", str(error))
         return output.EXIT_NOT_FOUND
     except ask_agent.AgentError as error:
-        text = f"{error}; --from PATH compares with manifests, without an agent"
+        text = str(error)
+        if not args.from_cluster:
+            text += "; --from PATH compares with manifests, --from-cluster with a cluster"
         if args.output not in ("table", "markdown"):
             failure = {"code": error.code, "message": text}
             output.dump(output.document("PlanList", [], [failure]), args.output)
@@ -79,17 +82,22 @@ def run_plan(args: argparse.Namespace) -> int:
     errors = list(plan.violations(args.max_withdraw, no_reset=args.no_reset))
     answer = output.document("PlanList", plan.items(), errors)
     answer |= {"problems": plan.problems(), "summary": plan.summary()}
+    if notes:
+        answer["notes"] = notes
     _print(answer, args)
     if errors or any(problem["change"] == "new" for problem in answer["problems"]):
         return EXIT_PROBLEMS
     return EXIT_CHANGES if answer["items"] else output.EXIT_OK
 
 
-def _plan(args: argparse.Namespace) -> Plan:
-    if args.present is None:
-        return _plan_of_agent(args)
+def _plan(args: argparse.Namespace, notes: list[str]) -> Plan:
+    if args.prune and not args.from_cluster:
+        raise UsageError("--prune: only with --from-cluster")
+    if args.present is None and not args.from_cluster:
+        return _plan_of_agent(args, notes)
     if args.socket is not None:
-        raise UsageError("--socket: not with --from, which has the manifests before the change")
+        flag = "--from-cluster" if args.from_cluster else "--from"
+        raise UsageError(f"--socket: not with {flag}, which has the state before the change")
     if args.received is not None and len(args.node) != 1:
         raise InvalidReceivedFile("--received: the routes of one node, which --node names")
     nodes, args.node = args.node, ""
@@ -98,21 +106,11 @@ def _plan(args: argparse.Namespace) -> Plan:
         fib = msgspec.structs.replace(fib, fib="auto")
     settings = msgspec.structs.replace(offline_settings(args, args.dialects), fib=fib)
     dialects = args.dialects.load()
-    kinds = kinds_of(dialects)
-    present, changed = [path for group in args.present for path in group], manifest_paths(args)
-    if STANDARD_INPUT in present and STANDARD_INPUT in changed:
-        raise UsageError("-: standard input is one of --from and -f, not both")
-    before, after = (load(paths, kinds, sys.stdin.buffer) for paths in (present, changed))
-    if args.add:
-        after = added(before, after)
+    before, after = _manifests(args, dialects, settings, notes)
     if known := node_names(before, after):
         for node in nodes:
             if node not in known:
-                near = difflib.get_close_matches(node, sorted(known), SHOWN_NAMES)
-                # The nearest first, where not all are named.
-                names = near if len(known) > SHOWN_NAMES else []
-                shown = enumerate_some(list(dict.fromkeys([*names, *sorted(known)])), SHOWN_NAMES)
-                raise UnknownNodeError(f"there is no Node {node}; the Nodes: {shown}")
+                raise UnknownNodeError(unknown_node(node, known))
     received = None if args.received is None else decode_received(_read(args.received))
     progress = progress_of(args)
 
@@ -122,12 +120,37 @@ def _plan(args: argparse.Namespace) -> Plan:
     return plan_manifests(before, after, dialects, settings, nodes, received, report)
 
 
-def _plan_of_agent(args: argparse.Namespace) -> Plan:
+def _manifests(
+    args: argparse.Namespace,
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    notes: list[str],
+) -> tuple[Loaded, Loaded]:
+    """Return the manifests before and after the change."""
+    kinds = kinds_of(dialects)
+    if args.from_cluster:
+        from waggle.commands.plan.cluster import read_both
+
+        progress_of(args).set_step("reads the cluster")
+        cluster = read_both(args, dialects, settings, kinds)
+        notes += cluster.notes
+        return cluster.before, cluster.after
+    present, changed = [path for group in args.present for path in group], manifest_paths(args)
+    if STANDARD_INPUT in present and STANDARD_INPUT in changed:
+        raise UsageError("-: standard input is one of --from and -f, not both")
+    objects = PresentObjects(kinds)
+    before = load(present, kinds, sys.stdin.buffer, objects.remember if args.add else None)
+    after = load(changed, kinds, sys.stdin.buffer, objects.apply if args.add else None)
+    return before, added(before, after) if args.add else after
+
+
+def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
     """Return the plan against a running agent. Raises `AgentError`, and as `_plan`."""
     for flag, given in (("--add", args.add), ("--received", args.received)):
         if given:
             raise UsageError(f"{flag}: only with --from")
-    answer = ask_agent.client(args).get("/v1/intent", {})
+    agent = ask_agent.client(args)
+    answer = agent.get("/v1/intent", {})
     for error in answer["errors"]:
         raise ask_agent.AgentError(error["code"], error["message"])
     first, *items = answer["items"]
@@ -137,7 +160,20 @@ def _plan_of_agent(args: argparse.Namespace) -> Plan:
     args.node = ""
     settings, dialects = offline_settings(args, args.dialects), args.dialects.load()
     after = load(manifest_paths(args), kinds_of(dialects), sys.stdin.buffer)
-    return plan_from_state(node, state_of(items), after, dialects, settings)
+
+    def changed(passwords: Mapping[tuple[str, str], bytes]) -> set[tuple[str, str]]:
+        given = [
+            {"instance": instance, "peer": peer, "password": base64.b64encode(octets).decode()}
+            for (instance, peer), octets in passwords.items()
+        ]
+        try:
+            compared = agent.post("/v1/passwords", {"candidates": given})["items"]
+        except ask_agent.AgentError as error:
+            notes.append(f"whether passwords change is not known: {error}")
+            return set()
+        return {(item["instance"], item["peer"]) for item in compared if not item["equal"]}
+
+    return plan_from_state(node, state_of(items), after, dialects, settings, changed)
 
 
 def _read(path: str) -> bytes:
@@ -152,9 +188,12 @@ def _print(answer: dict[str, Any], args: argparse.Namespace) -> None:
         sys.stdout.write(markdown(answer))
     elif args.output != "table":
         output.dump(answer, args.output)
+        return
     else:
         color = output.use_color(args.color, sys.stdout)
         for style, text in lines(answer):
             output.line(text, 4, style=style if color else "")
         for error in answer["errors"]:
             output.complain("waggle plan", error["message"])
+    for note in answer.get("notes", ()):
+        output.complain("waggle plan", note)

@@ -1,0 +1,85 @@
+"""The objects of a cluster before a change, and as they are after it: ``--from-cluster``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from reconcilers.compile_manifests import OfflineSettings
+from reconcilers.dialect import Dialect
+from reconcilers.plan_manifests import added
+from resources.kind import Kinds
+from resources.manifests import Loaded, load
+from resources.manifests.applied import Identity, PresentObjects, without_absent
+from resources.manifests.load import load_objects
+from resources.meta import ObjectKey
+from waggle.fleet.ask import cluster_of, in_cluster
+from waggle.fleet.objects import (
+    SECONDS,
+    kinds_to_read,
+    read_cluster,
+    read_secrets,
+    secret_names,
+)
+from waggle.manifest_flag import manifest_paths
+
+MAX_NAMES = 3
+
+
+class ClusterManifests(NamedTuple):
+    """The manifests of a cluster before and after a change."""
+
+    before: Loaded
+    after: Loaded
+    notes: list[str]
+    """What is not known of it."""
+
+
+def read_both(
+    args: argparse.Namespace,
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    kinds: Kinds,
+) -> ClusterManifests:
+    """Return both states. Raises `AgentError`, and as `load`."""
+    present = PresentObjects(kinds)
+    with cluster_of(args) as loop:
+        where = f"the cluster {loop.connection.server}"
+        wanted = kinds_to_read(dialects, settings)
+        objects, notes = in_cluster(loop, read_cluster(loop.connection, wanted), SECONDS)
+        for value in objects:
+            tuple(present.remember(value))
+        change = load(manifest_paths(args), kinds, sys.stdin.buffer, present.apply)
+        names = secret_names(
+            [load_objects(objects, where, kinds), change], dialects, settings, kinds
+        )
+        secrets, unread = in_cluster(loop, read_secrets(loop.connection, names), SECONDS)
+    before = load_objects([*objects, *secrets], where, kinds)
+    if args.prune:
+        objects = list(without_absent(objects, kinds, _identities(change)))
+        kept = load_objects([*objects, *secrets], where, kinds)
+    else:
+        kept = before
+    return ClusterManifests(before, added(kept, change), [*notes, *_notes(unread)])
+
+
+def _identities(loaded: Loaded) -> Iterator[Identity]:
+    """Yield the objects of manifests, the invalid ones included."""
+    for kind, event in loaded.replacements:
+        for row in event.objects:
+            yield kind.name, row.metadata.namespace, row.metadata.name
+    for rejected in loaded.rejected:
+        name = rejected.kind.name_of(rejected.value)
+        yield name.kind, name.namespace, name.name
+
+
+def _notes(unread: Sequence[ObjectKey]) -> Iterator[str]:
+    if unread:
+        shown = ", ".join("/".join(key) for key in unread[:MAX_NAMES])
+        rest = f" and {len(unread) - MAX_NAMES} more" if len(unread) > MAX_NAMES else ""
+        yield (
+            f"not allowed to get the Secrets {shown}{rest}: whether a new password differs from the "
+            "present one is not known"
+        )

@@ -1,0 +1,121 @@
+"""The objects of a cluster as manifests, read with the rights of a kubeconfig: for ``waggle plan``."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from cells.api.transport import AgentError
+from reconcilers.compile_manifests import OfflineSettings
+from reconcilers.dialect import Dialect
+from reconcilers.plan_manifests import referenced_secrets
+from resources.core.kinds import NAMESPACE, NODE, SECRET, SERVICE_CIDR
+from resources.host.kinds import NODE_NETWORK
+from resources.kind import Kind, Kinds
+from resources.kubernetes import Connection, KubernetesError, StatusError, Writer
+from resources.kubernetes.discovery import Discovery
+from resources.manifests import Loaded
+from resources.meta import ObjectKey
+from waggle.fleet.agents import LIST_SECONDS, READER, read_version
+
+PARALLEL: Final = 8
+"""Lists that are read at once."""
+SECONDS: Final = 120.0
+"""Of all of them."""
+WITHHELD: Final = base64.b64encode(b"withheld").decode()
+"""In place of a password that may not be read."""
+_KEY: Final = "password"
+"""Of the Secrets of Cilium, FRR-k8s and MetalLB; those of Antrea have a key for each peer."""
+
+
+def kinds_to_read(
+    dialects: Sequence[type[Dialect]], settings: OfflineSettings
+) -> tuple[Kind[Any], ...]:
+    """Return the kinds that agents and the operator read with these options, Secrets excepted."""
+    kinds: dict[Kind[Any], None] = dict.fromkeys((NODE, NAMESPACE, SERVICE_CIDR))
+    for dialect in dialects:
+        options = settings.dialects.get(dialect.name, dialect.options_type())
+        of_operator = (
+            options
+            if isinstance(options, dialect.operator_options_type)
+            else dialect.operator_options_type()
+        )
+        kinds |= dict.fromkeys(dialect.read(options, operator=False))
+        kinds |= dict.fromkeys(dialect.read(of_operator, operator=True))
+    return tuple(kind for kind in kinds if kind not in (SECRET, NODE_NETWORK))
+
+
+async def read_cluster(
+    connection: Connection, kinds: Iterable[Kind[Any]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return all objects of kinds, each with its kind, and what is not known without others.
+
+    Of a kind that is not installed there are none. Raises `AgentError` where one cannot be read:
+    without it the plan would be that of another cluster.
+    """
+    notes: list[str] = []
+    discovery = Discovery(connection, LIST_SECONDS)
+    room = asyncio.Semaphore(PARALLEL)
+
+    async def objects_of(kind: Kind[Any]) -> list[dict[str, Any]]:
+        async with room:
+            try:
+                version, objects = await read_version(connection, discovery, kind)
+            except AgentError as error:
+                if error.code != "NotServed" and kind is not SERVICE_CIDR:
+                    raise
+                if error.code != "NotServed":
+                    notes.append(f"the ranges of cluster IPs are not known: {error}")
+                return []
+        head = {"apiVersion": kind.api_version(version), "kind": kind.name}
+        return [{**value, **head} for value in objects]
+
+    lists = await asyncio.gather(*map(objects_of, kinds))
+    return [value for objects in lists for value in objects], notes
+
+
+async def read_secrets(
+    connection: Connection, names: Iterable[ObjectKey]
+) -> tuple[list[dict[str, Any]], list[ObjectKey]]:
+    """Return these Secrets, and the names of those that may not be read. Raises `AgentError`.
+
+    A Secret that may not be read has one password wherever it is: that it changes is not known.
+    """
+    reader = Writer(connection, READER, silence=LIST_SECONDS)
+    head = {"apiVersion": "v1", "kind": SECRET.name}
+    secrets: list[dict[str, Any]] = []
+    unread: list[ObjectKey] = []
+    for namespace, name in names:
+        try:
+            value = await reader.get(SECRET.object_path(name, namespace))
+        except StatusError as error:
+            if error.status != 403:
+                raise AgentError("ClusterUnreachable", str(error)) from error
+            unread.append((namespace, name))
+            value = {
+                "metadata": {"namespace": namespace, "name": name},
+                "type": "kubernetes.io/basic-auth",
+                "data": {_KEY: WITHHELD},
+            }
+        except KubernetesError as error:
+            raise AgentError("ClusterUnreachable", str(error)) from error
+        if value is not None:
+            secrets.append({**value, **head})
+    return secrets, unread
+
+
+def secret_names(
+    manifests: Iterable[Loaded],
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    kinds: Kinds,
+) -> list[ObjectKey]:
+    """Return the names of the Secrets that objects of any of these manifests refer to."""
+
+    def names() -> Iterator[ObjectKey]:
+        for loaded in manifests:
+            yield from referenced_secrets(loaded, dialects, settings, kinds)
+
+    return sorted(set(names()))

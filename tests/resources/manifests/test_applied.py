@@ -1,0 +1,107 @@
+"""Manifests that are applied on top of present objects, as ``kubectl apply`` does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from resources.kind import Kinds
+from resources.manifests.applied import LAST_APPLIED, PresentObjects, without_absent
+from tests.support.kinds import KINDS
+
+Json = dict[str, Any]
+
+
+def described(kind: str, api_version: str, **members: Any) -> Json:  # noqa: ANN401  JSON
+    metadata = {"name": "x"} | members.pop("metadata", {})
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **members}
+
+
+def applied(present: Json, manifest: Json) -> Json:
+    objects = PresentObjects(Kinds(KINDS))
+    assert list(objects.remember(present)) == [present]
+    before = json.dumps(present)
+    (merged,) = objects.apply(manifest)
+    assert json.dumps(present) == before
+    assert isinstance(merged, dict)
+    return merged
+
+
+def service(**members: Any) -> Json:  # noqa: ANN401  JSON
+    return described("Service", "v1", **members)
+
+
+def test_addresses_that_a_cluster_has_given_a_service_stay() -> None:
+    status = {"loadBalancer": {"ingress": [{"ip": "198.51.100.7"}]}}
+    present = service(
+        metadata={"namespace": "shop", "uid": "1", "labels": {"app": "web"}},
+        spec={"type": "LoadBalancer", "clusterIP": "10.96.0.7", "externalIPs": ["192.0.2.7"]},
+        status=status,
+    )
+    manifest = service(
+        metadata={"namespace": "shop", "labels": {"app": "shop"}}, spec={"type": "LoadBalancer"}
+    )
+    merged = applied(present, manifest)
+    assert merged["spec"] == {"type": "LoadBalancer", "clusterIP": "10.96.0.7"}
+    assert merged["status"] == status
+    assert merged["metadata"]["labels"] == {"app": "shop"}
+    assert merged["metadata"]["uid"] == "1"
+
+
+def test_only_fields_of_the_manifest_before_are_removed() -> None:
+    last = service(metadata={"labels": {"app": "web"}}, spec={"externalIPs": ["192.0.2.7"]})
+    present = service(
+        metadata={
+            "labels": {"app": "web", "of": "a controller"},
+            "annotations": {LAST_APPLIED: json.dumps(last), "of": "a controller"},
+        },
+        spec={"externalIPs": ["192.0.2.7"], "loadBalancerClass": "of a webhook"},
+    )
+    merged = applied(present, service(metadata={"labels": {}}, spec={}))
+    assert merged["spec"] == {"loadBalancerClass": "of a webhook"}
+    assert merged["metadata"]["labels"] == {"of": "a controller"}
+    assert "of" in merged["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("annotation", [{}, {LAST_APPLIED: "[nonsense"}])
+def test_a_custom_resource_has_the_specification_of_the_manifest(annotation: Json) -> None:
+    present = described(
+        "CiliumBGPPeerConfig",
+        "cilium.io/v2",
+        metadata={"creationTimestamp": "2026-01-01T00:00:00Z", "annotations": annotation},
+        spec={"timers": {"holdTimeSeconds": 30}, "ebgpMultihop": 2},
+        status={"conditions": []},
+    )
+    manifest = described("CiliumBGPPeerConfig", "cilium.io/v2", spec={"ebgpMultihop": 4})
+    merged = applied(present, manifest)
+    assert merged["spec"] == {"ebgpMultihop": 4}
+    assert merged["status"] == {"conditions": []}
+    assert merged["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+
+
+def test_a_node_keeps_what_no_manifest_describes() -> None:
+    present = described(
+        "Node", "v1", metadata={"labels": {"rack": "r1"}}, spec={"podCIDRs": ["10.0.0.0/24"]}
+    )
+    merged = applied(present, described("Node", "v1", metadata={"labels": {"bgp": "on"}}))
+    assert merged["metadata"]["labels"] == {"rack": "r1", "bgp": "on"}
+    assert merged["spec"] == {"podCIDRs": ["10.0.0.0/24"]}
+
+
+def test_what_is_new_or_no_object_is_as_it_is() -> None:
+    objects = PresentObjects(Kinds(KINDS))
+    for value in (service(), "text", {"kind": "Service", "metadata": 3}, {"kind": "Unknown"}):
+        assert list(objects.apply(value)) == [value]
+
+
+def test_custom_resources_without_a_manifest_are_pruned_and_no_others() -> None:
+    config = described("CiliumBGPPeerConfig", "cilium.io/v2")
+    kept = described("CiliumBGPPeerConfig", "cilium.io/v2", metadata={"name": "kept"})
+    owned = described(
+        "CiliumBGPNodeConfig", "cilium.io/v2", metadata={"ownerReferences": [{"name": "x"}]}
+    )
+    named = [("CiliumBGPPeerConfig", "", "kept")]
+    present = [service(), config, kept, owned]
+    assert list(without_absent(present, Kinds(KINDS), named)) == [service(), kept, owned]
