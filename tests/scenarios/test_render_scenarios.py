@@ -1,13 +1,15 @@
 """Every scenario, step by step, through `waggle render`'s code: offline, without an agent.
 
-And through `waggle explain`'s, which has to come to the same.
+And through `waggle explain`'s, which has to come to the same: each route has a chain that leads over a
+rule to its object, each prefix of another step has the rule that stands in its way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -16,10 +18,14 @@ from cells.serve.items import explain_item
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
 from reconcilers.dialect import Dialect, explained_kinds
 from reconcilers.intent.explain import parse_target
+from reconcilers.model import ObjectRef, RouteExplanation
 from resources.manifests import load
 from speaker.nlri import prefix_to_text
 from tests.support import scenario
-from tests.support.scenario import Question
+from tests.support.scenario import Question, Scenario, Step
+
+WITHOUT_RULE: Final = frozenset({"LeftOut", "LoadBalancerClass", "NodeExcluded", "NotOwner"})
+"""Reasons of the Service, the node or the peer itself, or that no object is such a rule."""
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
@@ -33,7 +39,10 @@ def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_p
         document = made.document()
         document["generated"] += made.rendered()
         assert not scenario.render_differences(step.expect, document), step.name
-        assert explained(made) == advertised(document), step.name
+        verdicts = explanations(made)
+        assert explained(made, verdicts) == advertised(document), step.name
+        check_chains(made, verdicts)
+        check_obstacles(made, verdicts, scenario_prefixes(described), step, tmp_path)
         for question in step.expect.explain:
             found = answers(made, question, dialects)
             assert question.answered(found), (step.name, question)
@@ -61,19 +70,91 @@ def advertised(document: dict[str, Any]) -> dict[str, set[str]]:
     }
 
 
-def explained(made: OfflineIntent) -> dict[str, set[str]]:
+def explanations(made: OfflineIntent) -> list[RouteExplanation]:
+    """Return what is explained of every address at every peer."""
+    return [verdict for group in made.explainer().explain() for verdict in group]
+
+
+def explained(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> dict[str, set[str]]:
     """Return the prefixes advertised to each peer, by explanations, which evaluate the rules again."""
-    document = made.document()
-    names = {
+    names = peer_names(made)
+    prefixes: dict[str, set[str]] = {name: set() for name in names.values()}
+    for verdict in verdicts:
+        assert bool(verdict.advertised) == (verdict.reason == "Advertised"), verdict
+        assert verdict.advertised or verdict.message, verdict
+        if verdict.family is not None and verdict.peer is not None:
+            sent = {prefix_to_text(verdict.family, nlri) for nlri in verdict.advertised}
+            prefixes[names[verdict.instance or "", verdict.peer]] |= sent
+    return prefixes
+
+
+def peer_names(made: OfflineIntent) -> dict[tuple[str, str], str]:
+    """Return the names that scenarios have for peers, by instance and peer."""
+    return {
         (instance["name"], peer["name"]): name
-        for name, (instance, peer) in scenario.peers_by_name(document).items()
+        for name, (instance, peer) in scenario.peers_by_name(made.document()).items()
     }
-    found: dict[str, set[str]] = {name: set() for name in names.values()}
-    for group in made.explainer().explain():
-        for verdict in group:
-            assert bool(verdict.advertised) == (verdict.reason == "Advertised"), verdict
-            assert verdict.advertised or verdict.message, verdict
-            if verdict.family is not None and verdict.peer is not None:
-                advertised = {prefix_to_text(verdict.family, nlri) for nlri in verdict.advertised}
-                found[names[verdict.instance or "", verdict.peer]] |= advertised
-    return found
+
+
+def check_chains(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> None:
+    """Check that each advertised route leads over a rule to an object, and that both exist."""
+    for verdict in verdicts:
+        if verdict.advertised:
+            assert verdict.object is not None, verdict
+            for ref in (verdict.object, verdict.rule):
+                assert ref is None or exists(made, ref), (ref, verdict)
+            assert verdict.rule is not None, verdict
+
+
+def exists(made: OfflineIntent, ref: ObjectRef) -> bool:
+    """Return whether an object is among those of the manifests, or generated from them."""
+    snapshot = made.db.snapshot()
+    node = made.settings.node
+    if ref == ObjectRef("Node", "", node) or (ref.kind, ref.namespace) == ("Interface", node):
+        return True  # of the host, with or without an object
+    kind = made.resources.kinds.named(ref.kind)
+    if kind is not None and made.resources.of(kind).get(snapshot, (ref.namespace, ref.name)):
+        return True
+    return any(row.object == ref for row in made.intent.generated.all(snapshot))
+
+
+def scenario_prefixes(described: Scenario) -> dict[str, set[str]]:
+    """Return the prefixes that a peer has in any step, by peer."""
+    prefixes: dict[str, set[str]] = {}
+    for step in described.steps:
+        for name, routes in step.expect.routes.items():
+            prefixes.setdefault(name, set()).update(scenario.expected_routes(routes))
+    return prefixes
+
+
+def check_obstacles(
+    made: OfflineIntent,
+    verdicts: Sequence[RouteExplanation],
+    prefixes: dict[str, set[str]],
+    step: Step,
+    directory: Path,
+) -> None:
+    """Check that each prefix a peer must not have has its obstacle, or no object at all."""
+    names = peer_names(made)
+    everywhere = set[str]().union(*prefixes.values())
+    for name, routes in step.expect.routes.items():
+        for prefix in everywhere - scenario.expected_routes(routes).keys():
+            at_peer = [
+                verdict
+                for verdict in verdicts
+                if verdict.family is not None
+                and verdict.nlri is not None
+                and prefix_to_text(verdict.family, verdict.nlri) == prefix
+                and names.get((verdict.instance or "", verdict.peer or ""), name) == name
+            ]
+            if at_peer:
+                for verdict in at_peer:
+                    # Of an address that is a part of an aggregate, another prefix is advertised.
+                    assert verdict.nlri not in verdict.advertised, (step.name, name, verdict)
+                    assert verdict.rule or verdict.reason in WITHOUT_RULE, (step.name, verdict)
+            elif prefix.endswith(("/32", "/128")):
+                address = prefix.rpartition("/")[0]
+                assert not any(
+                    re.search(rf"(?<![\w.:]){re.escape(address)}(?![\w.:])", file.read_text())
+                    for file in directory.iterdir()
+                ), (step.name, name, prefix)
