@@ -342,5 +342,6 @@ WIRING = Wiring(
         provide(AbandonedObjectsCheck, as_=LeaderCheck),
         provide(LeftoverObjects, as_=LeaderCheck),
         provide(ServiceEventsCheck, as_=LeaderCheck),
+        provide(ServiceEventsCheck, as_=MetricsCollector),
     ),
 )

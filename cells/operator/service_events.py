@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import structlog
+from prometheus_client.core import CounterMetricFamily, Metric
 
 from cells.hive import Group, Health
 from cells.options import OperatorOptions
@@ -122,6 +123,8 @@ class ServiceEventsCheck:
             wall=time.time,
         )
         await events.step()
+        if dropped := self._events.dropped_to_warn_of(time.monotonic()):
+            log.warning("Events are dropped", event_name="operator.events_dropped", events=dropped)
         if texts := list(filter(None, (events.failure, *troubles))):
             self._health.degraded(first_of(texts[0], len(texts)))
         else:
@@ -153,6 +156,14 @@ class ServiceEventsCheck:
         for occurrence in self._states[dialect.name].changes(compared.asking, advertised, now):
             self._events.record(occurrence, now, time.time())
         return troubles
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the number of Events that are lost."""
+        dropped = CounterMetricFamily(
+            "waggle_operator_events_dropped", "Events on Services that were not written at all."
+        )
+        dropped.add_metric([], self._events.dropped)
+        yield dropped
 
     def _log(self, outcome: EventOutcome) -> None:
         if outcome.rejected and not outcome.repeated:

@@ -175,6 +175,10 @@ class Report:
             )
             while True:
                 pause = await event_writer.step()
+                if dropped := self._events.dropped_to_warn_of(asyncio.get_running_loop().time()):
+                    log.warning(
+                        "Events are dropped", event_name="report.events_dropped", events=dropped
+                    )
                 if event_writer.failure:
                     health.degraded(event_writer.failure)
                 else:
@@ -225,7 +229,9 @@ class Report:
         for what in self._writes:
             writes.add_metric([what], self._writes[what])
             failures.add_metric([what], self._failures[what])
-        return [writes, failures]
+        dropped = CounterMetricFamily("waggle_report_events_dropped", "Events not written at all.")
+        dropped.add_metric([], self._events.dropped if self._options.events else 0)
+        return [writes, failures, dropped]
 
 
 def _is_of_listener(event: Event) -> bool:

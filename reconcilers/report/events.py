@@ -38,6 +38,8 @@ MAX_OCCURRENCES: Final = 500
 EXPIRY_SECONDS: Final = 3600.0
 """After which an unwritten occurrence is dropped; an API server keeps Events as long by default."""
 MAX_NOTE_OCTETS: Final = 1024
+WARNING_SECONDS: Final = 3600.0
+"""Between two warnings of dropped occurrences, at the least."""
 
 
 class Regarding(msgspec.Struct, frozen=True):
@@ -112,6 +114,9 @@ class EventCorrelator:
         self._refilled_at = 0.0
         self.dropped = 0
         """Occurrences that no Event reports."""
+        self._warned = 0
+        """Dropped occurrences that were in a warning."""
+        self._warning_due = float("-inf")
 
     def record(self, occurrence: Occurrence, now: float, wall: float) -> None:
         """Add an occurrence; ``now`` is monotonic, ``wall`` Unix time, both in seconds."""
@@ -126,6 +131,14 @@ class EventCorrelator:
         while len(self._records) > MAX_OCCURRENCES:
             oldest = self._records.pop(next(iter(self._records)))
             self.dropped += oldest.count - oldest.written
+
+    def dropped_to_warn_of(self, now: float) -> int:
+        """Return the dropped occurrences since the last warning; 0 where none is due."""
+        dropped = self.dropped - self._warned
+        if not dropped or now < self._warning_due:
+            return 0
+        self._warned, self._warning_due = self.dropped, now + WARNING_SECONDS
+        return dropped
 
     def resolve(self, occurrence: Occurrence) -> None:
         """Mark a condition as over: when it recurs it is reported again.

@@ -221,6 +221,7 @@ METRICS = {
     "waggle_reconcile_drift_total": "reconciler",
     "waggle_reconcile_duration_seconds": "controller le",
     "waggle_reconcile_errors_total": "controller",
+    "waggle_report_events_dropped_total": "",
     "waggle_report_failures_total": "what",
     "waggle_report_object_failures_total": "kind",
     "waggle_report_object_writes_total": "kind",

@@ -12,6 +12,7 @@ from reconcilers.report.events import (
     MAX_OCCURRENCES,
     SECONDS_PER_TOKEN,
     SERIES_SECONDS,
+    WARNING_SECONDS,
     WRITE_INTERVAL_SECONDS,
     EventCorrelator,
     EventWrite,
@@ -217,3 +218,15 @@ def test_names_are_valid_and_an_event_is_in_its_objects_namespace() -> None:
     assert len(write.name) <= 253
     assert ".." not in write.name
     assert "uid" not in write.content["regarding"]
+
+
+def test_of_dropped_events_there_is_one_warning_an_hour() -> None:
+    writer = Writer()
+    for number in range(MAX_OCCURRENCES + 3):
+        writer.record(down(f"p{number}"))
+    assert writer.events.dropped == 3
+    assert writer.events.dropped_to_warn_of(writer.now) == 3
+    writer.record(down("q"))
+    assert writer.events.dropped_to_warn_of(writer.now + WARNING_SECONDS - 1) == 0
+    assert writer.events.dropped_to_warn_of(writer.now + WARNING_SECONDS) == 1
+    assert writer.events.dropped_to_warn_of(writer.now + 2 * WARNING_SECONDS) == 0
