@@ -312,12 +312,15 @@ MUTANTS: Final = (
     ),
     Mutant(
         "8212",
-        "speaker/api/config.py",
+        "speaker/api/config/peer.py",
         '    import_: Import = "none"',
         '    import_: Import = "all"',
     ),
     Mutant(
-        "8212", "speaker/api/config.py", '    export: Export = "set"', '    export: Export = "all"'
+        "8212",
+        "speaker/api/config/peer.py",
+        '    export: Export = "set"',
+        '    export: Export = "all"',
     ),
     Mutant(
         "8212",

@@ -23,7 +23,7 @@ from resources.core.kinds import NODE as NODE_KIND
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
 from resources.tables import Tables
-from speaker.api import config
+from speaker.api.config import values as config_values
 from speaker.nlri import prefix_to_text
 from statedb import Database
 from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
@@ -307,7 +307,7 @@ def test_an_object_that_changes_again_and_again_takes_the_memory_of_one() -> Non
         agent.write([configuration("large", {"bgp": {"routers": [router]}})])
         agent.settle()
         values.prefix.cache_clear()
-        config._prefixes.clear()
+        config_values._prefixes.clear()
         gc.collect()
         return tracemalloc.get_traced_memory()[0]
 

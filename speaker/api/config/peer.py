@@ -1,50 +1,32 @@
-"""The configuration of a speaker: instances, peers and local routes, as frozen values.
-
-No work is done here. Times are whole seconds, addresses are text in canonical form, AS numbers have
-four octets. An invalid value is rejected when it is created, by an error that names the field.
-"""
+"""The configuration of a peer, and of a range of peers."""
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
-import re
-from collections.abc import Sequence
-from itertools import filterfalse
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
+from speaker.api.config.values import (
+    BGP_PORT,
+    DEFAULT_FAMILIES,
+    INTERFACE_NAME,
+    InvalidConfig,
+    check_asn,
+    check_host,
+    check_next_hop,
+    check_range,
+)
 from speaker.api.policy import Policy, PrefixRule
 from speaker.api.secret import Secret
-from speaker.iana import AS_TRANS, Role
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
-
-BGP_PORT = 179
-MAX_UINT32 = 0xFFFFFFFF
-DEFAULT_FAMILIES = (IPV4_UNICAST, IPV6_UNICAST)
-
-_INTERFACE: Final = re.compile(r"[!-$&-.0-9;-~]{1,15}")
-"""The name of a network interface: no space, slash, colon or percent sign, at most 15 octets."""
+from speaker.iana import Role
+from speaker.nlri import Family
 
 AddPathMode = Literal["none", "receive", "send", "both"]
 PeerAs = int | Literal["internal", "external"]
 """A number; 0 is any AS; ``internal`` only our own, ``external`` any other. All but a number are
 learnt from the peer's OPEN."""
 Export = Literal["set", "all", "local", "none"]
-
-
-class InvalidConfig(ValueError):  # noqa: N818  named after the fault
-    """An invalid setting: the object (a route has no name), the field, and the rule that it breaks."""
-
-    def __init__(self, kind: str, name: str, field: str, rule: str) -> None:
-        super().__init__(
-            f"{kind} {name!r}: {field}: {rule}" if name else f"{kind}: {field}: {rule}"
-        )
-        self.kind = kind
-        self.name = name
-        self.field = field
-        self.rule = rule
 
 
 Import = Literal["all", "none"] | tuple[PrefixRule, ...] | Policy
@@ -102,144 +84,6 @@ class MaximumPrefixes(msgspec.Struct, frozen=True):
     """Beyond the limit, too, the session stays up."""
     restart_after: int | None = None
     """Seconds until the session is started again; None waits for a reset or another limit."""
-
-
-class Confederation(msgspec.Struct, frozen=True):
-    """A confederation (RFC 5065): its identifier, and the other member ASes."""
-
-    identifier: int
-    members: tuple[int, ...] = ()
-
-
-class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
-    """The path attributes of a local route; a session adds its own next hop and AS number.
-
-    ``communities`` are 32-bit numbers (RFC 1997), ``large_communities`` triples (RFC 8092),
-    ``extended_communities`` eight octets each (RFC 4360). ``local_preference`` is advertised to
-    iBGP peers only, where None means 100. ``next_hop`` None is the local address of the session.
-    """
-
-    origin: int = 0
-    med: int | None = None
-    local_preference: int | None = None
-    communities: tuple[int, ...] = ()
-    large_communities: tuple[tuple[int, int, int], ...] = ()
-    extended_communities: tuple[bytes, ...] = ()
-    next_hop: str | None = None
-
-    def __post_init__(self) -> None:
-        """Reject attributes that no message can carry. Raises `InvalidConfig`."""
-        _check_range("route", "", "origin", self.origin, 0, 2)
-        for field, value in (("med", self.med), ("local_preference", self.local_preference)):
-            if value is not None:
-                _check_range("route", "", field, value, 0, MAX_UINT32)
-        for community in self.communities:
-            _check_range("route", "", "communities", community, 0, MAX_UINT32)
-        for large in self.large_communities:
-            if len(large) != 3:
-                raise InvalidConfig(
-                    "route", "", "large_communities", f"{large} is not three numbers"
-                )
-            for number in large:
-                _check_range("route", "", "large_communities", number, 0, MAX_UINT32)
-        for extended in self.extended_communities:
-            if len(extended) != 8:
-                raise InvalidConfig(
-                    "route", "", "extended_communities", f"{extended.hex()} is not eight octets"
-                )
-        if self.next_hop is not None:
-            check_next_hop("route", "", "next_hop", self.next_hop)
-
-
-_prefixes: Final[dict[str, tuple[Family, bytes]]] = {}
-"""Prefixes that were parsed: of the many of an instance few change at a time."""
-MAX_PREFIXES: Final = 1 << 18
-
-
-def _check_prefixes(texts: Sequence[str]) -> None:
-    """Check prefixes. Raises ValueError."""
-    if len(_prefixes) > MAX_PREFIXES:
-        _prefixes.clear()
-    for text in filterfalse(_prefixes.__contains__, texts):
-        originated_prefix(text)
-
-
-def originated_prefix(text: str) -> tuple[Family, bytes]:
-    """Return the wire form of a prefix of a configuration. Raises ValueError.
-
-    It is remembered: a configuration with many prefixes takes less time if they were read before.
-    """
-    known = _prefixes.get(text)
-    if known is None:
-        known = prefix_to_wire(text)
-        if len(_prefixes) <= MAX_PREFIXES:
-            _prefixes[text] = known
-    return known
-
-
-class InstanceImport(msgspec.Struct, frozen=True):
-    """Routes of another instance that are in the Loc-RIB of this one, too (VRF route leaking).
-
-    The best of the paths that the other instance originates or accepts itself: what it imports is
-    not passed on. The path attributes are those of the path, without what belongs to an AS of its
-    own where the two have different ones.
-    """
-
-    instance: str
-    """Its name; it may be created later."""
-    import_: Import = "all"
-
-
-class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One BGP instance: its AS, its BGP Identifier, and its listening addresses (default: none).
-
-    Another AS, identifier, VRF, confederation or listening address makes another router: the
-    instance is recreated, with a Cease to its peers. All other changes leave the sessions.
-    """
-
-    name: str
-    local_asn: int
-    router_id: str
-    listen: tuple[tuple[str, int], ...] = ()
-    vrf: str | None = None
-    confederation: Confederation | None = None
-    """With a confederation ``local_asn`` is the local member AS."""
-    selection_deferral_time: int = 120
-    """After a restart: the most seconds that received routes are not advertised, until peers with
-    graceful restart have sent End-of-RIB (RFC 4724 section 4.1)."""
-    originate: tuple[str, ...] = ()
-    """Prefixes in the Loc-RIB, without attributes of their own, besides those of `update_local`."""
-    imports: tuple[InstanceImport, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Reject an invalid configuration. Raises `InvalidConfig`."""
-        check_asn("instance", self.name, "local_asn", self.local_asn)
-        try:
-            identifier = int(ipaddress.IPv4Address(self.router_id))
-        except ValueError:
-            identifier = 0
-        if not identifier:
-            raise InvalidConfig(
-                "instance", self.name, "router_id", "an IPv4 address that is not 0.0.0.0 (RFC 6286)"
-            )
-        _check_range(
-            "instance", self.name, "selection_deferral_time", self.selection_deferral_time, 0, 4095
-        )
-        if self.confederation is not None:
-            for asn in (self.confederation.identifier, *self.confederation.members):
-                check_asn("instance", self.name, "confederation", asn)
-        try:
-            _check_prefixes(self.originate)
-        except ValueError as error:
-            raise InvalidConfig("instance", self.name, "originate", str(error)) from None
-        names = [imported.instance for imported in self.imports]
-        if self.name in names or len(set(names)) < len(names):
-            raise InvalidConfig(
-                "instance", self.name, "imports", "other instances, each of them once"
-            )
-        for address, port in self.listen:
-            _check_listening("instance", self.name, "listen", address)
-            _check_range("instance", self.name, "listen", port, 0, 65535)
 
 
 class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -312,17 +156,17 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
             check_asn(kind, self.name, "peer_asn", self.peer_asn)
         if self.local_asn is not None:
             check_asn(kind, self.name, "local_asn", self.local_asn)
-        _check_range(kind, self.name, "hold_time", self.hold_time, 0, 65535)
+        check_range(kind, self.name, "hold_time", self.hold_time, 0, 65535)
         if self.hold_time in (1, 2):
             raise InvalidConfig(kind, self.name, "hold_time", "0, or at least 3 seconds (RFC 4271)")
-        _check_range(kind, self.name, "keepalive_time", self.keepalive_time, 0, 65535)
+        check_range(kind, self.name, "keepalive_time", self.keepalive_time, 0, 65535)
         if self.hold_time and not 0 < self.keepalive_time <= self.hold_time:
             raise InvalidConfig(kind, self.name, "keepalive_time", "1 second up to the hold time")
-        _check_range(kind, self.name, "connect_retry_time", self.connect_retry_time, 1, 2**31 - 1)
-        _check_range(kind, self.name, "idle_hold_time", self.idle_hold_time, 0, 3600)
-        _check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
-        _check_range(kind, self.name, "ttl_security", self.ttl_security, 0, 254)
-        _check_range(kind, self.name, "keep_received", self.keep_received or 0, 0, 2**31 - 1)
+        check_range(kind, self.name, "connect_retry_time", self.connect_retry_time, 1, 2**31 - 1)
+        check_range(kind, self.name, "idle_hold_time", self.idle_hold_time, 0, 3600)
+        check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
+        check_range(kind, self.name, "ttl_security", self.ttl_security, 0, 254)
+        check_range(kind, self.name, "keep_received", self.keep_received or 0, 0, 2**31 - 1)
         if self.ttl_security and self.ebgp_multihop != 1:
             raise InvalidConfig(kind, self.name, "ttl_security", "not together with ebgp_multihop")
         if self.graceful_restart is not None:
@@ -332,15 +176,15 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 ("stale_time", restart.stale_time, 3600),
                 ("long_lived_time", restart.long_lived_time, 0xFFFFFF),
             ):
-                _check_range(kind, self.name, f"graceful_restart.{field}", value, 0, highest)
-        _check_range(kind, self.name, "delay_open_time", self.delay_open_time, 0, 240)
+                check_range(kind, self.name, f"graceful_restart.{field}", value, 0, highest)
+        check_range(kind, self.name, "delay_open_time", self.delay_open_time, 0, 240)
         for limit in self.maximum_prefixes:
-            _check_range(kind, self.name, "maximum_prefixes.limit", limit.limit, 1, 0xFFFFFFFF)
-            _check_range(
+            check_range(kind, self.name, "maximum_prefixes.limit", limit.limit, 1, 0xFFFFFFFF)
+            check_range(
                 kind, self.name, "maximum_prefixes.warning_percent", limit.warning_percent, 1, 100
             )
             if limit.restart_after is not None:
-                _check_range(
+                check_range(
                     kind, self.name, "maximum_prefixes.restart_after", limit.restart_after, 1, 86400
                 )
         if self.role_strict and self.role is None:
@@ -379,20 +223,20 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
             # A key belongs to an address; without one a connection could be accepted without the key.
             raise InvalidConfig("peer", self.name, "password", "only for a peer with an address")
         if self.address is not None:
-            version = _check_host("peer", self.name, "address", self.address)
-            if self.local_address is not None and version != _check_host(
+            version = check_host("peer", self.name, "address", self.address)
+            if self.local_address is not None and version != check_host(
                 "peer", self.name, "local_address", self.local_address
             ):
                 raise InvalidConfig(
                     "peer", self.name, "local_address", "of the same IP version as the address"
                 )
-        if self.interface is not None and not _INTERFACE.fullmatch(self.interface):
+        if self.interface is not None and not INTERFACE_NAME.fullmatch(self.interface):
             raise InvalidConfig(
                 "peer", self.name, "interface", f"{self.interface!r} cannot be an interface's name"
             )
-        _check_range("peer", self.name, "port", self.port, 1, 65535)
+        check_range("peer", self.name, "port", self.port, 1, 65535)
         if self.local_port is not None:
-            _check_range("peer", self.name, "local_port", self.local_port, 0, 65535)
+            check_range("peer", self.name, "local_port", self.local_port, 0, 65535)
 
     @property
     def identity(self) -> tuple[str | None, str | None, PeerAs]:
@@ -417,62 +261,10 @@ class DynamicPeerConfig(PeerSettings, frozen=True, kw_only=True):
             raise InvalidConfig(
                 "dynamic peer", self.name, "prefix", f"{self.prefix} has no addresses of hosts"
             )
-        _check_range("dynamic peer", self.name, "limit", self.limit, 1, 100_000)
+        check_range("dynamic peer", self.name, "limit", self.limit, 1, 100_000)
 
     def for_address(self, address: str) -> PeerConfig:
         """Return the peer that connected from this address; it is named after its address."""
         shared = {field: getattr(self, field) for field in PeerSettings.__struct_fields__}
         shared["name"] = address
         return PeerConfig(address=address, passive=True, **shared)
-
-
-def _check_range(kind: str, name: str, field: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise InvalidConfig(kind, name, field, f"{value} is not within {low} to {high}")
-
-
-def check_asn(kind: str, name: str, field: str, asn: int) -> None:
-    """Reject what is no AS number: 0, AS_TRANS, and what four octets do not hold.
-
-    Raises `InvalidConfig`.
-    """
-    if not 1 <= asn <= MAX_UINT32:
-        raise InvalidConfig(kind, name, field, f"{asn}: an AS number is 1 to 4294967295 (RFC 7607)")
-    if asn == AS_TRANS:
-        raise InvalidConfig(kind, name, field, f"{asn} is AS_TRANS, which is reserved (RFC 6793)")
-
-
-def check_next_hop(kind: str, name: str, field: str, text: str) -> int:
-    """Return the IP version of a next hop. Raises `InvalidConfig` if it is no address of a host."""
-    version = _check_host(kind, name, field, text)
-    if "%" in text:
-        raise InvalidConfig(kind, name, field, f"{text!r}: a next hop has no zone")
-    return version
-
-
-def _check_host(kind: str, name: str, field: str, text: str) -> int:
-    """Return the IP version of a unicast address. Raises `InvalidConfig`."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise InvalidConfig(kind, name, field, f"{text!r} is not an IP address") from None
-    if isinstance(address, ipaddress.IPv6Address):
-        version, unicast = 6, address.ipv4_mapped or address
-    else:
-        version, unicast = 4, address
-    if isinstance(unicast, ipaddress.IPv4Address):
-        # RFC 1122 section 3.2.1.3: 0/8 is this host, 224/4 multicast, 240/4 reserved.
-        valid = 0 < unicast.packed[0] < 224
-    else:
-        valid = not unicast.is_unspecified and not unicast.is_multicast
-    if not valid:
-        raise InvalidConfig(kind, name, field, f"{text} is not the address of a host")
-    return version
-
-
-def _check_listening(kind: str, name: str, field: str, text: str) -> None:
-    """Reject what no socket can listen on; an unspecified address is all of its family."""
-    with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(text).is_unspecified:
-            return
-    _check_host(kind, name, field, text)

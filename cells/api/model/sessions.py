@@ -1,0 +1,83 @@
+"""Sessions in answers: BFD, passwords, and sessions that were reset."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from cells.api.model.envelope import Item
+
+
+class BfdIntervalsItem(Item, frozen=True, kw_only=True):
+    """The required intervals of one end of a BFD session, and its detection multiplier."""
+
+    transmit_seconds: float
+    receive_seconds: float
+    detect_multiplier: int
+
+
+class BfdItem(Item, frozen=True, kw_only=True):
+    """The BFD session of a peer; members that the BFD process has not reported are absent."""
+
+    node: str
+    instance: str
+    peer: str
+    address: str | None = None
+    local_address: str | None = None
+    device: str | None = None
+    """The interface of link-local addresses, or the VRF."""
+    multihop: bool = False
+    profile: str | None = None
+    strict: bool = False
+    """Whether BGP waits until BFD is Up."""
+    state: str
+    """AdminDown, Down, Init, Up, or Unknown."""
+    since_time: datetime | None = None
+    diagnostic: str | None = None
+    """Why the state changed last."""
+    remote_state: str | None = None
+    remote_diagnostic: str | None = None
+    remote_independent: bool | None = None
+    """The neighbor's C bit: its BFD continues while its control plane restarts."""
+    local_discriminator: int | None = None
+    remote_discriminator: int | None = None
+    local_intervals: BfdIntervalsItem | None = None
+    remote_intervals: BfdIntervalsItem | None = None
+    transmit_interval_seconds: float | None = None
+    """In use: packets are sent in this interval, less up to a quarter."""
+    detection_seconds: float | None = None
+    """In use: the path is down after this time without a packet."""
+    passive: bool = False
+    minimum_ttl: int | None = msgspec.field(name="minimumTTL", default=None)
+    authentication: str | None = None
+    ups: int = 0
+    """How often the session came Up."""
+    packets_sent: int | None = None
+    packets_received: int | None = None
+    longest_gap_seconds: float | None = None
+    """The longest time between two received packets while the session was Up."""
+    lateness_seconds: float | None = None
+    """The latest that the process met a deadline, of any session."""
+    problem: str | None = None
+    """Why there is no session, or why it sends nothing."""
+
+
+class PasswordItem(Item, frozen=True, kw_only=True):
+    """Whether a candidate is the TCP MD5 password of a peer."""
+
+    node: str
+    instance: str
+    peer: str
+    equal: bool
+
+
+class ClearedItem(Item, frozen=True, kw_only=True):
+    """A session that was to be reset, or whose routes were to be sent again."""
+
+    node: str
+    instance: str
+    name: str
+    done: bool
+    message: str
+    """What is done, or why nothing is."""

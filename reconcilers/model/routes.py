@@ -1,0 +1,98 @@
+"""Routes, the contributions that they are made of, and why one is advertised."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from reconcilers.model.references import ObjectRef
+from speaker.nlri import Family
+
+
+class Attributes(msgspec.Struct, frozen=True):
+    """Path attributes that a route carries, the same for every peer of its set."""
+
+    communities: tuple[int, ...] = ()
+    large_communities: tuple[tuple[int, int, int], ...] = ()
+    local_preference: int | None = None
+    med: int | None = None
+    """MULTI_EXIT_DISC (RFC 4271 section 5.1.4); None sends none."""
+    next_hop: str | None = None
+    """None is the address of the session itself."""
+    incomplete: bool = False
+    """Whether ORIGIN is INCOMPLETE (RFC 4271 section 5.1.1), and not IGP."""
+
+
+class Origin(msgspec.Struct, frozen=True, order=True):
+    """The object that caused a route, and the object with the rule that selected it."""
+
+    object: ObjectRef
+    rule: ObjectRef
+    type: str = ""
+    """Which of the object's addresses, in the words of the dialect: LoadBalancerIP, PodCIDR ..."""
+
+
+class AddressRank(NamedTuple):
+    """The rank of an address that a Service names, among those of its namespace and name.
+
+    Where not all can be advertised, those with the lowest rank are.
+    """
+
+    created: str
+    """The creationTimestamp of the Service, in UTC."""
+    position: int
+    """Of the address among those of the Service."""
+
+
+class Contribution(msgspec.Struct, frozen=True):
+    """The attributes that one origin gives one prefix of one route set."""
+
+    origin: Origin
+    attributes: Attributes
+    source: str = ""
+    """The route source that it comes from; filled in by the middle."""
+    rank: AddressRank | None = None
+    """Of an address that a Service names; filled in by the middle. None for all that administrators
+    decide."""
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One prefix of a route set: its contributions, and the attributes joined from them."""
+
+    route_set: str
+    family: Family
+    nlri: bytes
+    attributes: Attributes
+    contributions: tuple[Contribution, ...]
+    """In the order of their origins."""
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """The objects that contribute the prefix."""
+        return tuple(dict.fromkeys(contribution.origin for contribution in self.contributions))
+
+
+class RouteExplanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is advertised to one peer for one prefix of one object, and which rule decides.
+
+    ``instance`` and ``peer`` are None where it concerns all of them, ``family`` and ``nlri`` where
+    the object has no such address.
+    """
+
+    instance: str | None
+    peer: str | None
+    object: ObjectRef | None
+    type: str
+    """The type of the object's address: LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR, Interface,
+    or the kind of a pool."""
+    family: Family | None
+    nlri: bytes | None
+    advertised: tuple[bytes, ...]
+    """The prefix, an aggregate of it, both, or nothing."""
+    reason: str
+    """One word; "Advertised" where something is advertised."""
+    message: str
+    """A sentence without its end, for people."""
+    rule: ObjectRef | None = None
+    """The object with the rule that decided."""
