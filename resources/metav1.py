@@ -44,7 +44,7 @@ class Condition(Struct, frozen=True):
     ] = None
 
 
-POSITIVE: Final = frozenset({"Accepted", "Effective", "Selected"})
+POSITIVE: Final = frozenset({"Accepted", "Effective", "Selected", "TransportAccepted"})
 """Condition types that are True while all is well; all others are True while something is not."""
 
 NEUTRAL: Final = frozenset({"Selected"})

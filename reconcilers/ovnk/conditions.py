@@ -6,17 +6,17 @@ Types, reasons and the text of the status are OVN-Kubernetes'.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.model import Condition, ObjectRef, ref_to
 from reconcilers.ovnk.errors import NotAccepted
+from resources.enumeration import enumerate_some
 from resources.frrk8s.condition_types import PARTIALLY_APPLIED
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS
 from resources.ovnk.networks import ClusterUserDefinedNetwork
 from resources.ovnk.routeadvertisements import RouteAdvertisements
-from resources.ovnk.vtep import Vtep
 
 ACCEPTED: Final = "Accepted"
 TRANSPORT_ACCEPTED: Final = "TransportAccepted"
@@ -25,6 +25,26 @@ _ACCEPTED_MESSAGE: Final = (
     "changes"
 )
 """OVN-Kubernetes' own text."""
+
+
+class _Reasons(NamedTuple):
+    """The reasons of TransportAccepted of networks with one transport."""
+
+    accepted: str
+    missing: str
+    not_accepted: str
+
+
+_NO_OVERLAY: Final = _Reasons(
+    "NoOverlayTransportAccepted",
+    "NoOverlayRouteAdvertisementsIsMissing",
+    "NoOverlayRouteAdvertisementsNotAccepted",
+)
+_EVPN: Final = _Reasons(
+    "EVPNTransportAccepted",
+    "EVPNRouteAdvertisementsIsMissing",
+    "EVPNRouteAdvertisementsNotAccepted",
+)
 
 
 def accepted(row: RouteAdvertisements, error: NotAccepted | None) -> Condition:
@@ -43,27 +63,24 @@ def accepted(row: RouteAdvertisements, error: NotAccepted | None) -> Condition:
 def transport_accepted(
     rows: Iterable[ClusterUserDefinedNetwork],
     advertisers: Mapping[str, Mapping[str, bool]],
-    vteps: Mapping[str, Vtep],
-    *,
-    evpn: bool,
+    vteps: Mapping[str, bool] | None,
 ) -> Iterator[Condition]:
     """Yield the conditions of networks with a transport.
 
     ``advertisers`` has, by ClusterUserDefinedNetwork, whether the RouteAdvertisements that select it
-    for pods are accepted; ``evpn``: whether EVPN is enabled.
+    for pods are accepted; ``vteps`` has, by VTEP, whether it is; None where EVPN is not enabled.
     """
     for row in rows:
         network = row.spec.network
         if network.transport is None:
             continue
-        word = network.transport
-        reason, text = "", ""
+        status, reason, text = False, "", ""
         if network.evpn is not None:
-            reason, text = _vtep(network.evpn.vtep, vteps, evpn=evpn)
+            reason, text = _vtep(network.evpn.vtep, vteps)
         if not reason:
-            reason, text = _advertised(word, advertisers.get(row.metadata.name, {}))
+            of_network = advertisers.get(row.metadata.name, {})
+            status, reason, text = _advertised(network.transport, of_network)
         ref = ObjectRef(CLUSTER_NETWORK.name, "", row.metadata.name)
-        status = reason == f"{word}TransportAccepted"
         generation = row.metadata.generation or None
         yield Condition(ref, TRANSPORT_ACCEPTED, status, reason, text, generation)
 
@@ -76,22 +93,22 @@ def without_effect(ref: ObjectRef, row: FRRConfiguration) -> Condition | None:
     return Condition(ref, PARTIALLY_APPLIED, True, "EVPN", "EVPN has no effect")
 
 
-def _vtep(name: str, vteps: Mapping[str, Vtep], *, evpn: bool) -> tuple[str, str]:
-    vtep = vteps.get(name)
-    if not evpn:
+def _vtep(name: str, vteps: Mapping[str, bool] | None) -> tuple[str, str]:
+    if vteps is None:
         return "EVPNConfigError", "EVPN is not enabled"
-    if vtep is None:
+    if name not in vteps:
         return "VTEPNotFound", f"there is no VTEP {name}"
-    if not vtep.status.is_true(ACCEPTED):
+    if not vteps[name]:
         return "VTEPNotAccepted", f"VTEP {name} is not accepted"
     return "", ""
 
 
-def _advertised(word: str, of_network: Mapping[str, bool]) -> tuple[str, str]:
+def _advertised(transport: str, of_network: Mapping[str, bool]) -> tuple[bool, str, str]:
+    """Return status, reason and message of a network, given whether what selects it is accepted."""
+    reasons = _EVPN if transport == "EVPN" else _NO_OVERLAY
     if not of_network:
-        text = "no RouteAdvertisements advertise the pod network"
-        return f"{word}RouteAdvertisementsIsMissing", text
+        return False, reasons.missing, "no RouteAdvertisements advertise the pod network"
     if not any(of_network.values()):
-        names = ", ".join(sorted(of_network))
-        return f"{word}RouteAdvertisementsNotAccepted", f"RouteAdvertisements {names}: not accepted"
-    return f"{word}TransportAccepted", f"the transport {word} is configured"
+        names = enumerate_some(sorted(of_network), 3)
+        return False, reasons.not_accepted, f"RouteAdvertisements {names}: not accepted"
+    return True, reasons.accepted, f"the transport {transport} is configured"

@@ -21,6 +21,7 @@ from reconcilers.dialect import (
 )
 from reconcilers.model import ObjectRef, ref_to
 from reconcilers.ovnk import conditions
+from reconcilers.ovnk.compat_metrics import COMPAT_METRICS, METRICS
 from reconcilers.ovnk.conditions import without_effect
 from reconcilers.ovnk.operate import DEFINITION_NAME, RouteAdvertisementsController
 from reconcilers.ovnk.options import OvnkOptions
@@ -35,6 +36,7 @@ from resources.ovnk.kinds import (
     POD,
     ROUTE_ADVERTISEMENTS,
     USER_NETWORK,
+    VTEP,
 )
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -91,11 +93,24 @@ class OvnkDialect(Dialect):
             operator=True,
         ),
         ConditionMetric(
-            "ovnkube_clustermanager_route_advertisement_condition",
+            f"{METRICS}route_advertisement_condition",
             "RouteAdvertisements by condition: 1 for the present status.",
             ROUTE_ADVERTISEMENTS,
             conditions.ACCEPTED,
         ),
+        ConditionMetric(
+            f"{METRICS}cluster_user_defined_network_condition",
+            "ClusterUserDefinedNetworks by condition: 1 for the present status.",
+            CLUSTER_NETWORK,
+            conditions.TRANSPORT_ACCEPTED,
+        ),
+        ConditionMetric(
+            f"{METRICS}vtep_condition",
+            "VTEPs by condition: 1 for the present status.",
+            VTEP,
+            conditions.ACCEPTED,
+        ),
+        COMPAT_METRICS,
         OptionalKinds(
             (DEFINITION,),
             when=lambda options: _generates(options) and options.evpn,
@@ -105,7 +120,7 @@ class OvnkDialect(Dialect):
         SingleObject(DEFINITION, DEFINITION_NAME),
         Operation(
             _operate,
-            condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK),
+            condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK, VTEP),
             condition_types=frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED}),
             generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS),
             option="mode",

@@ -7,7 +7,7 @@ RouteAdvertisements; these are then generated of like any others.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -105,8 +105,13 @@ def labelled(attachment: Attachment, managed: Collection[str]) -> Attachment:
     row = attachment.row
     if attachment.network is None or attachment.network.cluster_network not in managed:
         return attachment
-    metadata = replace(row.metadata, labels={**row.metadata.labels, LABEL: ""})
+    metadata = replace(row.metadata, labels=with_label(row.metadata.labels))
     return attachment._replace(row=replace(row, metadata=metadata))
+
+
+def with_label(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that a network with managed routing is selected by."""
+    return {**labels, LABEL: ""}
 
 
 def _addresses(node: Node) -> Iterable[str]:

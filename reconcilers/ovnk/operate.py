@@ -6,6 +6,7 @@ what the RouteAdvertisements select have changed; for 1,000 nodes a change of on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -40,7 +41,9 @@ from reconcilers.ovnk.results import Result, Results
 from reconcilers.ovnk.selection import (
     Cluster,
     is_generated,
+    selects_cluster_network,
 )
+from reconcilers.ovnk.vteps import accepted_vteps
 from reconcilers.sliced_work import finish
 from resources.core import Node
 from resources.core.kinds import DEFINITION, NAMESPACE
@@ -84,6 +87,8 @@ class RouteAdvertisementsController:
         self._configurations: tuple[object, Configurations] | None = None
         """Configurations of the last state of the table, which is compared by identity."""
         self._other_writer = OtherWriter()
+        self.nodes_of_networks: Mapping[str, int] = {}
+        """With dynamic allocation: by primary network, the nodes that it is on."""
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Return what has to exist, what is to be deleted, annotations and conditions."""
@@ -93,6 +98,7 @@ class RouteAdvertisementsController:
         if context.stored:
             other = self._other_writer.seen(rows, context.state)
             if other.problem is not None:
+                self.nodes_of_networks = {}
                 return ClusterIntent(problems=(*problems, other.problem), state=other.state)
         configurations = self._read(snapshot)
         clusters = list(t.of(CLUSTER_NETWORK).all(snapshot))
@@ -232,6 +238,9 @@ class RouteAdvertisementsController:
             active: Mapping[str, frozenset[str]] = {}
             if dynamic:
                 active = active_networks(t.of(POD).all(snapshot), namespaces, egress)
+                on_nodes = Counter(name for of_node in active.values() for name in of_node)
+                primary = set(networks_of_cluster.of_namespaces().values())
+                self.nodes_of_networks = {name: on_nodes[name] for name in primary}
             for name in {*egress, *active}:
                 of_pods = active.get(name, frozenset()) if dynamic else None
                 result[name] = OfNode(egress.get(name, {}), of_pods)
@@ -273,20 +282,39 @@ class RouteAdvertisementsController:
         clusters: Sequence[ClusterUserDefinedNetwork],
         cluster: Cluster,
     ) -> tuple[Condition, ...]:
-        advertisers: dict[str, dict[str, bool]] = {}
-        for result in results:
-            if "PodNetwork" in result.row.spec.advertisements:
-                for network in result.selected.networks:
-                    if network.cluster_network is not None:
-                        of_network = advertisers.setdefault(network.cluster_network, {})
-                        of_network[result.row.metadata.name] = result.error is None
+        options = self._options
+        vteps = (
+            tuple(accepted_vteps(list(cluster.vteps.values()), clusters, cluster.nodes))
+            if options.evpn
+            else ()
+        )
         of_networks = transport_accepted(
             sorted(clusters, key=lambda row: row.metadata.name),
-            advertisers,
-            cluster.vteps,
-            evpn=self._options.evpn,
+            self._advertisers_of(results, clusters),
+            {condition.object.name: condition.status for condition in vteps}
+            if options.evpn
+            else None,
         )
-        return (*(accepted(result.row, result.error) for result in results), *of_networks)
+        return (*(accepted(result.row, result.error) for result in results), *of_networks, *vteps)
+
+    def _advertisers_of(
+        self, results: Sequence[Result], clusters: Iterable[ClusterUserDefinedNetwork]
+    ) -> Mapping[str, Mapping[str, bool]]:
+        """Return whether the RouteAdvertisements of each network with a transport are accepted."""
+        advertisers: dict[str, dict[str, bool]] = {}
+        of_pods = [result for result in results if "PodNetwork" in result.row.spec.advertisements]
+        for row in clusters:
+            if row.spec.network.transport is None:
+                continue
+            labels: Mapping[str, str] = row.metadata.labels
+            if self._options.managed_bgp != "off" and managed_bgp.is_managed(row):
+                labels = managed_bgp.with_label(labels)
+            advertisers[row.metadata.name] = {
+                result.name: result.error is None
+                for result in of_pods
+                if selects_cluster_network(result.row, labels)
+            }
+        return advertisers
 
     def _leftover(
         self,

@@ -22,7 +22,7 @@ class OvnkOptions(Options, frozen=True):
         Literal["follow", "generate"],
         setting(
             "follow: OVN-Kubernetes generates FRRConfigurations of RouteAdvertisements; generate: the "
-            "operator does, with enable-route-advertisements off in OVN-Kubernetes",
+            "operator does, with enable-route-advertisements off in OVN-Kubernetes' cluster manager",
             flag="--ovnk",
         ),
     ] = "follow"

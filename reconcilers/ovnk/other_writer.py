@@ -65,7 +65,7 @@ def _problem(name: str) -> Problem:
     ref = ObjectRef(ROUTE_ADVERTISEMENTS.name, "", name)
     text = (
         f"OVN-Kubernetes ({MANAGER}) writes RouteAdvertisements as well: the operator writes nothing. "
-        "Use --ovnk=follow, or switch enable-route-advertisements off in OVN-Kubernetes and restart "
-        "the operator"
+        "Use --ovnk=follow, or switch enable-route-advertisements off in OVN-Kubernetes' cluster "
+        "manager and restart the operator"
     )
     return Problem((ref,), "metadata.managedFields", text, category="conflict")

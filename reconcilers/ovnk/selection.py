@@ -87,25 +87,27 @@ def is_generated(row: FRRConfiguration) -> bool:
 def select_networks(row: RouteAdvertisements, attachments: Iterable[Attachment]) -> Selected:
     """Return the networks that RouteAdvertisements select."""
     by_name: dict[str, Network] = {}
-    default = False
-    clusters = []
-    for entry in row.spec.network_selectors:
-        if entry.network_selection_type == "DefaultNetwork":
-            default = True
-        elif entry.cluster_user_defined_network_selector is not None:
-            clusters.append(entry.cluster_user_defined_network_selector.network_selector)
+    types = {entry.network_selection_type for entry in row.spec.network_selectors}
     for attachment in attachments:
         network = attachment.network
         if network is None or network.name in by_name:
             continue
         if network.cluster_network is None:
-            selected = default
+            selected = "DefaultNetwork" in types
         else:
-            labels = attachment.row.metadata.labels
-            selected = any(selector.matches(labels) for selector in clusters)
+            selected = selects_cluster_network(row, attachment.row.metadata.labels)
         if selected:
             by_name[network.name] = network
     return Selected(tuple(by_name[name] for name in sorted(by_name)))
+
+
+def selects_cluster_network(row: RouteAdvertisements, labels: Mapping[str, str]) -> bool:
+    """True if RouteAdvertisements select a ClusterUserDefinedNetwork with these labels."""
+    return any(
+        entry.cluster_user_defined_network_selector.network_selector.matches(labels)
+        for entry in row.spec.network_selectors
+        if entry.cluster_user_defined_network_selector is not None
+    )
 
 
 def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOptions) -> None:

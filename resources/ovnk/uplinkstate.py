@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from resources.crds.schema_markers import doc
 from resources.meta import Resource, Struct
-from resources.ovnk.vtep import ReportedCondition
 
 
 class UplinkStateSpec(Struct, frozen=True):
@@ -17,6 +16,13 @@ class UplinkStateSpec(Struct, frozen=True):
 
     uplink_name: Annotated[str, Meta(min_length=1), doc("The name of the Uplink.")]
     node_name: Annotated[str, Meta(min_length=1), doc("The name of the Node.")]
+
+
+class ReportedCondition(Struct, frozen=True):
+    """A condition that another program has written, as far as it is read."""
+
+    type: str = ""
+    status: str = ""
 
 
 class UplinkStateStatus(Struct, frozen=True):

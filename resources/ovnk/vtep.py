@@ -29,31 +29,10 @@ class VTEPSpec(Struct, frozen=True):
     ] = "Managed"
 
 
-class ReportedCondition(Struct, frozen=True):
-    """A condition that another program has written, as far as it is read."""
-
-    type: str = ""
-    status: str = ""
-
-
-class ReportedStatus(Struct, frozen=True):
-    """The conditions of an object that other programs report on."""
-
-    conditions: tuple[ReportedCondition, ...] = ()
-
-    def is_true(self, type_: str) -> bool | None:
-        """Whether a condition is True; None where there is none of the type."""
-        states = [
-            condition.status == "True" for condition in self.conditions if condition.type == type_
-        ]
-        return states[0] if states else None
-
-
 class Vtep(Resource, frozen=True):
     """One VTEP."""
 
     spec: Annotated[VTEPSpec, doc("The addresses.")]
-    status: ReportedStatus = ReportedStatus()
 
 
 class VTEPStatus(ConditionsStatus, frozen=True):

@@ -10,15 +10,23 @@ from cells.observability.metrics import Metrics
 from cells.operator.compat_metrics import CompatCollector
 from cells.options import MetricsOptions
 from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.compile_manifests import kinds_of
 from reconcilers.dialect import Dialect
+from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.ovnk.dialect import OvnkDialect
-from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS
+from reconcilers.ovnk.options import OvnkOptions
+from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS, VTEP
+from resources.tables import Tables
+from statedb import Database
 
 if TYPE_CHECKING:
     from cells.hive.jobs import Jobs
 
-NAME = "ovnkube_clustermanager_route_advertisement_condition"
+
+def dialect() -> OvnkDialect:
+    kinds = kinds_of([OvnkDialect, Frrk8sDialect])
+    return OvnkDialect(Tables(Database(), kinds), OvnkOptions(mode="generate"))
 
 
 def metrics(*, compat: bool) -> Metrics:
@@ -26,14 +34,16 @@ def metrics(*, compat: bool) -> Metrics:
     return Metrics(jobs, Health(), MetricsOptions(compat=compat), Late(lambda: Group()))
 
 
-def samples(*conditions: Condition) -> dict[tuple[str, str, str], float]:
-    """Return the series of RouteAdvertisements by name, condition and status."""
-    collector = CompatCollector(Group([cast("Dialect", OvnkDialect)]), metrics(compat=True))
+def samples(
+    *conditions: Condition, kind: str = "route_advertisement"
+) -> dict[tuple[str, str, str], float]:
+    """Return the series of the conditions of a kind by name, condition and status."""
+    collector = CompatCollector(Group([dialect()]), metrics(compat=True))
     for condition in conditions:
         before = collector.conditions.get(condition.object, ())
         collector.conditions = {**collector.conditions, condition.object: (*before, condition)}
-    (gauge,) = filter(None, collector.collect())
-    assert {sample.name for sample in gauge.samples} <= {NAME}
+    gauges = {gauge.name: gauge for gauge in collector.collect() if gauge is not None}
+    gauge = gauges[f"ovnkube_clustermanager_{kind}_condition"]
     return {
         (labels["name"], labels["condition"], labels["status"]): value
         for _, labels, value, *_ in gauge.samples
@@ -58,17 +68,27 @@ def test_route_advertisements_have_both_statuses_of_accepted_and_the_present_one
     }
 
 
+def test_networks_and_vteps_have_a_metric_each() -> None:
+    conditions = (
+        of("blue", "TransportAccepted", status=True, kind=CLUSTER_NETWORK.name),
+        of("fabric", "Accepted", status=False, kind=VTEP.name),
+    )
+    assert samples(*conditions, kind="cluster_user_defined_network") == {
+        ("blue", "TransportAccepted", "true"): 1,
+        ("blue", "TransportAccepted", "false"): 0,
+    }
+    assert samples(*conditions, kind="vtep") == {
+        ("fabric", "Accepted", "true"): 0,
+        ("fabric", "Accepted", "false"): 1,
+    }
+
+
 def test_deleted_objects_have_no_series() -> None:
     assert samples() == {}
 
 
 def test_without_the_option_there_is_none() -> None:
-    assert (
-        list(
-            CompatCollector(Group([cast("Dialect", OvnkDialect)]), metrics(compat=False)).collect()
-        )
-        == []
-    )
+    assert list(CompatCollector(Group([dialect()]), metrics(compat=False)).collect()) == []
 
 
 def test_failed_writes_of_cilium_s_objects_are_counted_by_kind_and_name() -> None:

@@ -9,11 +9,21 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.compile_manifests import kinds_of
-from reconcilers.dialect import ClusterContext, ClusterIntent
+from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
+    CompatMetric,
+    Durations,
+    NodeContext,
+    OperatorMetricsContext,
+)
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.model import Condition
+from reconcilers.ovnk.compat_metrics import of_operator
 from reconcilers.ovnk.dialect import OvnkDialect
 from reconcilers.ovnk.options import OvnkOptions
+from reconcilers.sliced_work import Slices, at_once
 from resources.kind import Kind
 from resources.ovnk.nad import ROUTE_ADVERTISEMENTS as KEY
 from resources.tables import Tables
@@ -105,6 +115,11 @@ def advertisements(name: str = "north", **spec: Any) -> Json:  # noqa: ANN401
     }
 
 
+def _of_node(name: str) -> Slices[NodeContext]:
+    """Return the context of a node, with the options of the dialect that is fed."""
+    return at_once(NodeContext(name, fed_options=Frrk8sClusterOptions()))
+
+
 class Cluster:
     """Objects, and an operator that reads and writes them."""
 
@@ -142,15 +157,20 @@ class Cluster:
     def operate(self) -> ClusterIntent:
         """Run the operator once."""
         intent = self._dialect.controller.operate(
-            self._db.snapshot(), ClusterContext(state=self._state)
+            self._db.snapshot(), ClusterContext(state=self._state, of_node=_of_node)
         )
         self._state = intent.state
         return intent
 
+    def operator_metrics(self) -> list[CompatMetric]:
+        """Return the metrics of the operator by OVN-Kubernetes' names, but for those of conditions."""
+        found = of_operator(self._dialect, OperatorMetricsContext({}, Durations()))
+        return [metric for metric in found if metric is not None]
+
     def fresh_start(self) -> ClusterIntent:
         """Return what another process would want at its start."""
         other = OvnkDialect(self._tables, self.options)
-        return other.controller.operate(self._db.snapshot(), ClusterContext(state=None))
+        return other.controller.operate(self._db.snapshot(), ClusterContext(of_node=_of_node))
 
     def write(self) -> ClusterIntent:
         """Run the operator, and write what it wants."""

@@ -12,6 +12,7 @@ from tests.reconcilers.ovnk.cases import CASES
 from waggle.__main__ import main
 
 KEY = "k8s.ovn.org/route-advertisements"
+ROOT = Path(__file__).parents[3]
 
 
 def pruned(value: Any) -> Any:  # noqa: ANN401
@@ -96,3 +97,18 @@ def _check_advertised(instances: list[dict[str, Any]], expected: dict[str, list[
     assert {key: one for key, one in found.items() if one} == {
         key: sorted(one) for key, one in expected.items() if one
     }
+
+
+def test_the_page_names_cases_and_files_that_exist() -> None:
+    page = (ROOT / "docs" / "ovn-kubernetes.md").read_text()
+    section = page.partition("## Supported, field by field")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ")][2:]
+    named = [name for row in rows for name in row.rstrip(" |").rpartition("| ")[2].split(", ")]
+    cases = {f"{one['name'].removeprefix('ovnk-')}" for one in CASES}
+    missing = [
+        name
+        for name in named
+        if name not in cases and not (ROOT / "tests" / name.strip("`")).is_file()
+    ]
+    assert len(named) > 40
+    assert missing == []

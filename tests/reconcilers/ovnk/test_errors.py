@@ -61,6 +61,41 @@ def dpu(name: str, text: str) -> Cluster:
     return Cluster(w1, source(), advertisements(), gateway_mode="shared")
 
 
+def uplink(name: str, state: dict[str, Any] | None) -> Cluster:
+    """Return a cluster whose network has an Uplink, on a node with a DPU."""
+    w1 = annotated("node-chassis-id", "c", **{"dpu-host": ""})
+    gateway = {"default": {"mode": "shared", "ip-addresses": ["10.88.0.11/24"]}}
+    w1["metadata"]["annotations"]["k8s.ovn.org/l3-gateway-config"] = json.dumps(gateway)
+    network = {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "ClusterUserDefinedNetwork",
+        "metadata": {"name": "red"},
+        "spec": {
+            "namespaceSelector": {},
+            "network": {
+                "topology": "Layer3",
+                "layer3": {"role": "Primary", "subnets": [{"cidr": "10.61.0.0/16"}]},
+            },
+            "uplinks": ["leaf"],
+        },
+    }
+    row = advertisements(targetVRF="auto", **OF_RED)
+    objects = [w1, OF_VRF, RED, network, row]
+    if state is not None:
+        spec = {"uplinkName": name, "nodeName": "w1"}
+        objects.append(
+            {
+                "apiVersion": "k8s.ovn.org/v1alpha1",
+                "kind": "UplinkState",
+                "metadata": {"name": "leaf-w1"},
+                "spec": spec,
+                "status": state,
+            }
+        )
+    return Cluster(*objects, gateway_mode="shared")
+
+
+READY = [{"type": "HostDataReady", "status": "True"}]
 CASES: list[tuple[str, Cluster, str, list[str]]] = [
     ("1", Cluster(W1, source(), advertisements(**EIP), egress_ip=False), ERROR, ["EgressIP"]),
     (
@@ -199,6 +234,20 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
         PENDING,
         ["w1", "l3-gateway-config"],
     ),
+    ("25 no uplink", uplink("leaf", None), PENDING, ["leaf", "w1", "is not ready"]),
+    ("25 another uplink", uplink("spare", {"conditions": READY}), PENDING, ["leaf", "w1"]),
+    (
+        "25 an uplink that is not ready",
+        uplink("leaf", {"conditions": [{"type": "HostDataReady", "status": "False"}]}),
+        PENDING,
+        ["leaf", "w1"],
+    ),
+    (
+        "25 an uplink with a wrong address",
+        uplink("leaf", {"ipAddresses": ["10.9.0.1/99"], "conditions": READY}),
+        ERROR,
+        ["leaf-w1", "10.9.0.1/99"],
+    ),
     (
         "a name that is no label",
         Cluster(W1, source(), advertisements("n" * 64)),
@@ -219,7 +268,7 @@ CASES: list[tuple[str, Cluster, str, list[str]]] = [
 )
 def test_an_error_names_what_is_wrong(cluster: Cluster, reason: str, texts: list[str]) -> None:
     intent = cluster.operate()
-    (found,) = (one for one in intent.conditions if one.type == "Accepted")
+    (found,) = (one for one in intent.conditions if one.object.kind == "RouteAdvertisements")
     assert (found.status, found.reason) == (False, reason)
     assert [text for text in texts if text not in found.message] == []
     assert [one for one in intent.generated if one.object.kind == "FRRConfiguration"] == []
@@ -239,8 +288,20 @@ def _documented() -> list[re.Pattern[str]]:
 
 @pytest.mark.parametrize("cluster", [c[1] for c in CASES], ids=[c[0] for c in CASES])
 def test_the_page_has_the_cause_of_an_error(cluster: Cluster) -> None:
-    (message,) = (one.message for one in cluster.operate().conditions if one.type == "Accepted")
+    (message,) = (
+        one.message
+        for one in cluster.operate().conditions
+        if one.object.kind == "RouteAdvertisements"
+    )
     assert [text for text in _documented() if text.search(message)], message
+
+
+def test_the_next_hop_of_a_network_with_an_uplink_is_its_address_there() -> None:
+    cluster = uplink("leaf", {"ipAddresses": ["10.9.0.1/24", "10.9.0.2/24"], "conditions": READY})
+    cluster.write()
+    (spec,) = cluster.generated().values()
+    (neighbor,) = spec["bgp"]["routers"][0]["neighbors"]
+    assert neighbor["toAdvertise"]["nextHop"]["ipv4"] == "10.9.0.2"
 
 
 def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,23 @@ def test_annotations_name_all_advertisers_and_are_taken_over() -> None:
     assert (dict(found.annotations), found.take_over) == ({KEY: '["a","b"]'}, True)
 
 
+def test_deleted_route_advertisements_leave_no_object_and_no_name() -> None:
+    marked = attachment("red", "10.61.0.0/16/24")
+    marked["metadata"]["annotations"][KEY] = '["north"]'
+    unknown = source("ovnk-generated-of-a-former-source", labels={KEY: "north"})
+    unknown["metadata"]["annotations"] = {KEY: "north/former/w9"}
+    row = advertisements(networkSelectors=[CLUSTER_NETWORKS])
+    cluster = Cluster(W1, source(), marked, unknown, row)
+    cluster.write()
+    assert cluster.operate().annotations == ()
+    cluster.remove("RouteAdvertisements", "north")
+    intent = cluster.write()
+    assert cluster.generated() == {}
+    (annotated,) = intent.annotations
+    assert dict(annotated.annotations) == {KEY: "[]"}
+    assert not [one for one in intent.conditions if one.object.kind == "RouteAdvertisements"]
+
+
 def test_an_advertiser_in_error_stays_where_it_is() -> None:
     marked = attachment("red", "10.61.0.0/16/24")
     marked["metadata"]["annotations"][KEY] = '["a"]'

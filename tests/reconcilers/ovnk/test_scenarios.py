@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
@@ -75,6 +76,17 @@ def test_egress_ips_are_advertised_by_the_selected_nodes_that_have_them() -> Non
     assert keys(cluster) == {"spine/w1"}
     (spec,) = cluster.generated().values()
     assert list(spec["bgp"]["routers"][0]["prefixes"]) == ["10.88.0.200/32"]
+
+
+def test_what_no_node_is_selected_for_is_withdrawn() -> None:
+    zone = labelled(node("w1", SUBNETS), zone="a")
+    row = advertisements(nodeSelector={"matchLabels": {"zone": "a"}}, **EGRESS)
+    objects = (source(), namespace("apps", egress="yes"), egress_ip("e1", "w1", "10.88.0.200"), row)
+    cluster = Cluster(zone, *objects)
+    assert keys(cluster) == {"spine/w1"}
+    cluster.put(labelled(node("w1", SUBNETS), zone="b"))
+    assert keys(cluster) == set()
+    assert cluster.condition().message == "configuration pending: no nodes selected"
 
 
 def test_a_namespaced_network_selects_nothing() -> None:
@@ -157,6 +169,37 @@ class TestDynamicNetworks:
         assert cluster.condition().reason == "Accepted"
         cluster.remove("Pod", "p", "blue-ns")
         assert keys(cluster) == set()
+
+    @pytest.mark.parametrize(
+        ("annotation", "transit_router", "advertised"),
+        [(None, False, False), ("red", False, False), ("lab", False, True), (None, True, True)],
+    )
+    def test_a_layer_2_network_waits_for_its_tunnel_id_unless_it_has_a_transit_router(
+        self, annotation: str | None, transit_router: bool, advertised: bool
+    ) -> None:
+        w1 = node("w1", SUBNETS)
+        if annotation is not None:
+            ids = json.dumps({f"cluster_udn_{annotation}": "17"})
+            name = "k8s.ovn.org/udn-layer2-node-gateway-router-lrp-tunnel-ids"
+            w1["metadata"]["annotations"][name] = ids
+        lab = attachment("lab", "10.70.0.0/20", config={"topology": "layer2"})
+        row = advertisements(**OF_CLUSTER)
+        objects = (w1, node("w2", SUBNETS, "10.88.0.12/24"), source(), lab, row)
+        cluster = Cluster(
+            *(*objects, namespace("lab-ns"), pod("lab-ns", "w1")),
+            dynamic_udn=True,
+            layer2_transit_router=transit_router,
+        )
+        assert keys(cluster) == ({"spine/w1"} if advertised else set())
+        assert cluster.condition().reason == "Accepted"
+
+    def test_a_metric_has_the_number_of_nodes_of_each_network(self) -> None:
+        red = attachment("red", "10.62.0.0/16/24", number="6")
+        cluster = self.cluster(source(), red, pod("blue-ns", "w1"), namespace("red-ns"))
+        cluster.write()
+        (metric,) = cluster.operator_metrics()
+        assert metric.name == "ovnkube_clustermanager_udn_nodes_rendered"
+        assert metric.samples == [(("cluster_udn_blue",), 1), (("cluster_udn_red",), 0)]
 
     def test_a_source_of_an_inactive_network_is_no_error(self) -> None:
         red = attachment("red", "10.62.0.0/16/24", number="6")

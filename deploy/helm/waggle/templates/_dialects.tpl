@@ -315,11 +315,13 @@ metallb.io:
   resources:
     - clusteruserdefinednetworks
     - routeadvertisements
+    - vteps
   verbs: [get]
 - apiGroups: [k8s.ovn.org]
   resources:
     - clusteruserdefinednetworks/status
     - routeadvertisements/status
+    - vteps/status
   verbs: [patch]
 {{- end }}
 {{- if contains "generate" (toString (.ovnk).mode) }}

@@ -1,0 +1,34 @@
+"""The metric of OVN-Kubernetes' cluster manager for networks with dynamic allocation.
+
+Those of conditions are `reconcilers.dialect.ConditionMetric`. Source: OVN-Kubernetes,
+``go-controller/pkg/metrics/cluster_manager.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from reconcilers.dialect import CompatMetric, CompatMetrics, OperatorMetricsContext
+
+if TYPE_CHECKING:
+    from reconcilers.ovnk.dialect import OvnkDialect
+
+METRICS: Final = "ovnkube_clustermanager_"
+
+
+def of_operator(
+    dialect: OvnkDialect, _context: OperatorMetricsContext
+) -> Iterator[CompatMetric | None]:
+    """Yield the number of nodes of each network; none without dynamic allocation."""
+    nodes = dialect.controller.nodes_of_networks
+    yield CompatMetric(
+        f"{METRICS}udn_nodes_rendered",
+        "gauge",
+        "Nodes that a network is on",
+        ("network_name",),
+        [((name,), count) for name, count in sorted(nodes.items())],
+    )
+
+
+COMPAT_METRICS: Final = CompatMetrics(operator=of_operator)
