@@ -2,18 +2,29 @@
 
 Those of merging have tests of their own (`tests.mutants.merging`).
 
-`make mutants` runs them: a mutant that fails no test of its row is a rule that no test holds.
+`make mutants` runs them: a mutant that fails no test of its row is a rule that no test holds. Those of
+random places are chosen by seed, and the tests of a place by a record of what they execute.
 """
 
 from __future__ import annotations
 
 import ast
+from pathlib import Path
+from typing import Final
 
 import pytest
+from coverage import CoverageData
 
+from tests.mutants import random_places
+from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.merging import MERGING
 from tests.mutants.page import ROOT, ROWS
+from tests.mutants.places import changes
+from tests.mutants.reach import Reach
+from tests.mutants.record import Part
 from tests.mutants.rules import MUTANTS, Mutant
+
+MODULE: Final = "cells/page/files.py"
 
 
 def test_every_rule_has_a_mutant() -> None:
@@ -33,3 +44,66 @@ def test_a_mutant_of_merging_is_one_change(mutant: Mutant) -> None:
     text = (ROOT / mutant.module).read_text()
     assert text.count(mutant.text) == 1
     ast.parse(text.replace(mutant.text, mutant.replaced_by))
+
+
+def changed(text: str) -> set[str]:
+    source = text.encode()
+    return {change.describe(source) for change in changes(source)}
+
+
+def test_what_no_test_can_see_is_no_place() -> None:
+    assert changed('def f(a: "T" = 1) -> "T":\n    "Text."\n    return a\n') == {
+        "1 -> 2",
+        "a -> None",
+    }
+    assert changed('x = cast("T", y)\n') == {"y -> None"}
+    assert changed("class A(Struct, frozen=True, kw_only=True, order=True): ...\n") == {
+        "True -> False"
+    }
+    assert changed("@dataclass(frozen=True, slots=True)\nclass A: ...\n") == set()
+    assert changed('log.info("two words", x, f"{y}")\n') == {
+        'log.info("two words", x, f"{y}") -> pass',
+        "x -> None",
+    }
+
+
+def test_places_are_the_same_for_a_seed_whatever_else_is_there() -> None:
+    rooms = random_places.Asked(rooms=("cells/page", "cells/history"), limit=100, seed=7)
+    room = rooms._replace(rooms=("cells/page",), limit=20)
+    both, page = random_places.chosen(rooms), random_places.chosen(room)
+    of_page = [place.key for place in both if place.module.startswith("cells/page/")]
+    assert of_page[:20] == [place.key for place in page][: len(of_page)]
+    at = random_places.Asked(rooms=("cells",), limit=100, seed=7, at="cells/page/files.py")
+    assert {place.module for place in random_places.chosen(at)} == {"cells/page/files.py"}
+
+
+def record(tmp_path: Path, name: str, file: str, text: str, executed: dict[str, int]) -> Part:
+    lines = CoverageData(basename=str(tmp_path / name))
+    for test, line in executed.items():
+        lines.set_context(f"{file}::{test}")
+        lines.add_lines({MODULE: [line]})
+    seconds = {f"{file}::{test}": 0.1 for test in executed}
+    return Part(seconds, readers={}, files={file: "digest"}, texts={MODULE: text}, lines=lines)
+
+
+def test_tests_of_a_line_are_those_of_the_line_before_the_module_changed(tmp_path: Path) -> None:
+    text = (ROOT / MODULE).read_text()
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
+    earlier = "# another line\n" + text
+    of_line, other = {"test_line": number + 1}, {"test_other": number + 2}
+    part = record(tmp_path, "a", "tests/test_a.py", earlier, of_line | other)
+    tests = Reach([part]).tests(MODULE, number, number, 60.0)
+    assert tests == ["tests/test_a.py::test_line", "tests/test_a.py::test_other"]
+    later = record(tmp_path, "b", "tests/test_a.py", text, {"test_new": number})
+    assert Reach([later, part]).tests(MODULE, number, number, 60.0) == ["tests/test_a.py::test_new"]
+    reach = Reach([part])
+    reach.leave_out(["tests/test_a.py::test_line"])
+    assert reach.tests(MODULE, number, number, 60.0) == ["tests/test_a.py::test_other"]
+
+
+def test_each_equivalent_mutant_is_one_of_its_line() -> None:
+    modules = {entry.module for entry in EQUIVALENT}
+    places = {
+        place[0:1] + place[2:4] for module in modules for place in random_places.places(module)
+    }
+    assert [entry[:3] for entry in EQUIVALENT if entry[:3] not in places] == []

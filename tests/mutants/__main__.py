@@ -44,13 +44,30 @@ def main() -> int:
         help="of the random places (default: %(default)s)",
     )
     parser.add_argument(
+        "--at", metavar="MODULE[:LINE]", default="", help="only of random places here"
+    )
+    parser.add_argument(
         "--record", metavar="DIRECTORY", type=Path, help="a record of an earlier version, in build/"
     )
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        type=Path,
+        help="of random places: mutants that it has are done",
+    )
+    parser.add_argument("--jobs", metavar="N", type=int, help="mutants of random places at a time")
     arguments = parser.parse_args()
-    if arguments.random is not None:
-        return random_places.run(
-            arguments.rooms.split(","), arguments.random, arguments.seed, arguments.record, _print
+    if arguments.random is not None or arguments.at:
+        asked = random_places.Asked(
+            rooms=arguments.rooms.split(","),
+            limit=sys.maxsize if arguments.random is None else arguments.random,
+            seed=arguments.seed,
+            at=arguments.at,
+            record=arguments.record,
+            results=arguments.results,
+            jobs=arguments.jobs,
         )
+        return random_places.run(asked, _print)
     every = (*MUTANTS, *MERGING)
     chosen = [one for one in every if one.rule.startswith(arguments.k)]
     survivors = []

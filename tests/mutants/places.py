@@ -1,6 +1,11 @@
 """Small changes of a module's text, each of which its tests should notice: one operand, one argument.
 
-Annotations, type variables, docstrings and texts with spaces (messages, help) stay as they are.
+What no test can see stays as it is:
+
+* annotations, type variables, the types of casts, imports: they are for type checkers;
+* ``frozen``, ``slots`` and ``kw_only`` of a class, which only forbid what type checkers reject as well;
+* docstrings, texts with spaces and formatted texts (messages, help): their words are free, and tests
+  that quote them see more than that there is one.
 """
 
 from __future__ import annotations
@@ -8,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 _COMPARED: Final = {
     ast.Lt: ("<", "<="),
@@ -33,6 +38,8 @@ _COMPUTED: Final = {
 }
 _TYPES: Final = frozenset({"TypeVar", "ParamSpec", "NewType"})
 """Functions for type checkers alone."""
+_FORBIDDING: Final = frozenset({"frozen", "slots", "kw_only"})
+"""Arguments of a class that change nothing of a program that type checkers accept."""
 
 
 class Change(NamedTuple):
@@ -137,7 +144,7 @@ class _Finder:
                 yield self._replaced(node, str(not node.value).encode())
             case int() | float():
                 yield self._replaced(node, repr(node.value + 1).encode())
-            case str() if node.value and " " not in node.value:
+            case str() if node.value and not _is_message(node.value):
                 text = self._source[self._start(node) : self._end(node)]
                 if text[:1] in b"\"'":
                     yield self._replaced(node, repr(node.value + "_").encode())
@@ -146,13 +153,15 @@ class _Finder:
         everything: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
         everything.sort(key=self._start)
         for i, argument in enumerate(everything):
+            if _is_for_checkers(node, argument):
+                continue
             if isinstance(argument, ast.keyword) and argument.arg is not None:
                 # Without the argument, and with the comma before or after it.
                 start = self._end(everything[i - 1]) if i else self._start(argument)
                 last = i + 1 == len(everything)
                 end = self._end(argument) if i or last else self._start(everything[i + 1])
                 yield self._change(argument, start, end, b"")
-            elif isinstance(argument, ast.expr) and _is_replaceable(argument):
+            elif _is_replaceable(argument):
                 yield self._replaced(argument, b"None")
 
     def _negated(self, test: ast.expr) -> Change:
@@ -177,8 +186,25 @@ class _Finder:
         return self._lines[node.end_lineno - 1] + node.end_col_offset
 
 
-def _is_replaceable(node: ast.expr) -> bool:
-    return not isinstance(node, ast.Starred | ast.JoinedStr) and not _is_none(node)
+def _is_for_checkers(parent: ast.AST, child: ast.AST) -> bool:
+    """True for the type of a cast, and for what only forbids."""
+    if isinstance(child, ast.keyword):
+        return child.arg in _FORBIDDING
+    if not isinstance(parent, ast.Call) or ast.unparse(parent.func) != "cast":
+        return False
+    return child is parent.args[0]
+
+
+def _is_replaceable(node: ast.expr | ast.keyword) -> TypeGuard[ast.expr]:
+    if not isinstance(node, ast.expr) or isinstance(node, ast.Starred | ast.JoinedStr):
+        return False
+    if not isinstance(node, ast.Constant):
+        return True
+    return node.value is not None and not _is_message(node.value)
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, str) and " " in value
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -202,5 +228,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue
             if isinstance(child, ast.Call) and ast.unparse(child.func) in _TYPES:
+                continue
+            if _is_for_checkers(node, child):
                 continue
             yield from _executed(child)

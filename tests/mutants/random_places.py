@@ -1,44 +1,44 @@
 """Mutants of random places of rooms, each against the tests that execute the place.
 
-``make mutants ARGS="--random 200 --seed 7"``. The first run of a version of the project records for
-some minutes which tests execute which lines (`tests.mutants.reach`), and keeps that in ``build``.
+``make mutants ARGS="--random 200 --seed 7"``; which places are changed: `tests.mutants.places`. The
+first run records for some minutes which tests execute which lines (`tests.mutants.record`).
+``--results FILE`` keeps the results: an interrupted run goes on with it, and mutants whose lines are
+removed are tried again. ``--at MODULE:LINE`` takes the mutants of a module or line.
 
 Tests of programs are among them: their programs are those of the copy with the mutant. Tests with real
-routers, API servers or helm are not. What notices a mutant has to pass without it, at the end of the
-run as well; else the other tests decide.
+routers, API servers or helm are not. A test that takes long has to fail twice with a mutant, as
+load may be the reason. One that fails without the mutants as well is named at the end of the run, and
+the other tests decide.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import random
-import shutil
-import signal
-import subprocess
-import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
 
+from tests.mutants.copies import Copy
 from tests.mutants.equivalent import EQUIVALENT, Equivalent
 from tests.mutants.page import ROOT
 from tests.mutants.places import Change, changes
 from tests.mutants.reach import Reach
+from tests.mutants.record import ORDER, read, recorded
 
 ROOMS: Final = ("cells", "cmd")
 TESTS_SECONDS: Final = 25.0
 """Of recorded time: the tests of one mutant, at most."""
-MUTANT_TIMEOUT_SECONDS: Final = 180.0
-RUN_TIMEOUT_SECONDS: Final = 1800.0
-ALONE: Final = ("speaker", "statedb")
-"""Rooms that import no other: their tests execute nothing of another room."""
-QUICK: Final = "not interop and not netns and not apiserver and not helm"
+LONG_SECONDS: Final = 1.0
+"""Tests that take longer depend on the machine, perhaps: they have to fail twice."""
 IMPORT: Final = "the import"
 ENDLESS: Final = "(does not end)"
 
@@ -48,199 +48,218 @@ class Place(NamedTuple):
 
     module: str
     change: Change
+    text: str
+    """Its first line, without the indentation."""
+    what: str
+    """As printed: ``old -> new``."""
+    number: int
+    """Among those of its module with the same text and change."""
 
     def describe(self) -> str:
         """Return module, line and change as one line."""
-        source = (ROOT / self.module).read_bytes()
-        return f"{self.module}:{self.change.line}: {self.change.describe(source)}"
+        return f"{self.module}:{self.change.line}: {self.what}"
+
+    @property
+    def key(self) -> str:
+        """What does not change with other lines of the module."""
+        return json.dumps((self.module, self.text, self.what, self.number))
 
     @property
     def equivalent(self) -> Equivalent | None:
         """The entry of `EQUIVALENT` for this change, if any."""
-        source = (ROOT / self.module).read_bytes()
-        text = source.splitlines()[self.change.line - 1].decode().strip()
-        change = self.change.describe(source)
-        wanted = (self.module, text, change)
-        return next((entry for entry in EQUIVALENT if entry[:3] == wanted), None)
+        own = (self.module, self.text, self.what)
+        return next((entry for entry in EQUIVALENT if entry[:3] == own), None)
 
 
-def chosen(rooms: Sequence[str], count: int, seed: int) -> list[Place]:
-    """Return ``count`` places of the rooms; the same for the same text and seed."""
-    sources = {
-        str(path.relative_to(ROOT)): path.read_bytes()
-        for room in rooms
-        for path in sorted((ROOT / room).rglob("*.py"))
-    }
-    every = [Place(module, change) for module in sources for change in changes(sources[module])]
-    random.Random(seed).shuffle(every)  # noqa: S311
-    valid = (place for place in every if place.change.is_valid(sources[place.module]))
-    return list(islice(valid, count))
+class Asked(NamedTuple):
+    """Which mutants are tried, and how."""
+
+    rooms: Sequence[str]
+    limit: int
+    seed: int
+    at: str = ""
+    """A module, perhaps with a line: ``MODULE:LINE``. Empty: all of the rooms."""
+    record: Path | None = None
+    """The directory of an earlier record. None: the present one, completed."""
+    results: Path | None = None
+    jobs: int | None = None
+    """At a time. None: as many as processors are idle."""
 
 
-def run(
-    rooms: Sequence[str],
-    count: int,
-    seed: int,
-    record: Path | None,
-    write: Callable[[str], None],
-) -> int:
-    """Run the tests of each mutant; returns the exit status: 1 if fewer than 85 % are noticed.
+def chosen(asked: Asked) -> list[Place]:
+    """Return places of the rooms, in an order that the seed and each place itself decide."""
+    prefix, _, line = asked.at.partition(":")
+    every = [
+        place
+        for module in _modules(asked.rooms)
+        if module.startswith(prefix)
+        for place in places(module)
+        if line in ("", str(place.change.line))
+    ]
 
-    ``record`` is the directory of an earlier record; None: that of the present text, which is made.
-    """
-    reach = Reach(record or recorded(rooms, write))
-    places = chosen(rooms, count, seed)
-    tested = [place for place in places if place.equivalent is None]
-    for place in places:
+    def order(place: Place) -> bytes:
+        return hashlib.sha256(f"{asked.seed} {place.key}".encode()).digest()
+
+    valid = (
+        place
+        for place in sorted(every, key=order)
+        if place.change.is_valid((ROOT / place.module).read_bytes())
+    )
+    return list(islice(valid, asked.limit))
+
+
+def _modules(rooms: Sequence[str]) -> Iterator[str]:
+    for room in rooms:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            yield str(path.relative_to(ROOT))
+
+
+def places(module: str) -> Iterator[Place]:
+    """Yield all places of a module, in the order of its text; a few of the changes are not Python."""
+    source = (ROOT / module).read_bytes()
+    lines = source.splitlines()
+    numbers: Counter[tuple[str, str]] = Counter()
+    for change in changes(source):
+        text = lines[change.line - 1].decode().strip()
+        what = change.describe(source)
+        yield Place(module, change, text, what, numbers[text, what])
+        numbers[text, what] += 1
+
+
+def run(asked: Asked, write: Callable[[str], None]) -> int:
+    """Run the tests of each mutant; returns the exit status: 1 if fewer than 85 % are noticed."""
+    every = chosen(asked)
+    for place in every:
         if place.equivalent is not None:
             write(f"{place.describe()}: is equivalent: {place.equivalent.reason}")
-    with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
-        copies = [copied(Path(name) / str(at)) for at in range(len(os.sched_getaffinity(0)))]
-        noticed = _all_noticed(tested, reach, copies, write)
-        unreliable = _failing(sorted(set(noticed.values()) - {"", IMPORT, ENDLESS}), copies[0])
-        if unreliable:
-            write(f"these fail without a mutant, too: {', '.join(sorted(unreliable))}")
-            reach.leave_out(unreliable)
-            again = [place for place in tested if noticed[place] in unreliable]
-            noticed |= _all_noticed(again, reach, copies, write)
-    survivors = [place for place in tested if not noticed[place]]
+    tested = [place for place in every if place.equivalent is None]
+    results = _Results(asked.results)
+    new = [place for place in tested if place.key not in results.tests]
+    if new:
+        parts = read(asked.record) if asked.record else recorded(asked.rooms, write)
+        reach = Reach(parts)
+        with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
+            before = ORDER[: min(map(ORDER.index, asked.rooms))]
+            copies = [Copy(Path(name) / str(at), before) for at in range(asked.jobs or _idle())]
+            trial = _Trial(reach, copies, results, write)
+            while new:
+                trial.run(new)
+                unreliable = trial.unreliable()
+                new = [place for place in tested if results.tests[place.key] in unreliable]
+            for copy in copies:
+                copy.close()
+    survivors = [place for place in tested if not results.tests[place.key]]
     write(
-        f"{len(tested) - len(survivors)} of {len(places)} mutants are noticed, "
-        f"{len(places) - len(tested)} are equivalent; the others:"
+        f"{len(tested) - len(survivors)} of {len(every)} mutants are noticed, "
+        f"{len(every) - len(tested)} are equivalent; the others:"
     )
     for place in survivors:
         write(f"  {place.describe()}")
-    return 0 if len(places) - len(survivors) >= 0.85 * len(places) else 1
+    return 0 if len(every) - len(survivors) >= 0.85 * len(every) else 1
 
 
-def _all_noticed(
-    places: Sequence[Place], reach: Reach, copies: Sequence[Path], write: Callable[[str], None]
-) -> dict[Place, str]:
-    """Return the test that notices each mutant, or nothing; one mutant in each copy at a time."""
-    free: SimpleQueue[Path] = SimpleQueue()
-    for copy in copies:
-        free.put(copy)
+def _idle() -> int:
+    """Return how many processors are idle, at least one."""
+    return max(1, round(len(os.sched_getaffinity(0)) - os.getloadavg()[0]))
 
-    def result(place: Place) -> tuple[str, float]:
-        copy = free.get()
-        began = time.monotonic()
-        try:
-            return _noticed(place, reach, copy), time.monotonic() - began
-        finally:
+
+class _Results:
+    """By `Place.key`: the test that notices a mutant, or nothing. In a file, where there is one."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self.tests: dict[str, str] = {}
+        if file is not None and file.exists():
+            for line in file.read_text().splitlines():
+                result = json.loads(line)
+                self.tests[result["place"]] = result["test"]
+
+    def add(self, place: Place, test: str, seconds: float) -> None:
+        self.tests[place.key] = test
+        if self._file is not None:
+            line = {"place": place.key, "test": test, "seconds": round(seconds, 1)}
+            with self._file.open("a") as file:
+                file.write(f"{json.dumps(line)}\n")
+
+
+class _Trial:
+    """Runs mutants, one in each copy at a time."""
+
+    def __init__(
+        self,
+        reach: Reach,
+        copies: Sequence[Copy],
+        results: _Results,
+        write: Callable[[str], None],
+    ) -> None:
+        self._reach, self._copies = reach, copies
+        self._results, self._write = results, write
+        self._seen = {IMPORT, ENDLESS}
+        """Tests that have failed with a mutant, and have been tried without."""
+        self._lock = threading.Lock()
+
+    def run(self, places: Sequence[Place]) -> None:
+        """Try mutants. Raises RuntimeError where a test that has passed does not without them."""
+        for copy in self._copies:
+            test = min(self._reach.names, key=self._reach.seconds)
+            if not copy.run([test], 0).passed:
+                raise RuntimeError(f"{test} fails in a copy of the project:\n{copy.output()}")
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for copy in self._copies:
             free.put(copy)
+        count = 0
 
-    noticed = {}
-    with ThreadPoolExecutor(len(copies)) as pool:
-        for place, (test, seconds) in zip(places, pool.map(result, places), strict=True):
-            noticed[place] = test
-            text = f"fails {test}" if test else "SURVIVES"
-            write(f"{len(noticed)}/{len(places)} {place.describe()}: {text} ({seconds:.1f} s)")
-    return noticed
+        def try_one(place: Place) -> None:
+            nonlocal count
+            copy = free.get()
+            began = time.monotonic()
+            try:
+                test = self._noticed(place, copy)
+            finally:
+                free.put(copy)
+            seconds = time.monotonic() - began
+            with self._lock:
+                count += 1
+                self._results.add(place, test, seconds)
+                result = f"fails {test}" if test else "SURVIVES"
+                head = f"{count}/{len(places)} {place.describe()}"
+                self._write(f"{head}: {result} ({seconds:.1f} s)")
 
+        with ThreadPoolExecutor(len(self._copies)) as pool:
+            for _ in pool.map(try_one, places):
+                pass
 
-def copied(target: Path) -> Path:
-    """Copy the project, without what is made of it."""
-    ignored = shutil.ignore_patterns("__pycache__", ".*", "build", "dist", "*.egg-info")
-    shutil.copytree(ROOT, target, ignore=ignored)
-    return target
+    def unreliable(self) -> set[str]:
+        """Return tests that have failed with mutants, and fail without one; they are left out."""
+        failed = {test for test in self._results.tests.values() if test and test not in self._seen}
+        tests = sorted(failed & self._reach.names)
+        self._seen |= failed
+        result = self._copies[0].run(tests, self._seconds(tests)) if tests else None
+        if result is None or result.passed:
+            return set()
+        for test in result.failed:
+            self._write(f"left out, as it fails without a mutant: {test}")
+        self._reach.leave_out(result.failed)
+        return set(result.failed)
 
-
-def recorded(rooms: Sequence[str], write: Callable[[str], None]) -> Path:
-    """Return the directory with the record of the present text; makes it if there is none."""
-    digest = hashlib.sha256(",".join(rooms).encode())
-    for room in (*rooms, "tests"):
-        for path in sorted((ROOT / room).rglob("*.py")):
-            digest.update(path.read_bytes())
-    directory = ROOT / "build" / f"reach-{digest.hexdigest()[:12]}"
-    if directory.is_dir():
-        return directory
-    write("recording which tests execute which lines; this takes some minutes ...")
-    partial = directory.with_suffix(".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    command = [
-        *(sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.reach", "-m", QUICK),
-        *("--hypothesis-profile", "quick", "-n", "auto", "--dist", "loadgroup"),
-        *(f"--ignore=tests/{room}" for room in ALONE if room not in rooms),
-    ]
-    environment = {
-        "REACH_DIRECTORY": str(partial),
-        "REACH_ROOMS": ",".join(str(ROOT / room) for room in rooms),
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(Path(__file__).parent / "programs"))),
-    }
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
-    )
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"{' '.join(command)}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-    write(done.stdout.splitlines()[-1])
-    partial.rename(directory)
-    return directory
-
-
-def _noticed(place: Place, reach: Reach, copy: Path) -> str:
-    """Return which test fails with a mutant, or nothing."""
-    tests = reach.tests(
-        ROOT / place.module, place.change.line, place.change.last_line, TESTS_SECONDS
-    )
-    if not tests:
+    def _noticed(self, place: Place, copy: Copy) -> str:
+        """Return which test fails with a mutant, or nothing."""
+        change = place.change
+        tests = self._reach.tests(place.module, change.line, change.last_line, TESTS_SECONDS)
+        with copy.changed(place.module, change.apply((ROOT / place.module).read_bytes())):
+            while tests:
+                run = copy.run(tests, self._seconds(tests), "-x")
+                if run.passed:
+                    break
+                if run.ended or not run.failed:
+                    return ENDLESS if run.ended else IMPORT
+                test = run.failed[0]
+                is_quick = self._reach.seconds(test) < LONG_SECONDS
+                if is_quick or not copy.run([test], self._seconds([test])).passed:
+                    return test
+                # The tests before it have passed.
+                tests = tests[tests.index(test) + 1 :]
         return ""
-    module = copy / place.module
-    original = module.read_bytes()
-    module.write_bytes(place.change.apply(original))
-    try:
-        status, lines = _pytest(tests, copy, MUTANT_TIMEOUT_SECONDS, "-x")
-    except subprocess.TimeoutExpired:
-        return ENDLESS
-    finally:
-        module.write_bytes(original)
-    return "" if status == 0 else next(iter(_named(lines, tests)), IMPORT)
 
-
-def _failing(tests: Sequence[str], copy: Path) -> set[str]:
-    """Return those of some tests that fail in a copy without a mutant."""
-    return _named(_pytest(tests, copy, RUN_TIMEOUT_SECONDS)[1], tests) if tests else set()
-
-
-def _pytest(
-    tests: Sequence[str], copy: Path, timeout: float, *options: str
-) -> tuple[int, list[str]]:
-    """Run tests in a copy; returns the exit status and the lines of the summary that name failures.
-
-    Raises subprocess.TimeoutExpired, with all processes of the tests ended.
-    """
-    arguments = copy / "build-tests.txt"
-    arguments.write_text("".join(f"{test}\n" for test in tests))
-    command = [
-        *(sys.executable, "-m", "pytest", *options, "-q", "-p", "no:cacheprovider"),
-        *("-p", "no:xdist", "--hypothesis-profile", "quick", "--timeout", "60", f"@{arguments}"),
-    ]
-    environment = {
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPATH": os.pathsep.join((str(copy), str(copy / "cmd"))),
-    }
-    with subprocess.Popen(
-        command,
-        cwd=copy,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            written, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    # 4 is also the status where a mutant breaks the import of a test.
-    is_unknown = process.returncode == 4 and "ERROR collecting" not in written
-    if process.returncode not in (0, 1, 2, 4) or is_unknown:
-        raise RuntimeError(f"{' '.join(command)}: status {process.returncode}\n{written[-4000:]}")
-    failed = [line for line in written.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return process.returncode, failed
-
-
-def _named(lines: Sequence[str], tests: Sequence[str]) -> set[str]:
-    """Return the tests that lines of pytest's summary name: ``FAILED test - reason``."""
-    texts = [f"{line.partition(' ')[2]} - " for line in lines]
-    return {test for test in tests for text in texts if text.startswith(f"{test} - ")}
+    def _seconds(self, tests: Sequence[str]) -> float:
+        return sum(self._reach.seconds(test) for test in tests)

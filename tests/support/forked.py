@@ -30,6 +30,8 @@ from pathlib import Path
 from typing import Any, Final
 
 PROGRAMS: Final = ("waggle", "waggle_agent", "waggle_operator")
+FORKED: Final = "tests.support.forked"
+"""The audit event of a forked process that has its environment."""
 _PACKAGES: Final = (*PROGRAMS, "cells", "reconcilers", "resources", "speaker", "statedb")
 _READ_BY_IMPORTS: Final = ("PYTHON", "WAGGLE_PURE")
 """Prefixes of variables that have an effect while modules are imported."""
@@ -176,6 +178,7 @@ def _become(request: Mapping[str, Any], output: int) -> None:
     os.chdir(request["directory"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    sys.audit(FORKED)
 
 
 def _import_everything() -> None:

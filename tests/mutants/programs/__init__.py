@@ -1,1 +1,1 @@
-"""On the path of programs that a recorded run starts (`tests.mutants.reach`)."""
+"""On the path of programs that a recorded run starts (`tests.mutants.recorder`)."""

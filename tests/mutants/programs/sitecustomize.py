@@ -1,13 +1,19 @@
-"""Records the lines of a program that a test starts, for `tests.mutants.reach`.
+"""Records the lines of a program that a test starts, for `tests.mutants.recorder`.
 
-The interpreter imports this module at its start where the directory is in PYTHONPATH.
+The interpreter imports this module at its start where the directory is in PYTHONPATH. The process that
+forks programs (`tests.support.forked`) records nothing; each program that it forks does.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
-if test := os.environ.get("REACH_TEST"):
+_FORKING = "tests.support.forked"
+"""The module of the process that forks, and the audit event of what it has forked."""
+
+
+def _record() -> None:
     import coverage
 
     coverage.Coverage(
@@ -16,5 +22,17 @@ if test := os.environ.get("REACH_TEST"):
         auto_data=True,
         source=os.environ["REACH_ROOMS"].split(","),
         config_file=False,
-        context=test,
+        context=os.environ["REACH_TEST"],
     ).start()
+
+
+def _event(event: str, _: tuple[object, ...]) -> None:
+    if event == _FORKING and "REACH_TEST" in os.environ:
+        _record()
+
+
+if "REACH_TEST" in os.environ:
+    if _FORKING in sys.orig_argv:
+        sys.addaudithook(_event)
+    else:
+        _record()
