@@ -68,8 +68,10 @@ class StateChange(NamedTuple):
 class Engine:
     """The sessions by their key; time and randomness come from outside."""
 
-    def __init__(self, random: Callable[[], float]) -> None:
-        """``random`` returns numbers from 0 up to 1."""
+    def __init__(
+        self, random: Callable[[], float], jitter: Callable[[], float] | None = None
+    ) -> None:
+        """``random`` returns unpredictable numbers from 0 up to 1; ``jitter``: see `Session`."""
         self.sessions: dict[SessionKey, Session] = {}
         self.sent: list[Sent] = []
         self.echoes: list[Echo] = []
@@ -78,11 +80,12 @@ class Engine:
         """Sessions of which `Session.saved` has changed, but for sequence numbers of what was sent."""
         self.discarded: Counter[Discard] = Counter()
         self._random = random
+        self._jitter = jitter
         self._by_discriminator: dict[bytes, Session] = {}
         self._origins: dict[int, Origin] = {}
         """By local discriminator: where the last accepted packet came from."""
-        self._timers: Timers[int, int] = Timers()
-        """By local discriminator: no later than the next that is to be done for a session."""
+        self._timers: Timers[Session, int] = Timers()
+        """No later than the next that is to be done for a session."""
         self._leaving: dict[int, int] = {}
         """By local discriminator: when a removed session is forgotten."""
         self._echo: dict[int, _EchoFunction] = {}
@@ -139,7 +142,7 @@ class Engine:
     def _created(
         self, key: SessionKey, settings: Settings, now: int, discriminator: int
     ) -> Session:
-        session = Session(key, settings, discriminator, now, self._random)
+        session = Session(key, settings, discriminator, now, self._random, self._jitter)
         self.sessions[key] = session
         self.renewed.add(key)
         self._by_discriminator[discriminator.to_bytes(4)] = session
@@ -160,7 +163,7 @@ class Engine:
         self.renewed.add(session.key)
         del self.sessions[session.key]
         del self._by_discriminator[number.to_bytes(4)]
-        self._timers.stop(number)
+        self._timers.stop(session)
         for table in (self._origins, self._leaving, self._echo):
             table.pop(number, None)
 
@@ -239,19 +242,19 @@ class Engine:
     def due(self, now: int) -> None:
         """Do what is due: send packets, and declare neighbors lost."""
         while expired := self._timers.expire(now):
-            for number, _ in expired:
-                self._due(self._by_discriminator[number.to_bytes(4)], now)
+            for session, _ in expired:
+                self._due(session, now)
 
     def _due(self, session: Session, now: int) -> None:
         number = session.local_discriminator
-        if self._leaving.get(number, NEVER) <= now:
+        if self._leaving and self._leaving.get(number, NEVER) <= now:
             self._forget(session)
             return
         if session.detection_deadline <= now:
             self._act(session, lambda: session.expire(now), now)
         if session.next_transmission <= now and (octets := session.transmit(now)) is not None:
             self.sent.append(Sent(session.key, octets))
-        if number in self._echo or session.echo_transmit_interval:
+        if session.echo_transmit_interval or number in self._echo:
             self._due_echo(session, now)
         self._queue(session)
 
@@ -300,18 +303,16 @@ class Engine:
     def _queue(self, session: Session) -> None:
         """Start the timer of the session's next deadline."""
         number = session.local_discriminator
-        time = min(
-            session.next_transmission,
-            session.detection_deadline,
-            self._leaving.get(number, NEVER),
-        )
+        time = min(session.next_transmission, session.detection_deadline)
+        if self._leaving:
+            time = min(time, self._leaving.get(number, NEVER))
         if session.echo_transmit_interval or number in self._echo:
             function = self._echo.get(number)
             time = 0 if function is None else min(time, function.next, function.deadline)
         if time < NEVER:
-            self._timers.start(number, time)
+            self._timers.start(session, time)
         else:
-            self._timers.stop(number)
+            self._timers.stop(session)
 
 
 class _EchoFunction:

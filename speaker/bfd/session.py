@@ -47,8 +47,12 @@ class Session:
         discriminator: int,
         now: int,
         random: Callable[[], float],
+        jitter: Callable[[], float] | None = None,
     ) -> None:
-        """``random`` returns numbers from 0 up to 1, for jitter and the first sequence number."""
+        """``random`` returns numbers from 0 up to 1, for the first sequence number.
+
+        ``jitter`` does so for each packet, by default ``random``: nothing depends on its secrecy.
+        """
         self.key = key
         self.settings = settings
         self.state = State.ADMIN_DOWN if settings.admin_down else State.DOWN
@@ -85,7 +89,7 @@ class Session:
         self.packets_sent = 0
         self.ups = 0
         """How often the session came Up."""
-        self._random = random
+        self._jitter = jitter or random
         self._effective_tx = self._desired_tx()
         """bfd.DesiredMinTxInterval as it limits what is sent, behind a Poll Sequence (6.8.3)."""
         self._effective_rx = self._required_rx()
@@ -94,8 +98,12 @@ class Session:
         self._received_sequence: int | None = None
         self._octets = b""
         """The encoded periodic packet without authentication; empty when a field of it has changed."""
+        self._steady = 0
+        """The interval in which this packet is sent as it is; 0: something else may be due."""
         self._last_octets = b""
         """The last received packet; an equal one changes no variable."""
+        self._detection = 0
+        """The detection time at the last packet."""
 
     # What is negotiated
 
@@ -144,7 +152,7 @@ class Session:
     def jittered(self, interval: int) -> int:
         """Return an interval less 0 to 25 %, or 10 to 25 % with a multiplier of 1 (6.8.7)."""
         least = 0.1 if self.settings.detect_multiplier == 1 else 0.0
-        return int(interval * (1.0 - least - (0.25 - least) * self._random()))
+        return int(interval * (1.0 - least - (0.25 - least) * self._jitter()))
 
     # Reception
 
@@ -156,12 +164,13 @@ class Session:
         if octets != self._last_octets:
             return False
         self._take_time(now)
-        self._detect_from(now)
+        # What the detection time is made of changes with another packet, or forgets this one.
+        self.detection_deadline = now + self._detection if self._detection else NEVER
         return True
 
     def _detect_from(self, now: int) -> None:
         """Set the detection deadline by the time of the last packet."""
-        time = self.detection_time
+        time = self._detection = self.detection_time
         self.detection_deadline = now + time if time and self.state > State.DOWN else NEVER
 
     def _take_time(self, now: int) -> None:
@@ -204,7 +213,7 @@ class Session:
     def _end_poll(self) -> None:
         """Apply the intervals that the neighbor has confirmed."""
         self.polling = self._poll_sent = False
-        self._octets = b""
+        self._renew()
         if not self._polls_again:
             self._effective_tx, self._effective_rx = self._desired_tx(), self._required_rx()
 
@@ -253,8 +262,7 @@ class Session:
             return
         self._remote = received
         self.revision += 1
-        if self.remote_discriminator != packet.my_discriminator:
-            self._octets = b""
+        self._renew()
         (
             self.remote_discriminator,
             self.remote_state,
@@ -294,7 +302,7 @@ class Session:
 
     def _apply_intervals(self) -> None:
         """Advertise the present intervals; behind a Poll Sequence where the RFC demands it (6.8.3)."""
-        self._octets = b""
+        self._renew()
         desired, required = self._desired_tx(), self._required_rx()
         if self.state is not State.UP:
             self.polling = self._poll_sent = self._polls_again = False
@@ -333,6 +341,12 @@ class Session:
 
     def transmit(self, now: int) -> bytes | None:
         """Return the periodic packet that is due, and set the time of the next one."""
+        if interval := self._steady:
+            self.next_transmission = max(self.next_transmission, now - interval) + self.jittered(
+                interval
+            )
+            self.packets_sent += 1
+            return self._octets
         interval = self.transmit_interval
         if not interval:
             self.next_transmission = NEVER
@@ -345,7 +359,9 @@ class Session:
             # One packet without P parts two Poll Sequences.
             self._polls_again = False
             self.polling = True
-            self._octets = b""
+            self._renew()
+        elif self.state is State.UP and not self.polling and self.settings.key is None:
+            self._steady = interval
         return octets
 
     def _schedule_sooner(self, now: int) -> None:
@@ -381,6 +397,10 @@ class Session:
         return None
 
     # Octets
+
+    def _renew(self) -> None:
+        """Encode the next periodic packet anew: a field of it has changed, or when it is sent."""
+        self._octets, self._steady = b"", 0
 
     def _encoded(self, *, final: bool = False) -> bytes:
         """Return the present packet. A packet with F has no P (6.5)."""
@@ -461,5 +481,5 @@ class Session:
         self.polling = self.state is State.UP
         self.last_received = now
         self._detect_from(now)
-        self._octets = b""
+        self._renew()
         self.next_transmission = now

@@ -20,6 +20,10 @@ from speaker.bfd.values import SessionKey, Settings
 
 MAX_PACKETS_PER_TURN: Final = 256
 """Of one socket: some 3 ms."""
+TURNS_PER_INTERVAL: Final = 25
+"""Of the shortest interval, at the most: packets are sent and taken together, 4 % of it late."""
+LONGEST_REST: Final = 5_000
+"""Between two turns, in microseconds."""
 RETRY_INTERVAL: Final = 1_000_000
 """Between attempts to open a socket that failed, in microseconds."""
 
@@ -38,6 +42,7 @@ class Shell:
         random: Callable[[], float],
         *,
         clock: Callable[[], int] = monotonic_microseconds,
+        sleep: Callable[[float], None] = time.sleep,
         on_change: Callable[[StateChange], None] = lambda _: None,
         state_file: StateFile | None = None,
     ) -> None:
@@ -54,6 +59,12 @@ class Shell:
         """The latest that a deadline was met, in microseconds."""
         self._random = random
         self._clock = clock
+        self._sleep = sleep
+        self._rest = 0
+        """The least time between two turns, in microseconds."""
+        self._turned_at = 0
+        self._signs = False
+        """Whether a session has authentication, or a removed one had it."""
         self._on_change = on_change
         self._poll = select.epoll()
         self._receivers: dict[tuple[int, str, bool], Receiver] = {}
@@ -79,6 +90,9 @@ class Shell:
         self._forget_former()
         for key, settings in sessions.items():
             self.engine.set_session(key, settings, now)
+        shortest = min((_shortest(s) for s in sessions.values()), default=0)
+        self._rest = min(shortest // TURNS_PER_INTERVAL, LONGEST_REST)
+        self._signs |= any(settings.key is not None for settings in sessions.values())
         self._open(now)
 
     def _forget_former(self) -> None:
@@ -170,6 +184,10 @@ class Shell:
 
         Returns the registered descriptors that can be read.
         """
+        # Many sessions: without a rest each packet would be a turn.
+        rest = self._turned_at + self._rest - self._clock()
+        if rest > 0:
+            self._sleep(rest / 1_000_000)
         others = []
         for descriptor, _ in self._poll.poll(self._timeout(most)):
             receiver = self._by_descriptor.get(descriptor)
@@ -177,7 +195,7 @@ class Shell:
                 others.append(descriptor)
             else:
                 self._read(receiver)
-        now = self._clock()
+        now = self._turned_at = self._clock()
         due = self.engine.next_deadline()
         if due is not None and 0 < due < now:
             self.lateness = max(self.lateness, now - due)
@@ -196,9 +214,9 @@ class Shell:
         return wait if most is None else min(wait, most)
 
     def _read(self, receiver: Receiver) -> None:
-        take, clock = self.engine.receive, self._clock
+        take, now = self.engine.receive, self._clock()
         for octets, origin in receiver.read(MAX_PACKETS_PER_TURN):
-            take(octets, origin, clock())
+            take(octets, origin, now)
 
     def _flush(self) -> None:
         """Send packets, and report changes."""
@@ -231,10 +249,11 @@ class Shell:
             else:
                 file.write(session.saved())
         self.engine.renewed.clear()
-        for key, _ in self.engine.sent:
-            session = sessions.get(key)
-            if session is not None and session.settings.key is not None:
-                file.write_sequence(key, session.transmit_sequence)
+        if self._signs:
+            for key, _ in self.engine.sent:
+                session = sessions.get(key)
+                if session is not None and session.settings.key is not None:
+                    file.write_sequence(key, session.transmit_sequence)
 
     def _send(self, key: SessionKey, sock: socket.socket, octets: bytes) -> None:
         try:
@@ -259,6 +278,12 @@ class Shell:
             sock.close()
         self._sending.clear()
         self._poll.close()
+
+
+def _shortest(settings: Settings) -> int:
+    """Return the shortest interval of a session, in microseconds."""
+    intervals = (settings.desired_min_tx, settings.required_min_rx, settings.echo_interval)
+    return min(interval for interval in intervals if interval)
 
 
 def _place(key: SessionKey) -> tuple[int, str, bool]:

@@ -26,6 +26,8 @@ SOURCE_PORTS: Final = range(49152, 65536)
 MAX_OCTETS: Final = 128
 """Of a datagram; a control packet with SHA1 has 52."""
 RECEIVE_BUFFER: Final = 1 << 20
+MAX_ORIGINS: Final = 4096
+"""Of one socket, twice the sessions that a node has; a neighbor chooses its source ports and TTLs."""
 _MAX_DEVICE: Final = 15
 """Octets of the name of a device (IFNAMSIZ)."""
 _TTL: Final = 255
@@ -46,6 +48,8 @@ class Receiver:
         self.family, self.device, self.multihop = family, device, multihop
         self._addresses: frozenset[str] | None = None
         self._interfaces: dict[int, str] = {}
+        self._origins: dict[tuple[object, ...], Origin] = {}
+        """By source and ancillary data: nearly all packets come from where others came from."""
         self.sock = sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
             if device:
@@ -83,7 +87,14 @@ class Receiver:
             except OSError:
                 # An ICMP error of an earlier packet; the next read has what waits behind it.
                 continue
-            yield octets, self._origin(ancillary, source)
+            place = (source, *ancillary)
+            origin = self._origins.get(place)
+            if origin is None:
+                origin = self._origin(ancillary, source)
+                if len(self._origins) == MAX_ORIGINS:
+                    self._origins.clear()
+                self._origins[place] = origin
+            yield octets, origin
 
     def _origin(self, ancillary: list[tuple[int, int, bytes]], source: tuple[str, ...]) -> Origin:
         ttl, local, interface = 0, "", 0
@@ -118,6 +129,7 @@ class Receiver:
     def forget_names(self) -> None:
         """Look names of interfaces up again: one was renamed, or made anew."""
         self._interfaces.clear()
+        self._origins.clear()
 
     def close(self) -> None:
         """Close the socket."""

@@ -92,7 +92,7 @@ class Discard(enum.Enum):
     ADMIN_DOWN = "AdminDown"
 
 
-class SessionKey(msgspec.Struct, frozen=True):
+class SessionKey(msgspec.Struct, frozen=True, cache_hash=True):
     """The identity of a session: the pair of addresses, the device or VRF, single hop or multihop.
 
     ``peer`` and ``local`` are text in canonical form, ``device`` the name of an interface or VRF device

@@ -88,7 +88,7 @@ class Service:
         self._file = None if directory is None else SettingsFile(directory)
         self._states = None if directory is None else self._state_file(directory)
         source = random.SystemRandom()
-        self._engine = Engine(source.random)
+        self._engine = Engine(source.random, random.Random(source.random()).random)  # noqa: S311
         self._shell = Shell(
             self._engine,
             source.random,

@@ -139,6 +139,21 @@ class TestTimers:
         assert pair.left.session.detection_time == 300 * MS
         assert pair.right.session.detection_time == 1200 * MS
 
+    def test_a_longer_interval_of_the_neighbor_is_used_from_the_next_packet(self) -> None:
+        """Packets of a steady session are sent as they are: until something changes."""
+        pair = established()
+        pair.run(SECOND)
+        pair.configure(pair.right, Settings(desired_min_tx=50 * MS, required_min_rx=SECOND))
+        pair.run(2 * SECOND)
+        pair.left.sent.clear()
+        pair.run(20 * SECOND)
+        assert 750 * MS <= min(gaps(pair)) <= max(gaps(pair)) <= SECOND
+        pair.configure(pair.right, FAST)
+        pair.run(2 * SECOND)
+        pair.left.sent.clear()
+        pair.run(2 * SECOND)
+        assert max(gaps(pair)) <= 50 * MS
+
     def test_a_multiplier_of_one_has_jitter_of_at_least_a_tenth(self) -> None:
         one = Settings(desired_min_tx=100 * MS, required_min_rx=100 * MS, detect_multiplier=1)
         pair = established(one, one)

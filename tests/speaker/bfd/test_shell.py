@@ -80,7 +80,15 @@ class Node:
         monkeypatch.setattr(module, "Receiver", receiver)
         monkeypatch.setattr(module, "device_number", lambda name: self.numbers.get(name, 0))
         random = Random(1).random  # noqa: S311  no secret is made of it
-        self.shell = Shell(new_engine(), random, clock=lambda: self.now, state_file=file)
+        self.rests: list[float] = []
+        """In seconds."""
+        self.shell = Shell(
+            new_engine(),
+            random,
+            clock=lambda: self.now,
+            sleep=self.rests.append,
+            state_file=file,
+        )
 
     def _check(self, device: str) -> None:
         if device and device not in self.numbers:
@@ -132,6 +140,19 @@ def test_a_device_name_of_any_length_harms_no_other_session(node: Node) -> None:
     node.turn()
     assert node.shell.error(bad) is not None
     assert node.sockets[0].sent
+
+
+def test_packets_that_are_due_within_a_rest_are_sent_in_one_turn(node: Node) -> None:
+    """A turn for each packet would be most of the processor time of a hundred sessions."""
+    keys = [SessionKey(f"192.0.2.{number}", "", "red") for number in range(1, 101)]
+    node.shell.configure(dict.fromkeys(keys, Settings(50_000, 50_000)))
+    node.turn()
+    node.now += 1_000
+    node.shell.turn(0)
+    assert node.rests == [0.001], "4 % of the interval, less what has passed"
+    node.shell.configure({key: Settings() for key in keys})
+    node.shell.turn(0)
+    assert node.rests[1:] == [0.005], "at most"
 
 
 @pytest.mark.parametrize("device", ["sixteen-octets-x", "v" * 600, "a\0b", "\ud800"])

@@ -1,0 +1,436 @@
+"""BFD sessions: waggle-bfd beside BIRD and FRR's bfdd, each with the same neighbor.
+
+In network namespaces of its own: BIRD at one end of all sessions, each contestant in turn at the other.
+Measured are the processor seconds of its processes per second, its memory, and the gaps between the
+packets that the neighbor receives, by the kernel's time of their arrival. With ``--restart`` the
+process with the sessions is killed: the seconds until all have sent again (waggle-bfd alone).
+
+``python -m bench.bench_bfd [--sessions N] [--interval MS] [--rounds N] [--restart]`` (root)
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import select
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from reconcilers.bfd.process.values import SetSessions, Wanted
+from speaker.bfd.values import SessionKey, Settings
+from tests.support.bfd_process import BfdProcess
+from tests.support.daemon import Daemon
+from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces, unavailable
+from tests.support.routers.bird import program
+from tests.support.wait import NotReadyError, eventually
+
+FRR: Final = Path("/usr/lib/frr")
+MULTIPLIER: Final = 3
+PER_MESSAGE: Final = 32
+"""Sessions that are set by one message of waggle-bfd's protocol."""
+GOALS: Final = {"bird": 1.2, "frr": 0.25}
+"""Waggle's processor time divided by that of another one, at the most."""
+MEGABYTES: Final = 40
+GAP: Final = 1.1
+"""The 99.9th percentile of gaps, divided by the interval, at the most."""
+RESTART_SECONDS: Final = 0.5
+SO_TIMESTAMPNS: Final = 35
+ETH_P_IP: Final = 0x0800
+
+
+class Figure(NamedTuple):
+    """One measurement of a contestant."""
+
+    cpu: float
+    """Of one processor."""
+    megabytes: float
+    gap: float
+    """The 99.9th percentile, divided by the interval."""
+    longest: float
+    lost: int
+    """Sessions that were not Up at the end, by BIRD."""
+    restart: float = 0.0
+
+
+class Setup(NamedTuple):
+    """What all contestants have."""
+
+    sessions: int
+    interval: int
+    """In milliseconds."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the two addresses of each session: the contestant's, BIRD's."""
+        for number in range(self.sessions):
+            host = f"{number // 250}.{number % 250 + 1}"
+            yield f"10.88.{host}", f"10.89.{host}"
+
+
+class Contestant(ABC):
+    """A program with all sessions."""
+
+    name: str
+
+    def __init__(self, namespace: Namespace, directory: Path, setup: Setup) -> None:
+        self.namespace, self.directory, self.setup = namespace, directory, setup
+        directory.mkdir()
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start its processes, with all sessions."""
+
+    @abstractmethod
+    def processes(self) -> list[int]:
+        """Return its processes."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End them."""
+
+
+class Waggle(Contestant):
+    """waggle-bfd; its agent is this program."""
+
+    name = "waggle"
+
+    def start(self) -> None:
+        """See `Contestant`."""
+        self._process = BfdProcess(self.namespace, self.directory)
+        self._process.connect()
+        microseconds = self.setup.interval * 1000
+        settings = Settings(microseconds, microseconds, MULTIPLIER)
+        wanted = [
+            Wanted(SessionKey(theirs, ours, DEVICE), settings)
+            for ours, theirs in self.setup.pairs()
+        ]
+        for first in range(0, len(wanted), PER_MESSAGE):
+            self._process.send(SetSessions(tuple(wanted[first : first + PER_MESSAGE])))
+
+    def worker(self) -> int:
+        """Return the process with the sessions."""
+        return self._process.worker()
+
+    def processes(self) -> list[int]:
+        """See `Contestant`."""
+        return [self._process.process.pid, self._process.worker()]
+
+    def stop(self) -> None:
+        """See `Contestant`."""
+        self._process.end()
+
+
+class Daemons(Contestant):
+    """Other projects' programs."""
+
+    def start(self) -> None:
+        """See `Contestant`."""
+        self._daemons = [
+            Daemon(name, command, log=self.directory / f"{name}.log", namespace=self.namespace)
+            for name, command in self.commands()
+        ]
+        for daemon in self._daemons:
+            daemon.start()
+            time.sleep(0.3)  # bfdd connects to zebra once
+
+    @abstractmethod
+    def commands(self) -> list[tuple[str, list[str | Path]]]:
+        """Return names and commands; writes their configuration."""
+
+    def processes(self) -> list[int]:
+        """See `Contestant`."""
+        return [daemon.pid for daemon in self._daemons]
+
+    def stop(self) -> None:
+        """See `Contestant`."""
+        for daemon in reversed(self._daemons):
+            daemon.stop()
+
+
+class Bird(Daemons):
+    """BIRD, also the other end of all sessions."""
+
+    name = "bird"
+
+    def __init__(
+        self, namespace: Namespace, directory: Path, setup: Setup, *, is_neighbor: bool = False
+    ) -> None:
+        super().__init__(namespace, directory, setup)
+        self._is_neighbor = is_neighbor
+
+    def commands(self) -> list[tuple[str, list[str | Path]]]:
+        """See `Daemons`."""
+        interval = f"{self.setup.interval} ms"
+        neighbors = ""
+        for pair in self.setup.pairs():
+            local, remote = reversed(pair) if self._is_neighbor else pair
+            neighbors += f'neighbor {remote} dev "{DEVICE}" local {local};\n'
+        options = (
+            f"min rx interval {interval}; min tx interval {interval}; multiplier {MULTIPLIER};"
+        )
+        (self.directory / "bird.conf").write_text(
+            f"router id 10.0.0.{1 + self._is_neighbor};\nprotocol device {{}}\n"
+            f'protocol bfd {{ interface "*" {{ {options} }};\n{neighbors}}}\n'
+        )
+        files = ("-c", self.directory / "bird.conf", "-s", self.directory / "control")
+        command: list[str | Path] = [program() or "bird", "-f", *files]
+        return [("bird", [*command, "-P", self.directory / "pid"])]
+
+    def up(self) -> int:
+        """Return the number of sessions that are Up."""
+        try:
+            with socket.socket(socket.AF_UNIX) as control:
+                control.settimeout(10)
+                control.connect(str(self.directory / "control"))
+                control.recv(1 << 12)
+                control.sendall(b"show bfd sessions\n")
+                text = ""
+                while "0000 " not in text and not text.endswith("0000 \n"):
+                    text += control.recv(1 << 16).decode()
+                return text.count(" Up ")
+        except OSError as error:
+            raise NotReadyError(str(error)) from error
+
+
+class Frr(Daemons):
+    """bfdd, with zebra for its interfaces."""
+
+    name = "frr"
+
+    def commands(self) -> list[tuple[str, list[str | Path]]]:
+        """See `Daemons`."""
+        directory, interval = self.directory, self.setup.interval
+        text = "bfd\n"
+        for ours, theirs in self.setup.pairs():
+            text += (
+                f" peer {theirs} local-address {ours} interface {DEVICE}\n"
+                f"  detect-multiplier {MULTIPLIER}\n  receive-interval {interval}\n"
+                f"  transmit-interval {interval}\n  no shutdown\n exit\n"
+            )
+        (directory / "zebra.conf").touch()
+        (directory / "bfdd.conf").write_text(text)
+        (directory / "group").write_text("root:x:0:\nfrrvty:x:999:root\n")
+        common: list[str | Path] = [
+            *("-z", directory / "zserv", "--vty_socket", directory, "--log", "stdout"),
+            *("-A", "127.0.0.1", "-P", "0", "-u", "root", "-g", "root"),
+        ]
+        # It insists on a user of its own group, which root need not be in.
+        grouped = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"']
+        more: dict[str, list[str | Path]] = {
+            "zebra": [],
+            "bfdd": ["--bfdctl", directory / "bfdd.sock"],
+        }
+        commands: list[tuple[str, list[str | Path]]] = []
+        for name, options in more.items():
+            files: list[str | Path] = ["-f", directory / f"{name}.conf"]
+            command: list[str | Path] = [*grouped, directory / "group", FRR / name, *common]
+            commands.append((name, [*command, *files, "-i", directory / f"{name}.pid", *options]))
+        return commands
+
+
+CONTESTANTS: Final[dict[str, type[Contestant]]] = {kind.name: kind for kind in (Waggle, Bird, Frr)}
+
+
+def sniff(descriptor: int, seconds: float) -> dict[bytes, list[float]]:
+    """Return the times of the packets to the neighbor's port, by their source address."""
+    times: dict[bytes, list[float]] = {}
+    with socket.socket(fileno=os.dup(descriptor)) as sock:
+        until = time.monotonic() + seconds
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        while (left := until - time.monotonic()) > 0:
+            if not poll.poll(left * 1000):
+                break
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    octets, ancillary, _, origin = sock.recvmsg(64, 64, socket.MSG_DONTWAIT)
+                    if origin[2] == socket.PACKET_OUTGOING or octets[22:24] != b"\x0e\xc8":
+                        continue
+                    second, nano = struct.unpack("=qq", ancillary[0][2])
+                    times.setdefault(octets[12:16], []).append(second + nano / 1e9)
+    return times
+
+
+SOCKET: Final = f"""
+import socket, sys
+sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons({ETH_P_IP}))
+sniffer.bind(("{DEVICE}", {ETH_P_IP}))
+sniffer.setsockopt(socket.SOL_SOCKET, {SO_TIMESTAMPNS}, 1)
+sniffer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+with socket.socket(fileno=int(sys.argv[1])) as channel:
+    socket.send_fds(channel, [b"."], [sniffer.fileno()])
+"""
+"""Run in a namespace: passes a socket on that sees all of its IPv4 packets."""
+
+
+def sniffer(namespace: Namespace) -> int:
+    """Return a socket of a namespace, for `sniff`."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [*namespace.command(), sys.executable, "-c", SOCKET, str(theirs.fileno())]
+        subprocess.run(command, pass_fds=[theirs.fileno()], check=True)
+        return socket.recv_fds(ours, 1, 1)[1][0]
+
+
+def cpu(processes: list[int]) -> float:
+    """Return the processor seconds of processes, of all of their threads."""
+    total = 0
+    for process in processes:
+        for task in Path(f"/proc/{process}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+def megabytes(processes: list[int]) -> float:
+    """Return the memory of processes that no other process shares."""
+    total = 0
+    for process in processes:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                total += int(line.split()[1])
+    return total / 1024
+
+
+def measure(
+    kind: type[Contestant],
+    link: Link,
+    directory: Path,
+    setup: Setup,
+    seconds: float,
+    *,
+    restart: bool,
+) -> Figure:
+    """Start a contestant, wait for its sessions, measure."""
+    neighbor = Bird(link.right, directory / "neighbor", setup, is_neighbor=True)
+    contestant = kind(link.left, directory / kind.name, setup)
+    neighbor.start()
+    try:
+        contestant.start()
+        try:
+            eventually(lambda: _all_up(neighbor), within=60)
+            time.sleep(2)
+            seen = sniffer(link.right)
+            processes = contestant.processes()
+            before = cpu(processes)
+            times = sniff(seen, seconds)
+            used = (cpu(processes) - before) / seconds
+            gaps = sorted(
+                after - before
+                for source in times.values()
+                for before, after in itertools.pairwise(source)
+            )
+            restarted = 0.0
+            if restart and isinstance(contestant, Waggle):
+                restarted = _restart(contestant, seen, setup)
+            os.close(seen)
+            interval = setup.interval / 1000
+            return Figure(
+                used,
+                megabytes(contestant.processes()),
+                gaps[int(len(gaps) * 0.999)] / interval,
+                gaps[-1] / interval,
+                setup.sessions - neighbor.up(),
+                restarted,
+            )
+        finally:
+            contestant.stop()
+    finally:
+        neighbor.stop()
+
+
+def _restart(contestant: Waggle, seen: int, setup: Setup) -> float:
+    """Kill the process with the sessions; returns the seconds until all of them have sent again."""
+    sniff(seen, 0.01)
+    killed = time.time()
+    os.kill(contestant.worker(), signal.SIGKILL)
+    times = sniff(seen, 3.0)
+    first = [
+        next((at for at in source if at > killed + 0.002), killed + 3) for source in times.values()
+    ]
+    time.sleep(1)
+    return max(first) - killed if len(first) == setup.sessions else 3.0
+
+
+def _all_up(neighbor: Bird) -> None:
+    assert neighbor.up() == neighbor.setup.sessions, f"{neighbor.up()} sessions are Up"
+
+
+def main() -> None:
+    """Measure each contestant in turns, and print medians."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sessions", type=int, default=100)
+    parser.add_argument("--interval", type=int, default=50, help="in milliseconds")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--router", action="append", choices=CONTESTANTS)
+    parser.add_argument("--restart", action="store_true")
+    args = parser.parse_args()
+    if (reason := unavailable()) is not None:
+        sys.exit(reason)
+    setup = Setup(args.sessions, args.interval)
+    figures: dict[str, list[Figure]] = {}
+    for number in range(args.rounds):
+        for name in args.router or CONTESTANTS:
+            with (
+                linked_namespaces() as link,
+                tempfile.TemporaryDirectory(prefix="bench-bfd-") as path,
+            ):
+                _addresses(link, setup)
+                figure = measure(
+                    CONTESTANTS[name], link, Path(path), setup, args.seconds, restart=args.restart
+                )
+            figures.setdefault(name, []).append(figure)
+            print(f"round {number + 1} {name}: {_line(figure)}", flush=True)
+    _summary(figures)
+
+
+def _addresses(link: Link, setup: Setup) -> None:
+    pairs = list(setup.pairs())
+    link.left.batch(*(f"addr add {ours}/8 dev {DEVICE}" for ours, _ in pairs))
+    link.right.batch(*(f"addr add {theirs}/8 dev {DEVICE}" for _, theirs in pairs))
+
+
+def _line(figure: Figure) -> str:
+    restart = f", restart {figure.restart:.2f} s" if figure.restart else ""
+    return (
+        f"{figure.cpu * 100:.1f} % of a processor, {figure.megabytes:.0f} MB, gap p99.9 "
+        f"{figure.gap:.2f} longest {figure.longest:.2f} of the interval, {figure.lost} lost{restart}"
+    )
+
+
+def _summary(figures: dict[str, list[Figure]]) -> None:
+    print("medians")
+    medians = {
+        name: Figure(*map(statistics.median, zip(*rows, strict=True)))
+        for name, rows in figures.items()
+    }
+    for name, figure in medians.items():
+        print(f"{name:8}{_line(figure)}")
+    waggle = medians.get("waggle")
+    if waggle is None:
+        return
+    checks: list[tuple[str, float, float]] = [
+        (f"CPU, {name}", waggle.cpu / medians[name].cpu, goal)
+        for name, goal in GOALS.items()
+        if name in medians
+    ]
+    checks += [("megabytes", waggle.megabytes, MEGABYTES), ("gap p99.9", waggle.gap, GAP)]
+    if waggle.restart:
+        checks.append(("restart seconds", waggle.restart, RESTART_SECONDS))
+    for name, value, goal in checks:
+        print(f"{name}: {value:.2f} (goal {goal}) {'ok' if value <= goal else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()
