@@ -1,7 +1,8 @@
 """Time until an agent is of use, and until one object of a large file is advertised.
 
 * ``--help`` of agent and operator;
-* from the start of an agent with 10 Services until its peer has all routes;
+* from the start of an agent with 10 Services, and with 50,000, until its peer has all routes;
+* the longest answer of `/livez` while an agent with 10,000 Services starts;
 * one Service changes within a file of 10,000, as YAML documents and as a list in JSON: from the rename
   of the file until the peer has read the new prefix.
 
@@ -13,17 +14,21 @@ Byte code is cached, as installed packages have it: a run before the measured on
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 from bench import workload
 from bench.bench_propagation import SinkProcess, cores, cpu_seconds, start_agent
@@ -31,7 +36,11 @@ from bench.bench_propagation import SinkProcess, cores, cpu_seconds, start_agent
 HELP_MS = 200.0
 START_MS = 700.0
 CHANGE_MS = 60.0
-FEW, MANY = 10, 10_000
+FEW, MANY, VERY_MANY = 10, 10_000, 50_000
+VERY_MANY_MS = 3_800.0
+LIVE_MS = 100.0
+PROBE_SECONDS = 0.01
+"""Between two requests of `/livez`."""
 CHANGED = 7
 """The number of the Service that changes."""
 
@@ -53,21 +62,53 @@ def of_help(program: str) -> Times:
     return Times(took / 1e6, (cpu - before.children_user - before.children_system) * 1e3)
 
 
-def of_start(directory: Path) -> Times:
-    """Measure a start with few Services."""
+class Probes:
+    """Requests `/livez` of an agent again and again, as a kubelet does, and keeps the longest time."""
+
+    def __init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = "{}:{}".format(*free.getsockname())
+        self._stop = threading.Event()
+        self._longest = 0.0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(PROBE_SECONDS):
+            began = time.monotonic()
+            with contextlib.suppress(OSError), urlopen(f"http://{self.address}/livez", timeout=20):
+                self._longest = max(self._longest, time.monotonic() - began)
+
+    def longest_ms(self) -> float:
+        """Stop, and return the longest time of an answer."""
+        self._stop.set()
+        self._thread.join()
+        return self._longest * 1e3
+
+
+def of_start(directory: Path, services: int, flags: Sequence[str] = ()) -> Times:
+    """Measure a start with some Services."""
     core, others = cores()
     sink = SinkProcess(others)
     manifests = directory / "manifests"
-    workload.write(manifests, services=FEW, peers=1, port=sink.port)
+    workload.write(manifests, services=services, peers=1, port=sink.port)
     began = time.monotonic_ns()
-    agent = start_agent(directory, manifests, core)
+    agent = start_agent(directory, manifests, core, flags=flags)
     try:
-        wall = (sink.filled(FEW + 1, 1)["time"] - began) / 1e6
+        wall = (sink.filled(services + 1, 1)["time"] - began) / 1e6
         return Times(wall, cpu_seconds(agent.pid) * 1e3)
     finally:
         agent.terminate()
         agent.wait(20)
         sink.stop()
+
+
+def of_probes(directory: Path) -> Times:
+    """Measure the longest answer of a probe during a start with many Services."""
+    probes = Probes()
+    cpu = of_start(directory, MANY, ("--http-address", probes.address)).cpu
+    return Times(probes.longest_ms(), cpu)
 
 
 def as_yaml(services: Sequence[dict[str, Any]]) -> str:
@@ -149,12 +190,14 @@ def main() -> int:
             of_help(program)
             times = [of_help(program) for _ in range(count)]
             good = _measure(f"{program.replace('_', '-')} --help", HELP_MS, times) and good
-        _in_directory(of_start)
-        times = [_in_directory(of_start) for _ in range(count)]
-        good = (
-            _measure(f"start with {FEW} Services, until all is advertised", START_MS, times)
-            and good
-        )
+        for services, limit in ((FEW, START_MS), (VERY_MANY, VERY_MANY_MS)):
+            start = partial(of_start, services=services)
+            _in_directory(start)
+            times = [_in_directory(start) for _ in range(count if services == FEW else 3)]
+            name = f"start with {services:,} Services, until all is sent"
+            good = _measure(name, limit, times) and good
+        times = [_in_directory(of_probes) for _ in range(count)]
+        good = _measure(f"/livez, start with {MANY:,} Services", LIVE_MS, times) and good
         for name, form in (("services.yaml", as_yaml), ("services.json", as_json)):
             times = _in_directory(partial(of_changes, name=name, form=form, changes=count))
             good = _measure(f"one Service of {MANY:,} in {name}", CHANGE_MS, times) and good

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import Final, TypeAlias, TypeVar
 
+from statedb import Change, ChangeIterator, Snapshot
+
 T = TypeVar("T")
 C = TypeVar("C", bytes, str)
 Slices: TypeAlias = Generator[None, None, T]
@@ -69,6 +71,21 @@ def quick(items: Iterable[T], pieces: Pieces) -> Iterator[list[T] | None]:
     while some := list(islice(rest, SLICE_PIECES)):
         yield some
         if pieces.fill_slice(1 + len(some) // QUICK_PER_PIECE):
+            yield None
+
+
+def changes_of(
+    iterator: ChangeIterator[T], snapshot: Snapshot, pieces: Pieces
+) -> Iterator[list[Change[T]] | None]:
+    """Iterate over lists of a table's changes, a quick step each; None where a slice is full.
+
+    The changes are seen at the end: those of an iteration that is given up come again.
+    """
+    for changes in iterator.slices(snapshot):
+        if changes:
+            yield changes
+        # An empty list is a slice of work before the first changes, or after the last ones.
+        if not changes or pieces.fill_slice(1 + len(changes) // QUICK_PER_PIECE):
             yield None
 
 

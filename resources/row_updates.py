@@ -14,6 +14,10 @@ def replace_all(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> int:
     """Make a table hold exactly these rows; returns the number of rows written or deleted."""
     key_of = table.primary.key or (lambda row: next(iter(table.primary.keys(row))))
     wanted: dict[Key, T] = {key_of(row): row for row in rows}
+    if not table.count(txn):
+        if wanted:
+            table.fill(txn, wanted.values())
+        return len(wanted)
     present: dict[Key, T] = {key_of(row): row for row in table.all(txn)}
     changes = 0
     for key in present:

@@ -225,9 +225,10 @@ def _last_changes(entries: list[LogEntry], size: int) -> Sliced[list[Change[Any]
         return list(map(_change, entries))
     changes: list[Change[Any]] = []
     for start in range(0, len(entries), size):
+        if start:
+            yield []
         some = entries[start : start + size]
         changes += [entry.change for entry in some if last[entry.path] is entry.change]
-        yield []
     return changes
 
 

@@ -100,6 +100,12 @@ class WriteTxn:
         if written is not None:
             self._written.setdefault(table, []).append(written)
 
+    def stage_all(self, table: Table[Any], state: TableState, written: list[LogEntry]) -> None:
+        """Replace a table's state as `stage`, with several written rows."""
+        self._root[table.slot] = state
+        self._touched.add(table.slot)
+        self._written.setdefault(table, []).extend(written)
+
     def snapshot(self) -> Snapshot:
         """Return a snapshot with the writes so far, whether they are committed later or not."""
         return Snapshot(tuple(self._root))

@@ -7,7 +7,7 @@ of its keys, so a prefix of a key is a subtree. No locks or subscribers here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
@@ -61,6 +61,25 @@ def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
     if len(path) == 1:
         return tree.set(head, leaf)
     return tree.set(head, tree_set(tree.get(head, EMPTY), path[1:], leaf))
+
+
+def tree_of(leaves: Iterable[tuple[Path, Any]]) -> Tree:
+    """Return a tree of these leaves; of one path the last: as by `tree_set` of each."""
+    levels: dict[Component, Any] = {}
+    depth = 0
+    for path, leaf in leaves:
+        level = levels
+        for component in path[:-1]:
+            level = level.setdefault(component, {})
+        level[path[-1]] = leaf
+        depth = len(path)
+    return _as_maps(levels, depth)
+
+
+def _as_maps(levels: dict[Component, Any], depth: int) -> Tree:
+    if depth <= 1:
+        return Map(levels)
+    return Map({component: _as_maps(below, depth - 1) for component, below in levels.items()})
 
 
 def tree_delete(tree: Tree, path: Path) -> Tree:

@@ -8,6 +8,7 @@ a new revision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -25,6 +26,7 @@ from statedb.state import (
     leaves,
     tree_delete,
     tree_get,
+    tree_of,
     tree_set,
 )
 
@@ -183,6 +185,42 @@ class Table(Generic[T]):
         old = tree_get(state.primary, path) if state.size else None
         self._write(txn, state, path, old, row)
         return old.row if old is not None else None
+
+    def fill(self, txn: WriteTxn, rows: Iterable[T]) -> None:
+        """Insert rows with different primary keys into an empty table, as `upsert` of each does.
+
+        Takes half of its time. Raises `UniqueViolation` or `KeyShape`, without any change.
+        """
+        state = txn.writable(self)
+        if state.size:
+            raise ValueError(f"the table {self.name} is not empty")
+        arities = [0] * len(state.arities)
+        primary: list[tuple[Path, Entry]] = []
+        secondary: list[dict[Any, Path]] = [{} for _ in self._indexes]
+        entries: list[LogEntry] = []
+        for revision, row in enumerate(rows, state.revision + 1):
+            path = self._path(row)
+            arities[0] = check_arity(self.name, self.primary.name, path, arities[0])
+            for i, (index, keys) in enumerate(
+                zip(self._indexes, self._keys_of(row), strict=True), 1
+            ):
+                for key in keys:
+                    arities[i] = check_arity(self.name, index.name, key, arities[i])
+                    if index.unique and key in secondary[i - 1]:
+                        raise UniqueViolation(self.name, index.name, key)
+                    # The members of a group are its leaves: one level more.
+                    secondary[i - 1][key if index.unique else (*key, path)] = path
+            primary.append((path, Entry(row, revision)))
+            entries.append(LogEntry(path, Change(row, revision, False), None))
+        trees = [
+            tree_of(members.items() if index.unique else zip(members, repeat(None)))
+            for index, members in zip(self._indexes, secondary, strict=True)
+        ]
+        revision = state.revision + len(entries)
+        filled = TableState(
+            revision, len(entries), tree_of(primary), tuple(trees), tuple(arities), state.pending
+        )
+        txn.stage_all(self, filled, entries)
 
     def delete(self, txn: WriteTxn, key: Key) -> T | None:
         """Delete the row with a primary key; return it, or None if there is none."""

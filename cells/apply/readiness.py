@@ -93,7 +93,9 @@ class ReadinessGate:
         await self._configuration.wait()
         began = loop.time()
         while True:
-            missing = self.missing()
+            missing, wanted = self._state()
+            if len(missing) < wanted:
+                self._readiness.serving()
             waited = loop.time() - began
             if not missing or waited >= self._timeout:
                 break
@@ -118,10 +120,11 @@ class ReadinessGate:
                 waited=round(waited, 1),
             )
 
-    def missing(self) -> dict[str, str]:
-        """Return the peers without their initial table at this moment, with the reasons."""
+    def _state(self) -> tuple[dict[str, str], int]:
+        """Return the peers without their initial table, with reasons, and how many shall have it."""
         sessions = {(peer.instance, peer.name): peer for peer in self._speaker.peers()}
-        return without_initial_table(self._peers.all(self._database.snapshot()), sessions)
+        wanted = [p for p in self._peers.all(self._database.snapshot()) if p.down_reason is None]
+        return without_initial_table(wanted, sessions), len(wanted)
 
 
 def _names(missing: Mapping[str, str]) -> str:

@@ -121,6 +121,8 @@ class Readiness:
     def __init__(self) -> None:
         self._gates: dict[str, str | None] = {}
         self._callbacks: list[Callable[[], None]] = []
+        self._serving_callbacks: list[Callable[[], None]] | None = []
+        """None once the program serves."""
 
     def gate(self, name: str, waiting_for: str) -> Callable[[], None]:
         """Add a gate and return the function that opens it for good."""
@@ -143,6 +145,19 @@ class Readiness:
         self._callbacks.append(callback)
         self._notify()
 
+    def serving(self) -> None:
+        """Note that the first peer has its routes; the program need not be ready."""
+        callbacks, self._serving_callbacks = self._serving_callbacks or [], None
+        for callback in callbacks:
+            callback()
+
+    def when_serving(self, callback: Callable[[], None]) -> None:
+        """Call back once, as soon as the first peer has its routes, or all gates are open."""
+        if self._serving_callbacks is None:
+            callback()
+        else:
+            self._serving_callbacks.append(callback)
+
     def waiting(self) -> dict[str, str]:
         """Return the closed gates and what each waits for."""
         return {name: what for name, what in self._gates.items() if what is not None}
@@ -157,5 +172,7 @@ class Readiness:
         return not self.waiting()
 
     def _notify(self) -> None:
+        if self.ready:
+            self.serving()
         while self.ready and self._callbacks:
             self._callbacks.pop(0)()

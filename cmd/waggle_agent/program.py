@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
@@ -17,15 +17,23 @@ from cells.api.model import ReconcilerItem, default_path
 from cells.apply.api import reconciler_item
 from cells.apply.show import lines
 from cells.declarations import NO_NET_ADMIN
-from cells.hive import Cell, Settings
+from cells.hive import Cell, Readiness, Settings
 from cells.hive.hive import Hive
 from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
 from reconcilers.target import Runner
-from speaker.server import abandon_memory, bound_collections, settle_memory
+from speaker.server import (
+    abandon_memory,
+    bound_collections,
+    postpone_collections,
+    settle_memory,
+)
 from waggle_agent.reload import Reload
 
 T = TypeVar("T")
+
+POSTPONED_COLLECTIONS_SECONDS: Final = 30.0
+"""For how long a start collects no memory at most."""
 
 log = structlog.get_logger("waggle.agent")
 
@@ -81,7 +89,7 @@ async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
     bound_collections()
-    hive.readiness.when_ready(settle_memory)
+    _postpone_collections(hive.readiness)
 
     def started() -> None:
         reason = hive.settings.reasons.get("kernel")
@@ -103,6 +111,18 @@ async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
         await hive.run(started)
     finally:
         reloading.cancel()
+
+
+def _postpone_collections(readiness: Readiness) -> None:
+    """Collect no memory until the first peer has its routes: what a start reads mostly remains."""
+    postpone_collections()
+    late = asyncio.get_running_loop().call_later(POSTPONED_COLLECTIONS_SECONDS, settle_memory)
+
+    def serving() -> None:
+        late.cancel()
+        settle_memory()
+
+    readiness.when_serving(serving)
 
 
 def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

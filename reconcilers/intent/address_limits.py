@@ -20,6 +20,7 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import Rejection
 from reconcilers.model import AddressRank, ObjectRef
 from reconcilers.prefixes import host_route
+from reconcilers.sliced_work import Pieces, Slices, changes_of
 from resources.core import Service
 from resources.core.kinds import SERVICE
 from resources.core.service import EXTERNAL_IPS, INGRESS
@@ -119,16 +120,20 @@ class AddressLimits:
         """The table of Services."""
         return self._services
 
-    def collect(self, snapshot: Snapshot) -> list[ObjectKey]:
-        """Follow the changes since the last call.
+    def collect(self, snapshot: Snapshot, pieces: Pieces) -> Slices[list[ObjectKey]]:
+        """Follow the changes since the last call, in slices.
 
         Returns the Services that are judged differently because of other Services.
         """
         changed: dict[str, dict[str, None]] = {}
-        for change in self._changes.next(snapshot):
-            namespace, name = change.row.key
-            if self._of_namespace and self._count(change.row, deleted=change.deleted):
-                changed.setdefault(namespace, {})[name] = None
+        for changes in changes_of(self._changes, snapshot, pieces):
+            if changes is None:
+                yield
+                continue
+            for change in changes if self._of_namespace else ():
+                namespace, name = change.row.key
+                if self._count(change.row, deleted=change.deleted):
+                    changed.setdefault(namespace, {})[name] = None
         keys: list[ObjectKey] = []
         for namespace, names in changed.items():
             keys += ((namespace, name) for name in self._judge(snapshot, namespace, names))

@@ -104,12 +104,19 @@ class IntentCompiler:
         self._intents = DialectIntents(resources, intent, self._feeding, on_error, states)
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
+        self._pieces = Pieces()
         self._addresses = AddressRulesTracker(
-            db, resources, intent, tuple(self._dialects.values()), node, options, on_error
+            db,
+            resources,
+            intent,
+            tuple(self._dialects.values()),
+            node,
+            options,
+            self._pieces,
+            on_error,
         )
         self._problems: list[Problem] = []
         """Of the configuration; problems of single objects are in the route sets."""
-        self._pieces = Pieces()
         self._limits = AddressLimits(db, resources.services, options)
         self._object_problems = ObjectProblems(resources.kinds)
         self._peer_limits = PeerLimits(intent, options, node, self._pieces)
@@ -290,9 +297,9 @@ class IntentCompiler:
                 return self._kernel_unread(())
         self._in_effect.update(compiled)
         intent = self._intent
-        judged_again = self._limits.collect(snapshot)
+        judged_again = yield from self._limits.collect(snapshot, self._pieces)
         for route_sets in self._route_sets.values():
-            route_sets.collect(snapshot)
+            yield from route_sets.collect(snapshot)
             route_sets.judge_again(judged_again)
         node = self._resources.nodes.get(snapshot, ("", context.node))
         before, self._pending = (

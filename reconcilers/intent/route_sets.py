@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from reconcilers.dialect import (
-    EVERYTHING,
     Contributed,
     Dialect,
     Everything,
@@ -34,7 +33,7 @@ from reconcilers.intent.service_addresses import (
     JudgedAddresses,
 )
 from reconcilers.model import Contribution, ObjectRef, Problem
-from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices
+from reconcilers.sliced_work import BATCH_PIECES, Pieces, Slices, changes_of
 from reconcilers.tables import KEY, IntentTables
 from speaker.nlri import Family
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
@@ -146,27 +145,41 @@ class RouteSets:
         for source, key in self._judged.affected(changes) if changes else ():
             self._pending.setdefault(source, {})[key] = None
 
-    def collect(self, snapshot: Snapshot) -> None:
-        """Note the objects that the changes since the last call affect.
+    def collect(self, snapshot: Snapshot) -> Slices[None]:
+        """Note the objects that the changes since the last call affect, in slices.
 
         Where a source fails, all of its objects contribute again, until it no longer fails.
         """
         for source, table, iterator in self._followed:
-            changes = list(iterator.next(snapshot))
-            if not changes and source.name not in self._source_failures:
-                continue
-            try:
-                affected = source.affected(table, changes) if changes else EVERYTHING
-                if isinstance(affected, Everything) or source.name in self._source_failures:
-                    rules = tuple(self.rules.values())
-                    keys = source.keys(snapshot, rules)
-                    affected = (*keys, *self._contributing[source.name])
-                self._pending.setdefault(source.name, {}).update(dict.fromkeys(affected))
-            except Exception as error:  # noqa: BLE001  one source's error is that source's
+            failed = everything = source.name in self._source_failures
+            affected: dict[Key, None] = {}
+            error: Exception | None = None
+            for changes in changes_of(iterator, snapshot, self._pieces):
+                if changes is None:
+                    yield
+                    continue
+                try:
+                    answer = source.affected(table, changes)
+                    if isinstance(answer, Everything):
+                        everything = True
+                    else:
+                        affected.update(dict.fromkeys(answer))
+                except Exception as caught:  # noqa: BLE001  one source's error is that source's
+                    error = caught
+            if error is None and everything:
+                try:
+                    keys = source.keys(snapshot, tuple(self.rules.values()))
+                    affected = dict.fromkeys((*keys, *self._contributing[source.name]))
+                except Exception as caught:  # noqa: BLE001  one source's error is that source's
+                    error = caught
+            if error is not None:
                 self._fail(source, error)
-            else:
-                if self._source_failures.pop(source.name, None) is not None:
-                    self._problems_changed = True
+                continue
+            if affected:
+                self._pending.setdefault(source.name, {}).update(affected)
+            if failed:
+                del self._source_failures[source.name]
+                self._problems_changed = True
 
     def judge_again(self, services: Iterable[Key]) -> None:
         """Let Services contribute again: other Services have changed what they may announce."""

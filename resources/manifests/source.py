@@ -11,7 +11,7 @@ import asyncio
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, TypeVar
@@ -114,7 +114,10 @@ class ManifestsSource:
 
     async def run(self) -> None:
         """Read all files, then changed ones, until cancelled."""
-        self.read_all()
+        scanned = await asyncio.to_thread(scan, self._roots)
+        await self._read_large(scanned.files.items())
+        for _ in self._read_found(scanned):
+            await asyncio.sleep(0)
         self._notifications = Notifications()
         with self._notifications as notifications:
             scan_at = self._clock()
@@ -125,7 +128,7 @@ class ManifestsSource:
                     is_new = notifications.watch(self._directories(scanned))
                     self.compare(scanned)
                     scan_at = self._clock() + (0.0 if is_new else self._pause(scanned))
-                await self._read_large()
+                await self._read_large(self._settling.due(self._clock()))
                 self.read_settled()
                 await notifications.wait(self._next_due(scan_at) - self._clock())
                 changes, scan_now = notifications.take()
@@ -134,10 +137,10 @@ class ManifestsSource:
                 if scan_now:
                     scan_at = min(scan_at, self._clock() + JOIN_SECONDS)
 
-    async def _read_large(self) -> None:
-        """Read the large files that are due in a thread, for `read_settled`."""
+    async def _read_large(self, due: Iterable[tuple[str, object]]) -> None:
+        """Read the large ones of these files in a thread, for `_read`."""
         self._read_before.clear()
-        for path, sign in self._settling.due(self._clock()):
+        for path, sign in due:
             if isinstance(sign, Signature) and sign.size > LARGE_FILE and signature(path) == sign:
                 parsed = await asyncio.to_thread(read_file, path, sign.size, self._reparser.parse)
                 self._read_before[path] = sign, parsed
@@ -189,12 +192,18 @@ class ManifestsSource:
 
     def read_all(self) -> None:
         """Read all files, and emit a Replace of each kind."""
-        scanned = scan(self._roots)
+        for _ in self._read_found(scan(self._roots)):
+            pass
+
+    def _read_found(self, scanned: ScanResult) -> Iterator[None]:
+        """Read all files of a scan, in a step for each large one; emit a Replace of each kind."""
         self._found = scanned
         self._causes.clear()
         now = self._clock()
         for path, sign in scanned.files.items():
             self._read(path, sign, now)
+            if sign.size > LARGE_FILE:
+                yield
         for path in self._vanished(scanned):
             self._lose(path, now)
         for path, reason in scanned.skipped.items():

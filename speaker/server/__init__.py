@@ -17,6 +17,7 @@ from speaker.server.free_memory import (
     MemoryRelease,
     abandon_memory,
     bound_collections,
+    postpone_collections,
     settle_memory,
 )
 from speaker.server.sliced_reader import SlicedReader
@@ -29,5 +30,6 @@ __all__ = [
     "Speaker",
     "abandon_memory",
     "bound_collections",
+    "postpone_collections",
     "settle_memory",
 ]

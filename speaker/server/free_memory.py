@@ -39,14 +39,21 @@ def bound_collections() -> None:
     gc.set_threshold(YOUNG_OBJECTS, YOUNG_COLLECTIONS, FULL_COLLECTIONS)
 
 
+def postpone_collections() -> None:
+    """Collect nothing until `settle_memory`: for a start that reads many rows, which remain."""
+    gc.disable()
+
+
 def settle_memory() -> None:
-    """Exempt the present objects from collections.
+    """Exempt the present objects from collections, and begin to collect.
 
     For the end of the start: modules and rows mostly remain. A full collection of 100,000 rows would
-    stop the sessions for a second.
+    stop the sessions for a second; after `postpone_collections` all rows are young.
     """
-    gc.collect(0)
+    if gc.isenabled():
+        gc.collect(0)
     gc.freeze()
+    gc.enable()
 
 
 def abandon_memory() -> None:

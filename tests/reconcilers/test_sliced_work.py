@@ -5,16 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from reconcilers.frrk8s import values
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from reconcilers.intent.address_limits import AddressLimits
 from reconcilers.intent.route_rows import RouteRows
+from reconcilers.intent.service_addresses import cluster_ips
 from reconcilers.operator import LocalOperator, Planner
-from reconcilers.sliced_work import BATCH_PIECES, SLICE_PIECES, Pieces, Slices, finish, merged
+from reconcilers.sliced_work import (
+    BATCH_PIECES,
+    SLICE_PIECES,
+    Pieces,
+    Slices,
+    changes_of,
+    finish,
+    merged,
+)
 from reconcilers.target.runner import SLICE_PARTS
+from statedb import Database
+from statedb.changes import SLICE
+from tests.reconcilers.build import service, usual
 from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
+from tests.statedb.rows import Row, put, rows_table
+from tests.support import kinds
 
 COUNT = 25_000
 ROUTERS = [f"203.0.113.{i}" for i in (9, 10)]
@@ -211,3 +227,36 @@ def test_sorted_lists_are_merged_in_slices() -> None:
     assert sum(1 for _ in slices) > 10
     assert finish(merged(runs, Pieces(100))) == sorted(number.to_bytes(4) for number in values)
     assert finish(merged([], Pieces())) == []
+
+
+def test_the_changes_of_a_table_are_read_in_slices() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator, pieces = table.changes(db), Pieces()
+    with db.write(table) as txn:
+        table.fill(txn, [Row("s", str(number)) for number in range(2 * SLICE + 1)])
+    runs = list(changes_of(iterator, db.snapshot(), pieces))
+    assert [len(some) for some in runs if some] == [SLICE, SLICE, 1]
+    assert runs.index(None) < len(runs) - 2
+    put(db, table, Row("s", "1"), Row("s", "2"), Row("s", "1", ("red",)))
+    (last,) = changes_of(iterator, db.snapshot(), pieces)
+    assert [change.row.name for change in last or ()] == ["2", "1"]
+
+
+def test_the_first_round_reads_the_services_of_a_cluster_in_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = usual()
+    web = kinds.SERVICE.decode(service("web", "198.51.100.1"))
+    table = found.resources.services
+    with found.db.write(table) as txn:
+        names = [f"web-{number}" for number in range(SLICE + 1)]
+        rows = [replace(web, metadata=replace(web.metadata, name=name)) for name in names]
+        table.fill(txn, [replace(row, status=type(web.status)()) for row in rows])
+    assert found.operator is not None
+    found.operator.run()
+    readers = Largest(monkeypatch, (AddressLimits, "_count"), (cluster_ips, "_routes"))
+    for _ in found.compiler.slices():
+        readers.look()
+    readers.look()
+    assert readers.most == SLICE

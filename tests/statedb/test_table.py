@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from statedb import (
     Database,
@@ -142,3 +144,55 @@ def test_a_primary_key_that_is_no_tuple() -> None:
     with db.write(table) as txn:
         table.upsert(txn, 5)
     assert table.get(db.snapshot(), "5") == 5
+
+
+@given(
+    st.lists(
+        st.builds(
+            Row,
+            st.sampled_from("st"),
+            st.sampled_from("abcdef"),
+            st.lists(st.sampled_from(["red", "blue"]), unique=True).map(tuple),
+        ),
+        unique_by=lambda row: row[:2],
+    ),
+    st.booleans(),
+)
+def test_a_filled_table_is_as_if_each_row_had_been_inserted(rows: list[Row], used: bool) -> None:
+    rows = [row._replace(serial=at or None) for at, row in enumerate(rows)]
+    snapshots, changes = [], []
+    for fill in (True, False):
+        db = Database()
+        table = rows_table(db)
+        if used:
+            put(db, table, A)
+            with db.write(table) as txn:
+                table.delete(txn, A[:2])
+        iterator = table.changes(db)
+        with db.write(table) as txn:
+            if fill:
+                table.fill(txn, rows)
+            for row in () if fill else rows:
+                table.upsert(txn, row)
+        snapshots.append((table, db.snapshot()))
+        changes.append(list(iterator.next(db.snapshot())))
+    (filled, after), (table, inserted) = snapshots
+    assert after.state(filled)._replace(arities=()) == inserted.state(table)._replace(arities=())
+    assert changes[0] == changes[1]
+    for row in rows:
+        for color in row.colors:
+            key = (row.space, color)
+            assert row in filled.find(after, "color", key)
+
+
+def test_a_table_is_filled_once_and_with_unique_keys_or_not_at_all() -> None:
+    db = Database()
+    table = rows_table(db)
+    with db.write(table) as txn:
+        with pytest.raises(UniqueViolation):
+            table.fill(txn, [A, B._replace(serial=A.serial)])
+        assert table.count(txn) == 0
+        table.fill(txn, [A, B])
+        with pytest.raises(ValueError, match="not empty"):
+            table.fill(txn, [C])
+    assert set(table.all(db.snapshot())) == {A, B}

@@ -31,7 +31,7 @@ from reconcilers.intent.service_addresses.rules import (
     address_rules,
 )
 from reconcilers.model import Peer, Problem
-from reconcilers.sliced_work import Slices
+from reconcilers.sliced_work import Pieces, Slices, changes_of
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.core.configmap import ConfigMap
@@ -52,6 +52,7 @@ class AddressRulesTracker:
         dialects: Sequence[Dialect],
         node: str,
         options: IntentOptions,
+        pieces: Pieces,
         on_error: Callable[[str, Exception], None],
     ) -> None:
         """``on_error`` takes the name of a dialect whose addresses are not known, and the error."""
@@ -60,6 +61,7 @@ class AddressRulesTracker:
         self._dialects = extended(dialects, ReservedAddresses)
         self._node = node
         self._options = options
+        self._pieces = pieces
         self._on_error = on_error
         self._services = resources.services.changes(db)
         self._namespaces = resources.namespaces.changes(db)
@@ -122,7 +124,12 @@ class AddressRulesTracker:
         if of_cluster or compiled:
             due |= yield from self._read_networks(snapshot, None if of_cluster else compiled)
         if not changed.isdisjoint(self._of_api):
-            moved = self._cluster_ips.update(self._services.next(snapshot))
+            moved: set[tuple[Family, bytes]] = set()
+            for changes in changes_of(self._services, snapshot, self._pieces):
+                if changes is None:
+                    yield
+                else:
+                    moved |= self._cluster_ips.update(changes)
             self._moved |= moved
             api = AddressSet.of(api_addresses(self._resources, snapshot))
             due = due or bool(moved) or api != self._networks.api

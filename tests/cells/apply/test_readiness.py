@@ -78,10 +78,11 @@ def run(
     timeout: str,
     scenario: Callable[[Hive, int], Awaitable[None]],
     edited: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = as_it_is,
+    peers: int = 1,
 ) -> None:
-    """Run an agent with one peer at 127.0.0.2, and no router there, on these objects as edited."""
+    """Run an agent with peers from 127.0.0.2 on, and no router there, on these objects as edited."""
     port = free_port("127.0.0.2")
-    for item in edited([*configuration([port]), service("web", "198.51.100.10")]):
+    for item in edited([*configuration([port] * peers), service("web", "198.51.100.10")]):
         name = f"{item['kind']}-{item['metadata']['name']}.json"
         (directory / name).write_text(json.dumps(item))
     flags = {
@@ -128,6 +129,26 @@ async def ready_with_a_router(hive: Hive, port: int) -> None:
 
 def test_an_agent_is_ready_when_the_router_has_its_routes(tmp_path: Path) -> None:
     run(tmp_path, "1000", ready_with_a_router)
+
+
+def test_an_agent_serves_when_the_first_router_has_its_routes(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, port: int) -> None:
+        served = asyncio.Event()
+        hive.readiness.when_serving(served.set)
+        await until(lambda: "main/tor-1, main/tor-2" in hive.readiness.waiting().get(GATE, ""))
+        assert not served.is_set()
+        async with Speaker() as router:
+            listen = InstanceConfig(
+                name="r", local_asn=65000, router_id="192.0.2.1", listen=(("127.0.0.2", port),)
+            )
+            router.set_instance(listen)
+            router.set_peer(
+                "r", PeerConfig(name="agent", address="127.0.0.1", peer_asn=65001, passive=True)
+            )
+            await served.wait()
+        assert not hive.readiness.ready
+
+    run(tmp_path, "1000", scenario, peers=2)
 
 
 def later(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

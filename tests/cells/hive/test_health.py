@@ -81,3 +81,18 @@ def test_a_callback_that_is_registered_after_the_last_gate_is_called_at_once() -
     assert calls == ["before"]
     readiness.when_ready(lambda: calls.append("after"))
     assert calls == ["before", "after"]
+
+
+def test_a_program_serves_with_the_first_peer_or_when_it_is_ready() -> None:
+    for begin in ("serving", "ready"):
+        readiness = Readiness()
+        calls: list[str] = []
+        opened = readiness.gate("peers", "the initial table of every peer")
+        readiness.when_serving(lambda calls=calls: calls.append("before"))  # type: ignore[misc]
+        assert calls == []
+        (readiness.serving if begin == "serving" else opened)()
+        assert calls == ["before"]
+        readiness.when_serving(lambda calls=calls: calls.append("after"))  # type: ignore[misc]
+        opened()
+        readiness.serving()
+        assert calls == ["before", "after"]

@@ -614,3 +614,20 @@ def test_a_large_file_is_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.Mo
 
     asyncio.run(watch())
     assert threads == [False, True, False]
+    threads.clear()
+    large = "#" * LARGE_FILE + "\n" + node("n1", "large")
+    file.write_text(large)
+    (tmp_path / "b.yaml").write_text(node("n2", "small"))
+    source = ManifestsSource([tmp_path], KINDS)
+    found = MessageCounts(source)
+
+    async def start() -> None:
+        running = asyncio.create_task(source.run())
+        try:
+            await until(lambda: found.labels == {"n1": "large", "n2": "small"})
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(start())
+    assert threads == [True, False]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from speaker.server import free_memory, postpone_collections, settle_memory
 from speaker.server.free_memory import IDLE_SECONDS, LARGE_SESSION_ROUTES, MemoryRelease
 from tests.support import looptime
 
@@ -51,3 +54,39 @@ def test_a_busy_process_releases_memory_when_it_is_idle_again() -> None:
         assert 30.0 < when <= 30.0 + 2 * IDLE_SECONDS
 
     looptime.run(main())
+
+
+class Collector:
+    """The module gc, as far as a start uses it."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self._enabled = True
+
+    def isenabled(self) -> bool:
+        return self._enabled
+
+    def collect(self, generation: int) -> None:
+        self.calls.append(f"collect {generation}")
+
+    def freeze(self) -> None:
+        self.calls.append("freeze")
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def enable(self) -> None:
+        self._enabled = True
+
+
+def test_rows_that_a_start_has_read_are_never_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them are young: a collection of the young ones would be one of 100,000 rows."""
+    collector = Collector()
+    monkeypatch.setattr(free_memory, "gc", collector)
+    postpone_collections()
+    assert not collector.isenabled()
+    settle_memory()
+    assert collector.calls == ["freeze"]
+    assert collector.isenabled()
+    settle_memory()
+    assert collector.calls == ["freeze", "collect 0", "freeze"]
