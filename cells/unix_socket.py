@@ -11,12 +11,10 @@ import os
 import socket
 import stat
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from cells.api.agent_socket import MAX_PATH
 from cells.lock_file import lock, unlock
-
-MAX_PATH: Final = 107
-"""Bytes that Linux has for the path of a socket."""
 
 
 class UnixSocketError(Exception):

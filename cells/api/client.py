@@ -7,31 +7,23 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from cells.api.model import default_path
 from cells.api.streamed_list import StreamedList
 from cells.api.transport import AgentError, Response, Transport, UnixTransport
 
-__all__ = ["SOCKET_ENV", "AgentError", "Client", "at_socket", "default_socket"]
+__all__ = ["AgentError", "Client", "at_socket"]
 
 TIMEOUT = 10.0
 ACTION_TIMEOUT = 120.0
 """Seconds; an action leaves the agent's loop to its sessions for half of the time."""
-SOCKET_ENV = "WAGGLE_API_SOCKET"
 READ_OCTETS = 65536
 
 Parameters: TypeAlias = Mapping[str, str | None]
 """The parameters of a query; members of None are omitted."""
-
-
-def default_socket() -> Path:
-    """Return the path of the socket where an agent of this user listens by default."""
-    return Path(os.environ[SOCKET_ENV]) if os.environ.get(SOCKET_ENV) else default_path()
 
 
 def at_socket(path: Path, program: str = "agent") -> Client:

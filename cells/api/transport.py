@@ -7,15 +7,12 @@ standard library over the program's Unix socket, so that a question costs as lit
 from __future__ import annotations
 
 import http.client
-import os
-import socket
-import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from cells.unix_socket import MAX_PATH
+from cells.api.agent_socket import MAX_PATH, LongPathError, OtherUserError, connected
 
 
 class AgentError(Exception):
@@ -128,18 +125,17 @@ class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: Path, timeout: float) -> None:
         super().__init__("localhost", timeout=timeout)
         self._path = path
+        self._timeout = timeout
 
     def connect(self) -> None:
         """Connect to the socket instead of to a host."""
-        if len(os.fsencode(self._path)) > MAX_PATH:
+        try:
+            self.sock = connected(self._path, self._timeout)
+        except LongPathError:
             text = (
                 f"no agent runs here: {self._path} is longer than {MAX_PATH} bytes (see --socket)"
             )
-            raise AgentError("AgentNotRunning", text)
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
-        credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        _, user, _ = struct.unpack("3i", credentials)
-        if os.geteuid() not in (0, user) and user != 0:
-            raise AgentError("Forbidden", f"the process at {self._path} is another user's")
+            raise AgentError("AgentNotRunning", text) from None
+        except OtherUserError:
+            text = f"the process at {self._path} is another user's"
+            raise AgentError("Forbidden", text) from None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from cells.api.model import default_path
+from cells.api.agent_socket import default_path
 from cells.api.resource import ApiAction, ApiFile, ApiPlain, ApiResource, ApiStream
 from cells.hive import Group, Health, StartError
 from cells.hive.lifecycle import Lifecycle

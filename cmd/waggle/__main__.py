@@ -110,17 +110,23 @@ def main(
             sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader closed the pipe (`waggle routes | head`): no error.
-        _discard_output()
-        return EXIT_PIPE
     except OSError as error:
-        if not is_of_output(error):
+        if not isinstance(error, BrokenPipeError) and not is_of_output(error):
             raise
-        _discard_output()
-        complain("waggle", f"standard output: {error.strerror}")
-        return EXIT_ERROR
+        return output_failed(error)
     return status
+
+
+def output_failed(error: OSError) -> int:
+    """Return the exit status of a program whose output cannot be written.
+
+    A pipe that its reader has closed is no error (``waggle routes | head``).
+    """
+    _discard_output()
+    if isinstance(error, BrokenPipeError):
+        return EXIT_PIPE
+    complain("waggle", f"standard output: {error.strerror}")
+    return EXIT_ERROR
 
 
 def _discard_output() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cells.api.client import SOCKET_ENV, AgentError, Client, at_socket, default_socket
+from cells.api.agent_socket import SOCKET_ENV, default_socket
+from cells.api.client import AgentError, Client, at_socket
 from cells.api.streamed_list import StreamedList
 from waggle import output
 from waggle.progress import progress_of

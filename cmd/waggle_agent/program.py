@@ -12,8 +12,9 @@ import msgspec
 import structlog
 import uvloop
 
+from cells.api.agent_socket import default_path
 from cells.api.client import AgentError, at_socket
-from cells.api.model import ReconcilerItem, default_path
+from cells.api.model import ReconcilerItem
 from cells.apply.api import reconciler_item
 from cells.apply.show import lines
 from cells.declarations import NO_NET_ADMIN

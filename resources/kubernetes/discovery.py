@@ -8,12 +8,14 @@ minutes covers all of them. Source: the Kubernetes API, ``/apis`` (APIGroupList)
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from resources.kind import Kind
 from resources.kubernetes import wire
 from resources.kubernetes.connection import Connection
 from resources.kubernetes.errors import StatusError
+
+if TYPE_CHECKING:
+    from resources.kind import Kind
 
 T = TypeVar("T")
 

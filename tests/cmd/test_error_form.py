@@ -205,7 +205,7 @@ def test_the_operator_ignores_variables_of_the_agent_and_no_others(tmp_path: Pat
 def test_a_plain_user_without_a_session_has_a_usable_socket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cells.api.model import default_path
+    from cells.api.agent_socket import default_path
 
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)

@@ -41,7 +41,6 @@ from cells.api.model.routes import (
     RouteItem,
 )
 from cells.api.model.sessions import BfdIntervalsItem, BfdItem, ClearedItem, PasswordItem
-from cells.api.model.socket_path import default_path
 
 __all__ = [
     "API_VERSION",
@@ -79,6 +78,5 @@ __all__ = [
     "T",
     "UnusedObjectsItem",
     "WatchItem",
-    "default_path",
     "problem_text",
 ]

@@ -9,7 +9,7 @@ import argparse
 import sys
 from typing import Any
 
-from cells.api.client import default_socket
+from cells.api.agent_socket import default_socket
 from cells.api.transport import AgentError, UnixTransport
 from waggle import ask_agent, output
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cells.api.transport import AgentError
-from resources.kind import Kind
 from resources.kubernetes import Connection, KubernetesError, StatusError, Writer
 from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.exec import Container
+
+if TYPE_CHECKING:
+    from resources.kind import Kind
 
 SELECTOR: Final = "app.kubernetes.io/part-of=waggle,app.kubernetes.io/component=agent"
 """Labels of the chart (`waggle.podLabels`)."""

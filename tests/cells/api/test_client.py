@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cells.api import transport
-from cells.api.client import AgentError, at_socket, default_socket
-from cells.unix_socket import MAX_PATH
+from cells.api.agent_socket import MAX_PATH, default_socket
+from cells.api.client import AgentError, at_socket
 
 
 def read(connection: socket.socket) -> bytes:

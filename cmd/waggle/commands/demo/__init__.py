@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cells.api.client import SOCKET_ENV
+from cells.api.agent_socket import SOCKET_ENV
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses, positive_seconds
 
 NAME = "demo"

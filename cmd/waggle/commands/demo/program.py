@@ -24,7 +24,8 @@ import yaml
 from rich.console import Console
 from rich.live import Live
 
-from cells.api.client import AgentError, at_socket, default_socket
+from cells.api.agent_socket import default_socket
+from cells.api.client import AgentError, at_socket
 from reconcilers.compile_manifests import OfflineSettings, render
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.examples import Examples, find
