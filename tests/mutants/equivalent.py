@@ -21,8 +21,8 @@ _COLLECTOR = (
 
 EQUIVALENT: Final = (
     Equivalent(
-        "cells/api/transport.py",
-        "credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)",
+        "cells/api/agent_socket.py",
+        "credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)",
         "12 -> 13",
         "the kernel returns the 12 octets of struct ucred in any larger room",
     ),
