@@ -134,6 +134,8 @@ class ChangeIterator(Generic[T]):
         self._closed = False
         self.seen = base.revision
         """The table's revision up to which changes were returned."""
+        self._read = base.revision
+        """The revision up to which `read` has returned changes that are not released yet."""
 
     def next(self, txn: ReadTxn) -> Iterator[Change[T]]:
         """Iterate over the changes up to a snapshot, in order of revision."""
@@ -160,9 +162,18 @@ class ChangeIterator(Generic[T]):
         self._log.trim()
 
     def slices(self, txn: ReadTxn, size: int = SLICE) -> Generator[list[Change[T]], None, None]:
-        """As `next`, in slices of about equal work: the lists before the first changes are empty.
+        """As `next`, in slices of about equal work: some of the lists are empty.
 
         The changes are seen at the end: the changes of an iteration that is given up come again.
+        """
+        yield from self.read(txn, size)
+        for _ in self.release(size):
+            yield []
+
+    def read(self, txn: ReadTxn, size: int = SLICE) -> Generator[list[Change[T]], None, None]:
+        """As `slices`, for a reader with a snapshot of before: `release` follows once that is dropped.
+
+        Until then the log has the rows that were replaced, which a snapshot would release all at once.
         """
         if self._closed:
             return
@@ -181,9 +192,13 @@ class ChangeIterator(Generic[T]):
             yield changes[: -size - 1 : -1]
             del changes[-size:]
         self._base = None
-        self.seen = state.revision
+        self._read = state.revision
+
+    def release(self, size: int = SLICE) -> Generator[None, None, None]:
+        """Release the changes that `read` has returned, in slices."""
+        self.seen = max(self.seen, self._read)
         while not self._log.trim(size):
-            yield []
+            yield
 
     def close(self) -> None:
         """Stop: `next` returns nothing from now on."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from cells.api.history import FieldChangeItem
+from reconcilers.sliced_work import Slices
 from resources.secret_value import SecretValue
 
 MOST_FIELDS: Final = 8
 MOST_CHARACTERS: Final = 160
 MOST_ELEMENTS: Final = 8
 """Of a list that is shown whole where it differs; of a longer one the part that differs."""
+COMPARED: Final = 5000
+"""Elements of a slice."""
 MOST_SEARCHED: Final = 4096
 WITHHELD: Final = "***"
 SECRET: Final = re.compile(
@@ -37,14 +40,22 @@ ANNOTATIONS: Final = "metadata.annotations."
 """Other programs keep passwords in annotations: of these only the names are shown."""
 
 
-def differences(old: object, new: object) -> tuple[FieldChangeItem, ...]:
+Leaf: TypeAlias = tuple[str, Any, Any]
+"""A field, and its two values."""
+
+
+def differences(old: object, new: object) -> Slices[tuple[FieldChangeItem, ...]]:
     """Return the fields that differ, at most `MOST_FIELDS`; a last one names the number of others.
 
     ``old`` and ``new`` are structs of one type or mappings; None has no fields.
     """
     changes: list[FieldChangeItem] = []
     others = 0
-    for field, before, after in _leaves("", old, new):
+    for leaf in _leaves("", old, new):
+        if leaf is None:
+            yield
+            continue
+        field, before, after = leaf
         if _is_empty(before) and _is_empty(after):
             continue
         if len(changes) < MOST_FIELDS:
@@ -58,7 +69,8 @@ def differences(old: object, new: object) -> tuple[FieldChangeItem, ...]:
     return tuple(changes)
 
 
-def _leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
+def _leaves(path: str, old: Any, new: Any) -> Iterator[Leaf | None]:  # noqa: ANN401
+    """Yield the leaves that differ, and None after each slice of long lists."""
     if old is new or path in NOT_COMPARED:
         return
     before, after = _members(old), _members(new)
@@ -77,32 +89,35 @@ def _leaves(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:  #
         yield from _leaves(inner, before.get(name), after.get(name))
 
 
-def _elements(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[tuple[str, Any, Any]]:
+def _elements(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Leaf | None]:
     """Yield what differs of two lists: an element's fields, or of long lists the part that differs."""
-    if old == new:
-        return
-    if len(old) == len(new) and _members(old[0]) is not None:
+    if old and len(old) == len(new) and _members(old[0]) is not None:
         for number, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from _leaves(f"{path}[{number}]", before, after)
+            # Few elements may be very large, such as the routers of an FRRConfiguration.
+            if len(old) <= MOST_ELEMENTS or before != after:
+                yield from _leaves(f"{path}[{number}]", before, after)
+        return
+    head = yield from _common(old, new)
+    if head == len(old) == len(new):
         return
     if max(len(old), len(new)) > MOST_ELEMENTS:
-        head = _common(old, new)
-        tail = _common(old[head:][::-1], new[head:][::-1])
+        tail = yield from _common(old[head:][::-1], new[head:][::-1])
         path = f"{path}[{head}...]"
         old, new = old[head : len(old) - tail], new[head : len(new) - tail]
     yield path, old, new
 
 
-def _common(old: Sequence[Any], new: Sequence[Any]) -> int:
-    """Return the number of first elements that are equal; each comparison is one of slices."""
-    low, high = 0, min(len(old), len(new))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _common(old: Sequence[Any], new: Sequence[Any]) -> Generator[None, None, int]:
+    """Return the number of first elements that are equal; yields after each slice of them."""
+    least = min(len(old), len(new))
+    for start in range(0, least, COMPARED):
+        if start:
+            yield
+        end = min(start + COMPARED, least)
+        if old[start:end] != new[start:end]:
+            pairs = zip(old[start:end], new[start:end], strict=True)
+            return next(at for at, (a, b) in enumerate(pairs, start) if a != b)
+    return least
 
 
 def _members(value: object) -> Mapping[Any, Any] | None:

@@ -21,6 +21,7 @@ from cells.history.events import entry_of
 from cells.history.log import HistoryLog
 from cells.history.rows import Recorded, recorded_tables
 from cells.hive.jobs import WITHOUT_END, Jobs
+from cells.hive.rounds import in_slices
 from cells.hive.signal import Signal
 from cells.intent.cell import IntentLoop
 from cells.speaker.events import SpeakerEvents
@@ -117,6 +118,9 @@ class HistoryFollower:
                     if recorded.table in changed:
                         await self._follow(recorded, iterator, before, after)
                 before = after
+                for _, iterator in followed:
+                    for _ in iterator.release():
+                        await asyncio.sleep(0)
 
     async def _follow(
         self,
@@ -128,7 +132,7 @@ class HistoryFollower:
         """Add the changes of one table between two snapshots."""
         allowance = self._allowances[recorded.kind]
         beyond = 0
-        for changes in iterator.slices(after):
+        for changes in iterator.read(after):
             granted = allowance.take(len(changes))
             beyond += len(changes) - granted
             for group in _groups(changes[:granted]):
@@ -138,7 +142,7 @@ class HistoryFollower:
                     new = None if change.deleted else change.row
                     if old is None and new is None:
                         continue  # came and went in between
-                    item = recorded.entry(old, new, now)
+                    item = await in_slices(recorded.entry(old, new, now))
                     if item is not None:
                         self._log.add(item)
                 await asyncio.sleep(0)

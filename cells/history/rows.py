@@ -11,6 +11,7 @@ from cells.api.history import HistoryItem
 from cells.history.differences import differences
 from reconcilers.bfd_session import BfdSession
 from reconcilers.model import Condition, Peer, Problem, ReconcileStatus, Route, UnsentRoutes
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from resources.core.kinds import CONFIG_MAP, SECRET
 from resources.kind import Kind
@@ -39,12 +40,12 @@ class Recorded(NamedTuple):
     by_field: bool = False
     """Whether a row that appears or disappears without a value in its fields is no change."""
 
-    def entry(self, old: Any, new: Any, now: datetime) -> HistoryItem | None:  # noqa: ANN401
+    def entry(self, old: Any, new: Any, now: datetime) -> Slices[HistoryItem | None]:  # noqa: ANN401
         """Return the entry of a change; None where no field differs."""
         row = old if new is None else new
         before = None if old is None else self.fields(old)
         after = None if new is None else self.fields(new)
-        changes = differences(before, after)
+        changes = yield from differences(before, after)
         both = old is not None and new is not None and before is not None
         if not changes and (both or self.by_field):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 import msgspec
@@ -59,7 +60,7 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """What the next compilation is given as `NodeContext.state`."""
     followed: tuple[Table[Any], ...] = ()
     """Tables that this compilation depends on, beside `Dialect.compiled_tables`."""
-    recompiled: Mapping[str, Mapping[Key, frozenset[tuple[Family, bytes]] | None]] = {}
+    recompiled: Mapping[str, Mapping[Key, AbstractSet[tuple[Family, bytes]] | None]] = {}
     """By route source: objects whose contributions the compilation has changed, with the prefixes if
     they are known (the source is a `reconcilers.dialect.PrefixSource` then)."""
     kernel_tables: frozenset[KernelTable] = frozenset()

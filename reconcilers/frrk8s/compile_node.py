@@ -9,7 +9,7 @@ import ipaddress
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
@@ -28,7 +28,7 @@ from reconcilers.model import (
     ProblemCategory,
 )
 from reconcilers.node_addresses import next_hops_of
-from reconcilers.sliced_work import MERGED_PER_PIECE, Pieces, Slices, merged, quick
+from reconcilers.sliced_work import BATCH_PIECES, MERGED_PER_PIECE, Pieces, Slices, merged, quick
 from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
@@ -132,10 +132,8 @@ class _Sorted:
         if len(self._changes) > MANY:
             known = dict(zip(nlris, texts, strict=True))
             runs: list[list[bytes]] = []
-            for some in quick(self._changes.items(), pieces):
-                if some is None:
-                    yield
-                    continue
+            rest = iter(self._changes.items())
+            while some := list(islice(rest, BATCH_PIECES)):
                 for (family, nlri), present in some:
                     if present:
                         known[nlri] = text = prefix_to_text(family, nlri)
@@ -143,6 +141,8 @@ class _Sorted:
                     else:
                         del known[nlri]
                 runs.append(sorted(nlri for (_, nlri), present in some if present))
+                if pieces.fill_slice(len(some)):
+                    yield
             runs.append([nlri for nlri in nlris if nlri in known])
             if pieces.fill_slice(1 + len(nlris) // MERGED_PER_PIECE):
                 yield

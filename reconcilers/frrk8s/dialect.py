@@ -209,6 +209,7 @@ class Frrk8sDialect(Dialect):
         if is_good:
             # With an earlier state in force its own problems are no longer news of these objects.
             problems = (*problems, *neighbor_problems(compiled.problems, effect.units))
+        recompiled = yield from changed_objects(state.sets.by_name, sets, pieces)
         if pieces.slices:
             yield
         return NodeIntent(
@@ -217,7 +218,7 @@ class Frrk8sDialect(Dialect):
             sets,
             problems=problems,
             outcomes=effect.outcomes,
-            recompiled={SOURCE: changed_objects(state.sets.by_name, sets)},
+            recompiled={SOURCE: recompiled},
             state=State(good, fed, compiled.route_sets, effect, routers),
             followed=(*effect.followed, self.tables.kernel_routes)
             if redistributed

@@ -11,7 +11,7 @@ from reconcilers.frrk8s.unit import NeighborKey, Redistributed
 from reconcilers.frrk8s.values import MED, Prefix, prefix, prefixes_of
 from reconcilers.model import Attributes
 from reconcilers.redistribution import Redistribution
-from reconcilers.sliced_work import Pieces, Slices, quick
+from reconcilers.sliced_work import MERGED_PER_PIECE, Pieces, Slices, quick
 from resources.errors import MAX_LISTED_ERRORS, FieldError, checked_items
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
@@ -158,6 +158,8 @@ class _Exports:
         networks = yield from prefixes_of(texts, self._pieces)
         if networks is not None and self._all_carried(networks):
             listed = frozenset(networks)
+            if self._pieces.fill_slice(1 + len(listed) // MERGED_PER_PIECE):
+                yield
             if listed <= self._available or not self._complete:
                 return listed
         # Some are wrong.
@@ -190,6 +192,8 @@ class _Exports:
         networks = yield from prefixes_of(texts, self._pieces)
         if networks is not None and self._all_carried(networks):
             written = dict(zip(networks, texts, strict=True))
+            if self._pieces.fill_slice(1 + len(written) // MERGED_PER_PIECE):
+                yield
             if len(written) == len(texts) and (
                 written.keys() <= allowed or not self._allowed_known
             ):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
@@ -15,6 +16,7 @@ from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, ObjectRef
 from reconcilers.redistribution import KERNEL_ROUTE
+from reconcilers.sliced_work import Pieces, Slices, quick
 from statedb import Key
 
 Routes: TypeAlias = Mapping[Prefix, Attributes]
@@ -132,13 +134,13 @@ def _name(key: NeighborKey, rules: Sequence[str]) -> str:
 
 
 def changed_objects(
-    before: Mapping[str, RouteSet], after: Mapping[str, RouteSet]
-) -> dict[Key, frozenset[Prefix] | None]:
+    before: Mapping[str, RouteSet], after: Mapping[str, RouteSet], pieces: Pieces
+) -> Slices[dict[Key, AbstractSet[Prefix] | None]]:
     """Return the objects that contribute something else to a set that stays, with the prefixes.
 
     None is every prefix.
     """
-    prefixes_of: dict[Key, frozenset[Prefix] | None] = {}
+    prefixes_of: dict[Key, AbstractSet[Prefix] | None] = {}
     for name, now in after.items():
         then = before.get(name)
         if then is None:
@@ -148,20 +150,38 @@ def changed_objects(
             if _same(was, is_now):
                 continue
             known = prefixes_of.get(key, frozenset())
-            changed = _changed_prefixes(was, is_now)
-            prefixes_of[key] = None if known is None or changed is None else known | changed
+            if known is None or len(was) != 1 or len(is_now) != 1:
+                # Several entries of one object.
+                prefixes_of[key] = None
+                continue
+            changed = yield from _changed_prefixes(was[0], is_now[0], pieces)
+            prefixes_of[key] = known | changed if known else changed
     return prefixes_of
 
 
-def _changed_prefixes(
-    before: Sequence[Routes], after: Sequence[Routes]
-) -> frozenset[Prefix] | None:
-    """Return the prefixes that have other attributes; None of an object with several entries."""
-    if len(before) != 1 or len(after) != 1:
-        return None
-    (then,), (now,) = before, after
-    changed = [prefix for prefix, attributes in now.items() if then.get(prefix) != attributes]
-    return frozenset(then.keys() - now.keys()).union(changed)
+def _changed_prefixes(before: Routes, after: Routes, pieces: Pieces) -> Slices[set[Prefix]]:
+    """Return the prefixes that have other attributes, or none any more."""
+    changed: set[Prefix] = set()
+    differ: dict[tuple[int, int], bool] = {}
+    # Prefixes share their attributes: few pairs of very many prefixes are compared.
+    for some in quick(after.items(), pieces):
+        if some is None:
+            yield
+            continue
+        for prefix, attributes in some:
+            earlier = before.get(prefix)
+            pair = (id(earlier), id(attributes))
+            different = differ.get(pair)
+            if different is None:
+                different = differ[pair] = earlier != attributes
+            if different:
+                changed.add(prefix)
+    for gone in quick(before, pieces):
+        if gone is None:
+            yield
+        else:
+            changed.update(prefix for prefix in gone if prefix not in after)
+    return changed
 
 
 def source_key(ref: ObjectRef, type_: str) -> Key:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from reconcilers.kernel.wanted import DEFAULT_ROUTE, NamesDefaultRoute
+import msgspec
+
+from reconcilers.kernel.wanted import DEFAULT_ROUTE
 from reconcilers.model import Peer
 from speaker.api import BestPath
 from speaker.nlri import Family, prefix_to_text
@@ -13,20 +15,26 @@ from speaker.nlri import Family, prefix_to_text
 _DEFAULT_ROUTES: Final = frozenset({"0.0.0.0/0", "::/0"})
 
 
-def default_route_names(peers: Iterable[Peer], *, everywhere: bool) -> NamesDefaultRoute:
-    """Return a test of whether a rule of a peer's import policy names the default route.
+class DefaultRouteNames(msgspec.Struct, frozen=True):
+    """Tests whether a rule of a peer's import policy names the default route."""
 
-    With ``everywhere`` each policy does.
-    """
+    naming: frozenset[tuple[str, str, str]]
+    """Instance, peer and prefix of such rules."""
+    everywhere: bool
+    """True if each policy does."""
+
+    def __call__(self, path: BestPath, family: Family) -> bool:
+        """Return whether a rule by which a path was accepted names the default route."""
+        key = (path.instance, path.peer or "", prefix_to_text(family, DEFAULT_ROUTE))
+        return self.everywhere or key in self.naming
+
+
+def default_route_names(peers: Iterable[Peer], *, everywhere: bool) -> DefaultRouteNames:
+    """Return the test for the import policies of peers."""
     naming = {
         (peer.instance, peer.name, rule.prefix)
         for peer in peers
         for rule in peer.accept or ()
         if rule.prefix in _DEFAULT_ROUTES
     }
-
-    def names(path: BestPath, family: Family) -> bool:
-        key = (path.instance, path.peer or "", prefix_to_text(family, DEFAULT_ROUTE))
-        return everywhere or key in naming
-
-    return names
+    return DefaultRouteNames(frozenset(naming), everywhere)

@@ -34,7 +34,7 @@ from reconcilers.kernel.withheld import WithheldRoutes
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
 from reconcilers.model import Instance, NextHops, Route
-from reconcilers.sliced_work import Slices, at_once
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from reconcilers.target.reconciler import (
     Description,
@@ -208,9 +208,10 @@ class KernelRoutes(Reconciler):
     def changes(self, snapshot: Snapshot) -> Slices[Mapping[ObjectKey, Parts]]:
         """See `Reconciler`."""
         self.configure(snapshot)
+        yield from self._follow_own(snapshot)
         self.compared = True
         if not self.installed.listed:
-            return at_once({})
+            return {}
         if self._stale is None:
             self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
         changed = self.wanted_tables.take_changed()
@@ -226,21 +227,24 @@ class KernelRoutes(Reconciler):
                     changed[table] = None
                 else:
                     known |= parts
-        return at_once({_key(table): parts for table, parts in changed.items()})
+        return {_key(table): parts for table, parts in changed.items()}
 
-    def configure(self, snapshot: Snapshot) -> None:
-        """Follow the instances of the intent: from then on `best_paths` takes theirs."""
-        self._configure(snapshot)
+    def _follow_own(self, snapshot: Snapshot) -> Slices[None]:
+        """Follow the prefixes that this node advertises, of which there may be very many."""
         if self._routes is None:
             if not self.wanted_tables.instances:
                 return
             self._routes = self._intent.routes.changes(self._database)
-        changes = self._routes.next(snapshot)
-        self.wanted_tables.own_changed(
-            self.wanted_tables.own.change((change.row, not change.deleted) for change in changes)
-        )
+        own = self.wanted_tables.own
+        for number, changes in enumerate(self._routes.slices(snapshot)):
+            if number:
+                yield
+            self.wanted_tables.own_changed(
+                own.change((change.row, not change.deleted) for change in changes)
+            )
 
-    def _configure(self, snapshot: Snapshot) -> None:
+    def configure(self, snapshot: Snapshot) -> None:
+        """Follow the instances of the intent: from then on `best_paths` takes theirs."""
         tables = self._intent
         revisions = (tables.instances.revision(snapshot), tables.peers.revision(snapshot))
         if revisions == self._configured:

@@ -6,7 +6,7 @@ best paths lead to is computed once per set of paths (`reconcilers.kernel.forwar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple, TypeAlias, final
 
@@ -122,7 +122,7 @@ class InstanceRoutes:
         some = {
             *suspects(family, prefixes),
             *self._connected(family, prefixes),
-            *self._own.among(self.vrf, family, prefixes),
+            *self._own_of_others(family, prefixes),
         }
         for nlri in (*some, *(rejected.keys() & prefixes if rejected else ())):
             known = paths.get(nlri)
@@ -131,6 +131,13 @@ class InstanceRoutes:
                 rejected.pop(nlri, None)
             else:
                 rejected[nlri] = why
+
+    def _own_of_others(self, family: Family, prefixes: Collection[bytes]) -> Iterator[bytes]:
+        """Iterate over the prefixes that the node advertises and whose best path is received."""
+        get = self._paths[family].get
+        for nlri in self._own.among(self.vrf, family, prefixes):
+            if (known := get(nlri)) is not None and not known.paths[0].local:
+                yield nlri
 
     def _connected(self, family: Family, prefixes: Collection[bytes]) -> Iterable[bytes]:
         networks = self._routing.networks(self.vrf, family)

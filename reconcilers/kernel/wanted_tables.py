@@ -74,6 +74,7 @@ class WantedTables:
         self._options = options
         self.own = OwnPrefixes()
         self._instances: dict[str, _Instance] = {}
+        self._configuration: tuple[object, ...] = ()
         self._vrfs: dict[str, str] = {}
         self._names_default_route: NamesDefaultRoute = lambda _path, _family: False
         self._tables: dict[RouteTable, list[_Instance]] = {}
@@ -90,7 +91,15 @@ class WantedTables:
         vrfs: Mapping[str, str],
         names_default_route: NamesDefaultRoute,
     ) -> None:
-        """Install the routes of these instances; ``vrfs``: the VRF of each instance of the speaker."""
+        """Install the routes of these instances; ``vrfs``: the VRF of each instance of the speaker.
+
+        Routes are judged again if one of the three differs: an instance changes with each
+        prefix that it originates.
+        """
+        configuration = (tuple(instances), dict(vrfs), names_default_route)
+        if configuration == self._configuration:
+            return
+        self._configuration = configuration
         self._names_default_route = names_default_route
         if vrfs != self._vrfs:
             # Rules read the VRFs of other instances, for imports.

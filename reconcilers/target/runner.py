@@ -191,9 +191,11 @@ class Runner:
     ) -> Slices[RoundSummary]:
         """Do one round in slices of changed parts. `applied` is None meanwhile."""
         snapshot = self._db.snapshot()
-        before, self.applied = self.applied, None
-        whole = before is None
-        revisions = None if before is None else before.revisions
+        # The revisions alone: the log of a table releases the rows of before in slices, and would not
+        # while a snapshot has them.
+        revisions = None if self.applied is None else self.applied.revisions
+        whole = self.applied is None
+        self.applied = None
         tables = frozenset(map(_name, self._db.changed(revisions, snapshot)))
         changed = False
         for queue in self.queues:

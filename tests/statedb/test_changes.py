@@ -158,6 +158,22 @@ def test_a_slice_is_bounded_and_so_is_the_release_of_the_log() -> None:
     assert _counted(iterator, db, 7) == []
 
 
+def test_rows_that_were_replaced_are_kept_until_the_reader_of_them_releases_them() -> None:
+    """The reader drops its snapshot of before in between: only the log has them then."""
+    db = Database()
+    table = rows_table(db)
+    reader, other = table.changes(db), table.changes(db)
+    put(db, table, *(Row("s", f"r{number}", serial=number) for number in range(50)))
+    assert len([change for some in reader.read(db.snapshot(), 7) for change in some]) == 50
+    for _ in other.next(db.snapshot()):
+        pass
+    assert len(table.log) == 50
+    kept = [len(table.log) for _ in reader.release(7)]
+    assert kept == list(range(43, 0, -7))
+    assert len(table.log) == 0
+    assert _counted(reader, db, 7) == []
+
+
 def test_changes_of_slices_that_are_given_up_come_again() -> None:
     db = Database()
     table = rows_table(db)

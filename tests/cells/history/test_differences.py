@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cells.history.differences import MOST_CHARACTERS, MOST_FIELDS, differences
+from cells.history.differences import COMPARED, MOST_CHARACTERS, MOST_FIELDS, differences
+from reconcilers.sliced_work import finish
 from resources.meta import ObjectMeta, Resource, Struct
 from resources.secret_value import SecretValue
 
@@ -27,7 +28,7 @@ def thing(spec: Spec | None = None, **metadata: object) -> Thing:
 
 
 def texts(old: object, new: object) -> dict[str, tuple[str | None, str | None]]:
-    return {of.field: (of.old, of.new) for of in differences(old, new)}
+    return {of.field: (of.old, of.new) for of in finish(differences(old, new))}
 
 
 def test_fields_have_the_names_of_the_api_and_both_values() -> None:
@@ -39,7 +40,7 @@ def test_fields_have_the_names_of_the_api_and_both_values() -> None:
         "spec.hostPort": ("179", "1790"),
         "spec.peers": ("a, b", "b"),
     }
-    assert not differences(before, before)
+    assert not finish(differences(before, before))
 
 
 def test_a_new_object_has_the_fields_that_are_set() -> None:
@@ -58,7 +59,7 @@ def test_a_new_object_has_the_fields_that_are_set() -> None:
 def test_what_may_be_a_secret_is_withheld_and_its_change_is_shown(
     before: Spec, after: Spec
 ) -> None:
-    (change,) = differences(before, after)
+    (change,) = finish(differences(before, after))
     assert "hunter" not in str(msgspec.to_builtins(change))
     assert change.old
 
@@ -102,7 +103,16 @@ def test_an_annotation_is_named_without_its_value() -> None:
 
 def test_fields_and_texts_are_bounded() -> None:
     many = {str(number): "x" * 10_000 for number in range(1000)}
-    *fields, others = differences({}, many)
+    *fields, others = finish(differences({}, many))
     assert len(fields) == MOST_FIELDS
     assert others.field == f"{1000 - MOST_FIELDS} more fields"
     assert all(len(of.new or "") == MOST_CHARACTERS for of in fields)
+
+
+def test_long_lists_are_compared_in_slices() -> None:
+    names = tuple(f"name-{number}" for number in range(3 * COMPARED))
+    slices = differences(thing(Spec(peers=names)), thing(Spec(peers=(*names[:-1], "other"))))
+    assert sum(1 for _ in slices) == 2
+    assert texts(thing(Spec(peers=names)), thing(Spec(peers=names[1:]))) == {
+        "spec.peers[0...]": ("name-0", None)
+    }

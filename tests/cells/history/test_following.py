@@ -198,12 +198,17 @@ def test_between_the_slices_of_a_storm_the_sessions_have_their_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[int] = []
-    slices = ChangeIterator.slices
+    read, release = ChangeIterator.read, ChangeIterator.release
 
     def counted(iterator: Any, snapshot: Any) -> Any:  # noqa: ANN401
-        for changes in slices(iterator, snapshot, 100):
+        for changes in read(iterator, snapshot, 100):
             steps.append(len(turns))
             yield changes
+
+    def released(iterator: Any) -> Any:  # noqa: ANN401
+        for _ in release(iterator, 100):
+            steps.append(len(turns))
+            yield
 
     turns: list[float] = []
     sleep = asyncio.sleep
@@ -214,13 +219,14 @@ def test_between_the_slices_of_a_storm_the_sessions_have_their_turns(
 
     async def scenario(stand: Stand) -> None:
         rows = [route(f"10.0.{number >> 8}.{number & 255}/32") for number in range(2000)]
-        monkeypatch.setattr(ChangeIterator, "slices", counted)
+        monkeypatch.setattr(ChangeIterator, "read", counted)
+        monkeypatch.setattr(ChangeIterator, "release", released)
         monkeypatch.setattr("cells.history.following.asyncio.sleep", noted)
         stand.write(stand.intent.routes, *rows)
         await sleep(1)
 
     run(scenario)
-    assert len(steps) > 40, "the search for changes, then the changes"
+    assert len(steps) > 55, "the search for changes, the changes, the release of the rows of before"
     assert len(set(steps)) == len(steps), "no two slices in a turn"
 
 

@@ -23,6 +23,7 @@ from reconcilers.model import (
     Route,
     UnsentRoutes,
 )
+from reconcilers.sliced_work import finish
 from reconcilers.tables import IntentTables
 from resources.core import Service
 from resources.meta import ObjectMeta, OwnerReference
@@ -45,7 +46,7 @@ def _recorded() -> dict[str, Recorded]:
 
 
 def entry(recorded: dict[str, Recorded], kind: str, old: object, new: object) -> HistoryItem:
-    item = recorded[kind].entry(old, new, NOW)
+    item = finish(recorded[kind].entry(old, new, NOW))
     assert item is not None
     assert (item.kind, item.event_time) == (kind, NOW)
     return item
@@ -96,7 +97,7 @@ def test_a_row_that_comes_and_goes_is_named_with_its_objects(
         item = entry(recorded, kind, old, new)
         assert (item.type, item.name, item.message) == (what, name, message)
         assert list(item.causes) == list(map(str, causes))
-    assert recorded[kind].entry(row, row, NOW) is None
+    assert finish(recorded[kind].entry(row, row, NOW)) is None
 
 
 @pytest.mark.parametrize(
@@ -229,17 +230,17 @@ def test_what_differs_is_listed_by_field(
 
 def test_what_is_not_among_the_fields_is_no_change(recorded: dict[str, Recorded]) -> None:
     other = Condition(CONFIG, "Ready", True, "AllEstablished", "3 of 3", observed_generation=7)
-    assert recorded["Condition"].entry(CONDITION, other, NOW) is None
+    assert finish(recorded["Condition"].entry(CONDITION, other, NOW)) is None
     held = BfdSession(instance="main", peer="tor-1", state="Down", transmit_interval=300_000)
-    assert recorded["BFD"].entry(BFD, held, NOW) is None
+    assert finish(recorded["BFD"].entry(BFD, held, NOW)) is None
 
 
 def test_a_reconciler_without_an_error_comes_and_goes_unseen(
     recorded: dict[str, Recorded],
 ) -> None:
     done = ReconcileStatus("peers", "main/x")
-    assert recorded["Reconciler"].entry(None, done, NOW) is None
-    assert recorded["Reconciler"].entry(done, None, NOW) is None
+    assert finish(recorded["Reconciler"].entry(None, done, NOW)) is None
+    assert finish(recorded["Reconciler"].entry(done, None, NOW)) is None
 
 
 def test_the_cause_of_an_object_is_its_owner(recorded: dict[str, Recorded]) -> None:

@@ -10,7 +10,9 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from reconcilers.admission import Request, Reviewer
 from reconcilers.dialect import Contributed
@@ -18,13 +20,16 @@ from reconcilers.frrk8s import one_object, values
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.merge import merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from reconcilers.frrk8s.route_sets import RouteSet, changed_objects
 from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
+from reconcilers.model import Attributes
+from reconcilers.sliced_work import Pieces, finish
 from resources.core.kinds import NODE as NODE_KIND
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
 from resources.tables import Tables
 from speaker.api.config import values as config_values
-from speaker.nlri import prefix_to_text
+from speaker.nlri import IPV4_UNICAST, prefix_to_text
 from statedb import Database
 from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration
@@ -136,6 +141,53 @@ def test_a_changed_community_of_one_prefix(agent: AgentInMemory, compiled: list[
     assert compiled == ["part-03"]
     assert work.rows == {"routes": 1}
     assert set(work.updates.values()) == {1}
+
+
+@given(
+    before=st.dictionaries(st.integers(0, 9), st.integers(0, 3)),
+    after=st.dictionaries(st.integers(0, 9), st.integers(0, 3)),
+)
+def test_changed_prefixes_are_those_with_other_attributes(
+    before: dict[int, int], after: dict[int, int]
+) -> None:
+    def sets(of: dict[int, int]) -> dict[str, RouteSet]:
+        routes = {
+            (IPV4_UNICAST, bytes((8, number))): Attributes(communities=(value,))
+            for number, value in of.items()
+        }
+        return {"set": RouteSet("set", {("object",): (routes,)})}
+
+    changed = finish(changed_objects(sets(before), sets(after), Pieces()))
+    wanted = {
+        (IPV4_UNICAST, bytes((8, number)))
+        for number in before.keys() | after.keys()
+        if before.get(number) != after.get(number)
+    }
+    assert changed.get(("object",), set()) == wanted
+
+
+def test_changed_prefixes_of_a_large_object_are_found_in_slices() -> None:
+    """Attributes are compared once for each pair of values that prefixes share."""
+
+    class Counted(Attributes, frozen=True):
+        __hash__ = None  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return False
+
+    compared: list[object] = []
+    exports = [
+        dict.fromkeys(
+            ((IPV4_UNICAST, b"\x18" + n.to_bytes(3, "big")) for n in range(20_000)), Counted()
+        )
+        for _ in range(2)
+    ]
+    before, after = ({"set": RouteSet("set", {("object",): (routes,)})} for routes in exports)
+    compared.clear()
+    slices = changed_objects(before, after, Pieces())
+    assert sum(1 for _ in slices) >= 7
+    assert len(compared) <= 3
 
 
 def test_an_object_of_other_nodes(agent: AgentInMemory, compiled: list[str]) -> None:

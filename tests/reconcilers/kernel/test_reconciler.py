@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reasons import Reason as KernelReason
 from reconcilers.kernel.reconciler import KernelRoutes
+from reconcilers.kernel.wanted import InstanceRoutes
 from reconcilers.kernel.writer.values import (
     IPV4,
     MAX_ROUTES,
@@ -320,6 +322,40 @@ class TestOwnPrefixes:
         assert agent.routes == {PREFIX: hops("10.88.0.2")}
         self.advertise(agent, "services")
         assert sorted(agent.routes) == ["192.0.2.7/32", PREFIX]
+
+    def test_one_prefix_more_of_an_instance_has_no_other_route_judged_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        agent = Agent().start().table(ONE, *many(500))
+        self.peer(agent, "services")
+        self.advertise(agent, "services", *many(100))
+        judged: list[bytes] = []
+        rejected = InstanceRoutes._prefix_rejected
+
+        def noted(routes: InstanceRoutes, family: Family, nlri: bytes, of: PathSet) -> Any:  # noqa: ANN401
+            judged.append(nlri)
+            return rejected(routes, family, nlri, of)
+
+        monkeypatch.setattr(InstanceRoutes, "_prefix_rejected", noted)
+        instance = Instance("main", None, 64710, "10.88.0.11", dialect="frr")
+        agent.instances(msgspec.structs.replace(instance, originates=("198.51.100.0/24",)))
+        agent.settle()
+        assert judged == []
+        assert len(agent.routes) == 400
+
+    def test_very_many_prefixes_of_the_node_are_followed_in_slices(self) -> None:
+        agent = Agent().start()
+        self.peer(agent, "services")
+        with agent.db.write(agent.intent.routes) as txn:
+            for text in many(12_000):
+                route = Route("services", *prefix_to_wire(text), Attributes(), ())
+                agent.intent.routes.upsert(txn, route)
+        slices = agent.kernel.changes(agent.db.snapshot())
+        assert sum(1 for _ in slices) >= 3
+        own = agent.kernel.wanted_tables.own
+        assert (
+            sum(1 for _ in own.among("", IPV4_UNICAST, [wire(t) for t in many(12_000)])) == 12_000
+        )
 
     def test_the_route_sets_of_the_peers_count(self) -> None:
         agent = Agent().start().table(ONE, PREFIX)

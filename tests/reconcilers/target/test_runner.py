@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from reconcilers.target.runner import SLICE_PARTS
 from speaker.api import PeerConfig
 from speaker.engine.inputs import SetPeer, UpdateRoutes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
+from statedb import Snapshot
 from tests.reconcilers.apply.cluster import ROUTER, Applied
 from tests.reconcilers.build import (
     advertisement,
@@ -279,6 +281,27 @@ def test_an_interrupted_round_is_completed_by_the_next() -> None:
 
 
 LISTINGS = ["changes", "objects", "actual_objects"]
+
+
+def test_the_snapshot_of_the_last_round_is_dropped_before_changes_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The log of a table releases the rows of before in slices, unless a snapshot has them."""
+    applied = Applied().set_up()
+    assert applied.runner.applied is not None
+    last = weakref.ref(applied.runner.applied)
+    held: list[object] = []
+    (reconciler,) = (q.reconciler for q in applied.runner.queues if q.name == "route-set")
+    changes = reconciler.changes
+
+    def noted(snapshot: Snapshot) -> Any:  # noqa: ANN401
+        held.append(last())
+        return changes(snapshot)
+
+    monkeypatch.setattr(reconciler, "changes", noted)
+    applied.cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
+    applied.run(1.0)
+    assert held == [None]
 
 
 def listing_fails(applied: Applied, patch: pytest.MonkeyPatch, method: str) -> None:
