@@ -36,7 +36,7 @@ class Reach:
         Those whose file is named after the module come first, for half of ``within`` seconds, then the
         quick ones until their times add up to it. Tests that read the module's text, such as those of a
         page that lists what is in the code, see all lines. Where time is left, and of lines that run at
-        import: the other tests of the module, and those of files that import it.
+        import: the other tests of the module, those of files that import it or are named after it.
         """
         lines = self._of_module(module)
         reached = set[str]().union(*(lines.get(line, ()) for line in range(first, last + 1)))
@@ -46,15 +46,20 @@ class Reach:
         files = self._importers.get(_dotted(module), set())
         path = Path(module)
         names = {path.stem, path.parent.name} - {"__init__"}
+
+        def is_own(file: str) -> bool:
+            of_room = file.startswith(f"tests/{path.parts[0]}/")
+            return of_room and Path(file).stem.removeprefix("test_") in names
+
         others = set[str]().union(*lines.values())
-        others |= {test for test in self._seconds if _file(test) in files}
+        others |= {test for test in self._seconds if _file(test) in files or is_own(_file(test))}
         if not _is_in_function(module, first):
             reached |= others
 
         def rank(test: str) -> tuple[bool, bool, bool, float, str]:
             file = _file(test)
-            own = Path(file).stem.removeprefix("test_") in names
-            return test not in reached, not own, file not in files, self._seconds[test], test
+            is_other, is_foreign = test not in reached, not is_own(file)
+            return is_other, is_foreign, file not in files, self._seconds[test], test
 
         chosen: list[str] = []
         total = 0.0
