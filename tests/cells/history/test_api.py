@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
 from cells.api.history import HistoryItem
-from cells.api.resource import NotFoundError
-from cells.history.api import NAMES, SLICE, history_resource
+from cells.api.resource import BadRequestError, NotFoundError
+from cells.history.api import MOST_WAITING, NAMES, SLICE, history_resource, history_stream
 from cells.history.log import HistoryLog
+from tests.support.looptime import run
 
 ENTRIES = 2000
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,3 +51,72 @@ def test_the_search_for_a_name_is_work_in_slices() -> None:
         for _ in steps:
             count += 1
     assert count >= ENTRIES / SLICE + 2 * ENTRIES / NAMES, "entries, then their names and causes"
+
+
+def entry(name: str, minute: int = 0) -> HistoryItem:
+    time = NOW + timedelta(minutes=minute)
+    return HistoryItem(event_time=time, type="ADDED", kind="Service", name=name)
+
+
+def names(log: HistoryLog, query: dict[str, str]) -> list[str]:
+    return [item.name for items in history_resource(log).read(query) for item in items]
+
+
+def test_entries_are_those_from_a_time_on_the_newest_first() -> None:
+    log = HistoryLog("n", 10)
+    for minute in range(4):
+        log.add(entry(f"shop/{minute}", minute))
+    assert names(log, {}) == ["shop/3", "shop/2", "shop/1", "shop/0"]
+    since = (NOW + timedelta(minutes=2)).isoformat()
+    assert names(log, {"since": since}) == ["shop/3", "shop/2"]
+    assert names(log, {"since": since, "about": "shop/3"}) == ["shop/3"]
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-01-01T00:00:00"])
+def test_a_time_without_a_zone_is_none(text: str) -> None:
+    with pytest.raises(BadRequestError, match=f"since: a time of RFC 3339, not '{text}'"):
+        names(HistoryLog("n", 10), {"since": text})
+
+
+def test_the_paths_and_their_parameters() -> None:
+    log = HistoryLog("n", 10)
+    resource, stream = history_resource(log), history_stream(log)
+    assert (resource.path, resource.kind, resource.limited) == ("/v1/history", "HistoryList", True)
+    assert (tuple(resource.parameters), stream.path) == (("since", "about"), "/v1/history/follow")
+    assert tuple(stream.parameters) == ("about",)
+
+
+def followed(query: dict[str, str], *waves: list[str]) -> list[list[str]]:
+    """Return the groups of a client that reads one behind each wave of entries."""
+    groups: list[list[str]] = []
+
+    async def main() -> None:
+        log = HistoryLog("n", 10_000)
+        log.add(entry("shop/before"))
+        async with aclosing(cast("Any", history_stream(log).read(query))) as stream:
+            for wave in waves:
+                reading = asyncio.ensure_future(anext(stream))
+                await asyncio.sleep(0)
+                for name in wave:
+                    log.add(entry(name))
+                groups.append([item.name for item in await reading])
+
+    run(main())
+    return groups
+
+
+def test_new_entries_come_in_groups_as_they_are_added() -> None:
+    waves = [["shop/a", "shop/b"], ["shop/c"]]
+    assert followed({}, *waves) == waves
+
+
+def test_new_entries_about_a_target_are_those_alone() -> None:
+    assert followed({"about": "shop/a"}, ["shop/b", "shop/a"], ["shop/a", "shop/c"]) == [
+        ["shop/a"],
+        ["shop/a"],
+    ]
+
+
+def test_a_client_that_reads_slowly_loses_the_oldest_entries() -> None:
+    wave = [f"shop/{number}" for number in range(MOST_WAITING + 5)]
+    assert followed({}, wave) == [wave[5:]]

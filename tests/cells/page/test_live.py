@@ -1,0 +1,138 @@
+"""``/v1/live`` in virtual time: which revision changes with which view, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+from cells.api.history import HistoryItem
+from cells.history.log import HistoryLog
+from cells.hive import HealthTree
+from cells.page.live import LiveItem, live_stream
+from reconcilers.model import Attributes, Route
+from reconcilers.tables import IntentTables
+from speaker.nlri import prefix_to_wire
+from statedb import Database, Index
+from tests.support.looptime import run
+
+Stream = AsyncGenerator[Sequence[LiveItem]]
+
+
+class Stand:
+    """The views of a page, which a test changes."""
+
+    def __init__(self, *, history: bool = True) -> None:
+        self.db = Database()
+        self.intent = IntentTables(self.db)
+        key = Index("key", key=lambda row: row)
+        self.sessions: Any = self.db.table("sessions", primary=cast("Any", key))
+        self.health = HealthTree()
+        self.log = HistoryLog("n", 10) if history else None
+        sessions = cast("Any", SimpleNamespace(table=self.sessions))
+        self.path = live_stream(self.db, sessions, self.intent, self.health, self.log)
+
+    def route(self, prefix: str) -> None:
+        family, nlri = prefix_to_wire(prefix)
+        with self.db.write(self.intent.routes) as txn:
+            self.intent.routes.upsert(txn, Route("set", family, nlri, Attributes(), ()))
+
+    def session(self, name: str) -> None:
+        with self.db.write(self.sessions) as txn:
+            self.sessions.upsert(txn, name)
+
+    def entry(self) -> None:
+        assert self.log is not None
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.log.add(HistoryItem(event_time=now, type="ADDED", kind="Route"))
+
+
+def following(scenario: Callable[[Stand, Stream], Awaitable[None]], **options: bool) -> None:
+    async def main() -> None:
+        stand = Stand(**options)
+        async with aclosing(cast("Stream", stand.path.read({}))) as stream:
+            await scenario(stand, stream)
+
+    run(main())
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_the_path_is_that_which_the_page_reads() -> None:
+    assert Stand().path.path == "/v1/live"
+
+
+def test_each_view_has_a_revision_of_its_own() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        stand.route("192.0.2.0/24")
+        (before,) = await anext(stream)
+        changes: dict[str, Callable[[], None]] = {
+            "routes": lambda: stand.route("192.0.2.1/32"),
+            "sessions": lambda: stand.session("tor-1"),
+            "history": stand.entry,
+        }
+        for name, change in changes.items():
+            change()
+            (after,) = await anext(stream)
+            differing = {
+                field for field in LiveItem.__struct_fields__
+                if getattr(before, field) != getattr(after, field)
+            }  # fmt: skip
+            assert differing == {name}
+            before = after
+
+    following(scenario)
+
+
+def test_the_first_group_is_at_once_and_later_ones_a_second_behind_a_change() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        stand.route("192.0.2.0/24")
+        began = now()
+        assert len(await anext(stream)) == 1
+        assert now() == began
+        stand.route("192.0.2.1/32")
+        stand.entry()
+        (item,) = await anext(stream)
+        assert (now() - began, item.history) == (1.0, 1)
+
+    following(scenario)
+
+
+def test_without_a_change_an_empty_group_shows_that_the_connection_stands() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        began = now()
+        assert len(await anext(stream)) == 1
+        assert now() == began
+        for number in (1, 2):
+            assert await anext(stream) == []
+            assert now() - began == number * 11.0
+
+    following(scenario)
+
+
+def test_health_is_read_with_the_next_group() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        scope = stand.health.scope("kernel")
+        scope.ok("well")
+        (first,) = await anext(stream)
+        scope.degraded("ill")
+        (second,) = await anext(stream)
+        scope.ok("well")
+        (third,) = await anext(stream)
+        assert first.health == third.health != second.health
+
+    following(scenario)
+
+
+def test_an_agent_without_a_history_has_no_revision_of_it() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        stand.route("192.0.2.0/24")
+        (item,) = await anext(stream)
+        assert item.history == 0
+
+    following(scenario, history=False)
