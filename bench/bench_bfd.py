@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import math
 import os
 import select
 import signal
@@ -73,9 +74,10 @@ class Setup(NamedTuple):
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield the two addresses of each session: the contestant's, BIRD's."""
+        # Each address has several sessions: the kernel's table of neighbors has room for 1,024.
+        side = math.isqrt(self.sessions - 1) + 1
         for number in range(self.sessions):
-            host = f"{number // 250}.{number % 250 + 1}"
-            yield f"10.88.{host}", f"10.89.{host}"
+            yield f"10.88.0.{number // side + 1}", f"10.88.1.{number % side + 1}"
 
 
 class Contestant(ABC):
@@ -243,7 +245,7 @@ CONTESTANTS: Final[dict[str, type[Contestant]]] = {kind.name: kind for kind in (
 
 
 def sniff(descriptor: int, seconds: float) -> dict[bytes, list[float]]:
-    """Return the times of the packets to the neighbor's port, by their source address."""
+    """Return the times of the packets to the neighbor's port, by their pair of addresses."""
     times: dict[bytes, list[float]] = {}
     with socket.socket(fileno=os.dup(descriptor)) as sock:
         until = time.monotonic() + seconds
@@ -258,7 +260,7 @@ def sniff(descriptor: int, seconds: float) -> dict[bytes, list[float]]:
                     if origin[2] == socket.PACKET_OUTGOING or octets[22:24] != b"\x0e\xc8":
                         continue
                     second, nano = struct.unpack("=qq", ancillary[0][2])
-                    times.setdefault(octets[12:16], []).append(second + nano / 1e9)
+                    times.setdefault(octets[12:20], []).append(second + nano / 1e9)
     return times
 
 
@@ -396,9 +398,9 @@ def main() -> None:
 
 
 def _addresses(link: Link, setup: Setup) -> None:
-    pairs = list(setup.pairs())
-    link.left.batch(*(f"addr add {ours}/8 dev {DEVICE}" for ours, _ in pairs))
-    link.right.batch(*(f"addr add {theirs}/8 dev {DEVICE}" for _, theirs in pairs))
+    ours, theirs = (dict.fromkeys(side) for side in zip(*setup.pairs(), strict=True))
+    link.left.batch(*(f"addr add {address}/16 dev {DEVICE}" for address in ours))
+    link.right.batch(*(f"addr add {address}/16 dev {DEVICE}" for address in theirs))
 
 
 def _line(figure: Figure) -> str:
