@@ -16,6 +16,16 @@ def bounded(message: str) -> str:
     return f"{message[: MAX_MESSAGE_CHARACTERS - 1]}…"
 
 
+def joined(texts: Iterable[str], separator: str = "; ") -> str:
+    """Return texts as one `bounded` message; those beyond its length are not made."""
+    message = ""
+    for text in texts:
+        message = f"{message}{separator}{text}" if message else text
+        if len(message) > MAX_MESSAGE_CHARACTERS:
+            break
+    return bounded(message)
+
+
 def enumerate_some(values: Iterable[object], shown: int) -> str:
     """Return ``a, b, c and 4 more``: the first ones in their order, each as its text."""
     texts = [str(value) for value in values]

@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 
 from reconcilers.model import Condition, ObjectRef, Problem, ProblemCategory
+from reconcilers.sliced_work import Pieces, Slices
+from resources.enumeration import joined
 from resources.frrk8s.condition_types import (
     ACCEPTED,
     CONFLICTING,
@@ -66,25 +68,32 @@ class _Found(msgspec.Struct):
 def conditions(
     objects: Mapping[ObjectRef, int],
     outcome: ClusterOutcome,
+    pieces: Pieces,
     own_problems: Iterable[Problem] = (),
-) -> Iterator[Condition]:
-    """Yield the conditions of objects, which are given with their generation.
+) -> Slices[list[Condition]]:
+    """Return the conditions of objects, which are given with their generation.
 
     ``own_problems`` are those of objects that select no node, as their selector is invalid.
     """
     outcomes = {ref: _Found() for ref in objects}
     for node in outcome.nodes:
-        _take(outcomes, node, isolate=outcome.isolate)
+        yield from _take(outcomes, node, pieces, isolate=outcome.isolate)
     for problem in own_problems:
         for ref in problem.objects:
             if ref in outcomes:
                 outcomes[ref].problems.setdefault(problem, set())
                 outcomes[ref].standing_in_the_way.add(problem)
+    reported: list[Condition] = []
     for ref, of_object in sorted(outcomes.items()):
-        yield from _of_object(ref, objects[ref], of_object, are_nodes_known=bool(outcome.nodes))
+        reported += _of_object(ref, objects[ref], of_object, are_nodes_known=bool(outcome.nodes))
+        if pieces.fill_slice(PIECES_OF_CONDITION + len(of_object.problems)):
+            yield
+    return reported
 
 
-def _take(outcomes: Mapping[ObjectRef, _Found], on_nodes: NodesOutcome, *, isolate: bool) -> None:
+def _take(
+    outcomes: Mapping[ObjectRef, _Found], on_nodes: NodesOutcome, pieces: Pieces, *, isolate: bool
+) -> Slices[None]:
     """Add what becomes of objects on some nodes."""
     for ref in outcomes.keys() & on_nodes.objects:
         outcomes[ref].nodes.update(on_nodes.nodes)
@@ -98,6 +107,8 @@ def _take(outcomes: Mapping[ObjectRef, _Found], on_nodes: NodesOutcome, *, isola
             outcomes[ref].problems.setdefault(problem, set()).update(on_nodes.nodes)
             if not (isolate and ref in on_nodes.accepted):
                 outcomes[ref].standing_in_the_way.add(problem)
+        if pieces.fill_slice():
+            yield
 
 
 def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
@@ -115,13 +126,11 @@ def _of_object(
         if problems:
             reason = word
             break
-    text = "; ".join(_sentence(problem, ref, outcome.problems[problem]) for problem in problems)
+    text = joined(_sentence(problem, ref, outcome.problems[problem]) for problem in problems)
     yield Condition(ref, ACCEPTED, reason == "Accepted", reason, text, generation)
     conflicts = [p for p in sorted(outcome.problems) if p.category == "conflict"]
     if conflicts:
-        text = "; ".join(
-            _sentence(problem, ref, outcome.problems[problem]) for problem in conflicts
-        )
+        text = joined(_sentence(problem, ref, outcome.problems[problem]) for problem in conflicts)
         yield Condition(ref, CONFLICTING, True, "Conflict", text, generation)
     parts = [word for word in _PARTS if word in outcome.parts]
     if parts:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
 from reconcilers.frrk8s.conditions import (
-    PIECES_OF_CONDITION,
     ClusterOutcome,
     NodesOutcome,
     conditions,
@@ -59,10 +58,7 @@ def operate(
     dialect.merger.forget_unused()
     problems = selections.of({}).problems
     outcome = ClusterOutcome(tuple(nodes), dialect.options.on_conflict == "isolate")
-    for condition in conditions(objects, outcome, problems):
-        reported.append(condition)
-        if pieces.fill_slice(PIECES_OF_CONDITION):
-            yield
+    reported += yield from conditions(objects, outcome, pieces, problems)
     refs = tuple({condition.object: None for condition in reported})
     return ClusterIntent(conditions=tuple(reported), reported=refs, outcome=outcome)
 

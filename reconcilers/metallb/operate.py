@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
-from reconcilers.frrk8s.conditions import PIECES_OF_CONDITION, ClusterOutcome
+from reconcilers.frrk8s.conditions import ClusterOutcome
 from reconcilers.metallb.conditions import conditions_of
-from reconcilers.model import Condition, ref_to
+from reconcilers.model import ref_to
 from reconcilers.sliced_work import Pieces, Slices
 from resources.frrk8s import condition_types
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -30,12 +30,7 @@ def operate(
         for kind in CONFIGURATION
         for row in dialect.tables.of(kind).all(snapshot)
     ]
-    pieces = Pieces()
-    reported: list[Condition] = []
-    for condition in conditions_of(rows, dialect.options.namespace, outcome):
-        reported.append(condition)
-        if pieces.fill_slice(PIECES_OF_CONDITION):
-            yield
+    reported = yield from conditions_of(rows, dialect.options.namespace, outcome, Pieces())
     refs = tuple({condition.object: None for condition in reported})
     return ClusterIntent(conditions=tuple(reported), reported=refs)
 

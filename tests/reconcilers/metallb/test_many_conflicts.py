@@ -23,7 +23,7 @@ from reconcilers.metallb.findings import PIECES_OF_STEP, finding_slices, finding
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator.planner import Planner
-from reconcilers.sliced_work import SLICE_PIECES, Pieces, Slices
+from reconcilers.sliced_work import SLICE_PIECES, Pieces, Slices, finish
 from reconcilers.tables import IntentTables
 from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.kind import Kinds
@@ -261,6 +261,17 @@ def test_a_round_of_many_peers_without_a_conflict_is_in_slices(
     calls = calls_of_steps(round_of(program, mode, objects))
     # 1/8 at most; it was nine tenths.
     assert max(calls) < sum(calls) / 5
+
+
+def test_the_conditions_of_an_object_in_many_conflicts_are_in_slices_and_bounded() -> None:
+    """Of a BFD profile of many peers: its message has the first of its conflicts."""
+    calls = calls_of_steps(round_of("operator", "keep", CONFLICTS["echo"](MANY)))
+    assert max(calls) < sum(calls) / 5
+    operated = finish(round_of("operator", "keep", CONFLICTS["echo"](FEW)))
+    conditions = operated["metallb"].conditions
+    messages = [c.message for c in conditions if c.object.kind == "BFDProfile"]
+    assert len(messages) == 2
+    assert all(len(message) == MAX_MESSAGE_CHARACTERS for message in messages)
 
 
 @pytest.mark.parametrize("name", ["overlap", "preferences", "too short"])

@@ -277,6 +277,20 @@ def test_f57_a_file_that_changes_settles_before_it_is_read(tmp_path: Path) -> No
     assert tree.observer.labels == {"a": "whole"}
 
 
+def test_f57_a_file_that_has_changed_since_its_last_event_settles_again(tmp_path: Path) -> None:
+    """The event of the second change is still on its way when the file is due."""
+    file = tmp_path / "a.yaml"
+    file.write_text(node("a"))
+    tree = Directory(tmp_path)
+    file.write_text(node("a", "half"))
+    tree.scan()
+    file.write_text(node("a", "whole") + "# more\n")
+    tree.pass_(QUIET_SECONDS)
+    assert tree.observer.labels == {"a": "x"}
+    tree.pass_(QUIET_SECONDS)
+    assert tree.observer.labels == {"a": "whole"}
+
+
 def test_f57_a_file_that_never_rests_is_read_after_two_seconds(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(node("a"))
