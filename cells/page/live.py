@@ -1,4 +1,8 @@
-"""``/v1/live``: which views have changed, once a second at most; the page reads these again."""
+"""``/v1/live``: which views have changed; the page reads them again.
+
+An event once a second at most; where routes change all the time, and no session does, every five
+seconds: a reading of all sessions costs an agent as much as several changes.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,8 @@ from reconcilers.tables import IntentTables
 from statedb import Database
 
 LEAST_SECONDS: Final = 1.0
+BUSY_SECONDS: Final = 5.0
+"""Between two events of routes and history alone."""
 MOST_SECONDS: Final = 10.0
 """Between two groups; an empty one shows that the connection stands, and finds out if it does not."""
 
@@ -29,6 +35,10 @@ class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
     routes: int
     history: int
     health: int
+
+    def differs_in_state(self, before: LiveItem) -> bool:
+        """Return whether a session or the health has changed, beside routes and history."""
+        return (self.sessions, self.health) != (before.sessions, before.health)
 
 
 def live_stream(
@@ -55,13 +65,22 @@ def live_stream(
         if log is not None:
             observables.append(log.added)
         before: LiveItem | None = None
+        clock = asyncio.get_running_loop().time
+        busy_until = float("-inf")
         with Signal(*observables) as signal:
             while True:
                 await signal.wait(at_most=MOST_SECONDS)
                 # What follows from a change, and is in the history soon after, is one event with it.
                 await asyncio.sleep(LEAST_SECONDS if before is not None else 0)
                 item = now()
+                while before is not None and not item.differs_in_state(before):
+                    if item == before or clock() >= busy_until:
+                        break
+                    await asyncio.sleep(LEAST_SECONDS)
+                    item = now()
                 yield [] if item == before else [item]
+                if before is not None:
+                    busy_until = clock() + BUSY_SECONDS
                 before = item
 
     def read(_: Query) -> AsyncGenerator[Sequence[LiveItem]]:

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
 from cells.api.history import HistoryItem
 from cells.history.log import HistoryLog
 from cells.hive import HealthTree
-from cells.page.live import LiveItem, live_stream
+from cells.page.live import BUSY_SECONDS, LEAST_SECONDS, LiveItem, live_stream
 from reconcilers.model import Attributes, Route
 from reconcilers.tables import IntentTables
 from speaker.nlri import prefix_to_wire
@@ -136,3 +137,41 @@ def test_an_agent_without_a_history_has_no_revision_of_it() -> None:
         assert item.history == 0
 
     following(scenario, history=False)
+
+
+def test_routes_that_change_all_the_time_are_an_event_every_few_seconds() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        times = []
+
+        async def change() -> None:
+            while True:
+                stand.entry()
+                await asyncio.sleep(0.1)
+
+        changes = asyncio.create_task(change())
+        while len(times) < 6:
+            if await anext(stream):
+                times.append(now())
+        changes.cancel()
+        # The second one follows the reading of a page that is opened.
+        pauses = [after - before for before, after in pairwise(times[1:])]
+        assert all(BUSY_SECONDS <= pause <= BUSY_SECONDS + 2 * LEAST_SECONDS for pause in pauses)
+
+    following(scenario)
+
+
+def test_a_session_that_changes_meanwhile_is_an_event_within_two_seconds() -> None:
+    async def scenario(stand: Stand, stream: Stream) -> None:
+        for _ in range(2):
+            stand.entry()
+            await anext(stream)
+        stand.entry()
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(LEAST_SECONDS + 0.5)
+        assert not waiting.done()
+        stand.session("tor-1")
+        before = now()
+        assert len(await waiting) == 1
+        assert now() - before <= 2 * LEAST_SECONDS
+
+    following(scenario)
