@@ -18,7 +18,6 @@ from aiohttp.typedefs import Handler
 from cells.page.files import HEADERS
 from cells.serve.own_sites import refusal
 
-COOKIE: Final = "waggle"
 SIGN_IN: Final = "/sign-in"
 BODY_OCTETS: Final = 4096
 FORM: Final = """<!doctype html><html lang="en"><meta charset="utf-8">
@@ -74,7 +73,7 @@ class Access:
         given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         if hmac.compare_digest(given, b"Bearer " + token):
             return True
-        cookie = request.cookies.get(COOKIE, "").encode(errors="surrogateescape")
+        cookie = request.cookies.get(cookie_name(request.host), "").encode(errors="surrogateescape")
         return hmac.compare_digest(cookie, _signed(token))
 
     async def _sign_in(self, request: web.Request, token: bytes) -> web.StreamResponse:
@@ -94,7 +93,7 @@ class Access:
             return _form('<p role="alert">That is not the token.</p>' if given else "", 401)
         response = web.Response(status=303, headers={**HEADERS, "Location": "/"})
         response.set_cookie(
-            COOKIE,
+            cookie_name(request.host),
             _signed(token).decode(),
             httponly=True,
             samesite="Strict",
@@ -102,6 +101,15 @@ class Access:
             path="/",
         )
         return response
+
+
+def cookie_name(host: str) -> str:
+    """Return the name of the cookie for the host of a request, as the browser has it: with its port.
+
+    The cookies of a host are those of all its ports: two pages on one host would have one.
+    """
+    port = host.rpartition("]")[2].rpartition(":")[2]
+    return f"waggle-{port}" if port.isascii() and port.isdigit() else "waggle"
 
 
 def _signed(token: bytes) -> bytes:

@@ -15,7 +15,7 @@ import pytest
 from cells.hive import HealthTree, SettingError
 from cells.hive.lifecycle import Lifecycle
 from cells.options import PageOptions
-from cells.page.access import BODY_OCTETS, COOKIE
+from cells.page.access import BODY_OCTETS, cookie_name
 from cells.page.files import POLICY
 from cells.page.server import PageServer
 from tests.support.api import MadeUp, serving
@@ -87,7 +87,35 @@ def test_with_a_token_the_page_asks_for_it_and_keeps_a_cookie() -> None:
         assert TOKEN.decode() not in cookie
         value = cookie.partition(";")[0]
         assert "tor-1" in request(served, "/v1/peers", Cookie=value)[2]
-        assert request(served, "/v1/peers", Cookie=f"{COOKIE}=0")[0] == 401
+        assert request(served, "/v1/peers", Cookie=f"waggle-{served.port}=0")[0] == 401
+
+
+def test_two_pages_of_one_host_have_a_cookie_each() -> None:
+    form_type = {"Content-Type": "application/x-www-form-urlencoded"}
+    with page(token=TOKEN) as one, page(token=b"another") as other:
+        cookies = []
+        for served, token in ((one, TOKEN), (other, b"another")):
+            body = urlencode({"token": token.decode()})
+            _, headers, _ = request(served, "/sign-in", "POST", body, **form_type)
+            cookies.append(headers["set-cookie"].partition(";")[0])
+        # A browser sends those of a host to all of its ports.
+        both = "; ".join(cookies)
+        assert request(one, "/v1/live-is-no-path", Cookie=both)[0] == 404
+        assert request(other, "/v1/live-is-no-path", Cookie=both)[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("127.0.0.1:8767", "waggle-8767"),
+        ("[::1]:8767", "waggle-8767"),
+        ("[fd00::8767]", "waggle"),
+        ("node-1", "waggle"),
+        ("node-1:x;y", "waggle"),
+    ],
+)
+def test_the_port_that_a_browser_has_names_the_cookie(host: str, name: str) -> None:
+    assert cookie_name(host) == name
 
 
 def test_a_program_sends_the_token_as_a_header() -> None:
