@@ -141,7 +141,7 @@ def test_an_agent_without_a_history_has_no_revision_of_it() -> None:
 
 def test_routes_that_change_all_the_time_are_an_event_every_few_seconds() -> None:
     async def scenario(stand: Stand, stream: Stream) -> None:
-        times = []
+        times: list[float] = []
 
         async def change() -> None:
             while True:
