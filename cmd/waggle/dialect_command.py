@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
+import json
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from typing import Any
 
 from cells.api.client import AgentError
-from reconcilers.dialect import Answer, Command
+from reconcilers.dialect import Answer, Ask, Command
 from waggle import ask_agent, output
 
 
@@ -28,6 +31,8 @@ def add_parser(
         ),
     )
     command.add_flags(parser)
+    if command.formats:
+        output.add_format_flag(parser, command.formats, command.formats[0])
     ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:
@@ -37,9 +42,22 @@ def add_parser(
             return Answer(*client.get_plain(path, dict(query)))
 
         try:
+            if output.is_template(getattr(args, "output", "")):
+                return _rendered(command, args, ask)
             return command.run(args, ask)
         except AgentError as error:
             output.complain(f"waggle {command.name}", str(error))
             return output.EXIT_ERROR
 
     return run
+
+
+def _rendered(command: Command, args: argparse.Namespace, ask: Ask) -> int:
+    """Run a command for its JSON, and print that by the template of ``--output``."""
+    printed, form = io.StringIO(), args.output
+    args.output = "json"
+    with redirect_stdout(printed):
+        status = command.run(args, ask)
+    if status == output.EXIT_OK:
+        output.dump_value(json.loads(printed.getvalue()), form)
+    return status

@@ -171,16 +171,7 @@ def add_output_flags(
 
     An output that ``ends`` has a pager and a progress on a terminal, and ``--no-pager``.
     """
-    names = (f"{name} (all columns)" if name == "wide" else name for name in formats)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=read_format,
-        choices=Formats((*formats, JSONPATH)),
-        default=default,
-        metavar="FORMAT",
-        help=f"{', '.join(names)}, or jsonpath=TEMPLATE as of kubectl (default: %(default)s)",
-    )
+    add_format_flag(parser, formats, default)
     if headers:
         parser.add_argument(
             "--no-headers", action="store_true", help="tables without the line of titles"
@@ -196,6 +187,25 @@ def add_output_flags(
         parser.add_argument(
             "--no-pager", dest="pager", action="store_false", help="on a terminal: no pager"
         )
+
+
+def add_format_flag(parser: argparse.ArgumentParser, formats: Sequence[str], default: str) -> None:
+    """Add ``-o`` alone."""
+    names = (f"{name} (all columns)" if name == "wide" else name for name in formats)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=read_format,
+        choices=Formats((*formats, JSONPATH)),
+        default=default,
+        metavar="FORMAT",
+        help=f"{', '.join(names)}, or jsonpath=TEMPLATE as of kubectl (default: %(default)s)",
+    )
+
+
+def is_template(form: str) -> bool:
+    """Return whether a value of ``--output`` is a template."""
+    return form.startswith(JSONPATH)
 
 
 def exit_statuses(meanings: Mapping[int, str], notes: str = "") -> str:
@@ -236,7 +246,7 @@ def dump_list(
 ) -> None:
     """Print an answer as `dump`, each item as it comes; ``rest`` is called behind the last one."""
     stream = stream or sys.stdout
-    if form.startswith(JSONPATH):
+    if is_template(form):
         dump_value({**head, "items": list(items), **rest()}, form, stream)
         return
     remaining = iter(items)
@@ -256,7 +266,7 @@ def dump_list(
 def dump_value(value: object, form: str, stream: TextIO | None = None) -> None:
     """Print a document that is no list of items as ``json``, as ``yaml`` or by a template."""
     stream = stream or sys.stdout
-    if form.startswith(JSONPATH):
+    if is_template(form):
         from waggle.jsonpath import Template
 
         text = Template(form.removeprefix(JSONPATH)).render(value, escape)

@@ -60,13 +60,6 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="VIEW",
         help="policy, peers or routes (antctl's names bgppolicy, bgppeers, bgproutes, also after get)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "json", "yaml"),
-        default="table",
-        help="the format (default: %(default)s)",
-    )
     parser.add_argument("--ipv4-only", action="store_true", help="of peers and routes: IPv4 only")
     parser.add_argument("--ipv6-only", action="store_true", help="of peers and routes: IPv6 only")
     parser.add_argument(
@@ -149,4 +142,5 @@ COMMAND: Final = Command(
     "show the effective BGPPolicy of this node, its peers and routes, as antctl does",
     run,
     add_flags,
+    formats=("table", "json", "yaml"),
 )

@@ -42,6 +42,9 @@ class Command(Extension, frozen=True):
     run: Callable[[argparse.Namespace, Ask], int]
     """Print; returns the exit status. An error of the agent ends the command with status 1."""
     add_flags: Callable[[argparse.ArgumentParser], object] = _no_flags
+    formats: tuple[str, ...] = ()
+    """The values of ``--output``, ``json`` among them, the default first; none without that flag. A
+    template (``jsonpath=``) is rendered from the JSON that the command prints."""
 
 
 class Rendering(Extension, frozen=True):

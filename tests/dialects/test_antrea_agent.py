@@ -77,6 +77,7 @@ def test_the_views_of_an_agent(
             "- k8sObjRef: retail/shop\n  route: 10.98.14.20/32\n  type: ServiceClusterIP\n"
         )
         assert run(it, capsys, "routes", "--ipv6-only")[:2] == (0, "\n")
+        assert run(it, capsys, "bgppeers", "-o", "jsonpath={[0].peer}")[:2] == (0, peer["peer"])
         assert run(it, capsys, "nodes")[0] == 2
         assert at_socket(it.socket).get_plain("/bgppeers?ipv4-only", {}) == (
             200,
