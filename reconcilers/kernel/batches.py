@@ -3,9 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final, TypeAlias, final
 
-from reconcilers.kernel.writer.values import Batch, NextHopSet, Routes, RouteTable, SetRoutes
+from reconcilers.kernel.writer.values import (
+    MAX_ROUTES,
+    Batch,
+    NextHopSet,
+    Routes,
+    RouteTable,
+    SetRoutes,
+)
 from speaker.nlri import ENCODED_SIZE
+
+RouteChanges: TypeAlias = dict[RouteTable, dict[bytes, NextHopSet | None]]
+"""Prefixes with their next hops; None removes a route."""
+
+BATCH_SECONDS: Final = 0.005
+"""Of the writer's time for a batch: with two of them on their way a change waits for no more than both,
+and the writer never waits."""
+MIN_ROUTES: Final = 500
+"""Routes of a batch, however slow the kernel is: one datagram for it."""
+
+
+@final
+class BatchSize:
+    """The number of routes that the writer takes in `BATCH_SECONDS`, by the last batches."""
+
+    def __init__(self) -> None:
+        self.routes = MAX_ROUTES // 2
+
+    def confirmed(self, routes: int, seconds: float) -> None:
+        """Take the time of a batch. Small ones are not characteristic."""
+        if routes >= MIN_ROUTES:
+            possible = routes * BATCH_SECONDS / max(seconds, BATCH_SECONDS / 4)
+            mean = (3 * self.routes + possible) / 4
+            self.routes = int(min(max(mean, MIN_ROUTES), MAX_ROUTES))
 
 
 def batch_of(changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]) -> Batch:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import islice
 from typing import Final, NamedTuple, cast, final
 
 from reconcilers.kernel.batch_spans import BatchSpans
-from reconcilers.kernel.batches import batch_of, moved_routes, split
+from reconcilers.kernel.batches import BatchSize, RouteChanges, batch_of, moved_routes, split
 from reconcilers.kernel.reading import Reading
+from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import (
-    MAX_ROUTES,
     Batch,
     Changed,
     Confirmed,
@@ -39,11 +38,6 @@ from reconcilers.kernel.writer.values import (
 
 IN_FLIGHT: Final = 2
 """Batches that are not confirmed: the writer has the next one when it is done with one."""
-OLDEST: Final = MAX_ROUTES // 4
-"""Changes of a batch that are the oldest ones: the others are the newest, so that a single change does
-not wait for a table that is being installed, and each is sent in time. The kernel deletes routes
-fastest in the opposite order of their installation."""
-
 ERRORS: Final = frozenset(
     {Reason.NOT_PERMITTED, Reason.TABLE_FULL, Reason.UNUSABLE_NEXT_HOP, Reason.REFUSED}
 )
@@ -115,8 +109,9 @@ class InstalledRoutes:
         self.counts = Counts()
         self.spans = BatchSpans()
         self._held: dict[RouteTable, dict[bytes, NextHopSet]] = {}
-        self._waiting: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
-        """Changes that are not handed over yet; the oldest first. None removes."""
+        self._waiting: RouteChanges = {}
+        """Changes that are not handed over yet; the oldest first."""
+        self._batch_size = BatchSize()
         self._in_flight: dict[int, _InFlight] = {}
         self._number = 0
         self._changed: dict[RouteTable, set[bytes] | None] = {}
@@ -180,6 +175,11 @@ class InstalledRoutes:
         """Changes that are not confirmed."""
         in_flight = (part for batch in self._in_flight.values() for part in batch.changes.values())
         return sum(map(len, (*self._waiting.values(), *in_flight)))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the writer has less than a batch to do next: what waits here waits for all of it."""
+        return sum(map(len, self._waiting.values())) < self._batch_size.routes
 
     def change(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
         """Hand changes to the writer, as soon as it has room; None removes a route."""
@@ -286,30 +286,12 @@ class InstalledRoutes:
 
     def _send(self) -> None:
         while self.listed and len(self._in_flight) < IN_FLIGHT:
-            changes = self._take_batch()
+            # The newest first: the kernel deletes routes fastest in the opposite order of their
+            # installation, too.
+            changes = take_some(self._waiting, self._batch_size.routes)
             if not changes:
                 return
             self._hand_over(batch_of(changes), changes)
-
-    def _take_batch(self) -> dict[RouteTable, dict[bytes, NextHopSet | None]]:
-        """Take the next changes: the newest ones, and some of the oldest."""
-        changed: dict[RouteTable, dict[bytes, NextHopSet | None]] = {}
-        room = MAX_ROUTES
-        for table in list(self._waiting):
-            waiting = self._waiting[table]
-            if len(waiting) <= room:
-                changed[table] = dict(reversed(waiting.items()))
-                del self._waiting[table]
-            else:
-                oldest = list(islice(waiting, min(OLDEST, room)))
-                some = {nlri: waiting.pop(nlri) for nlri in oldest}
-                newest = list(islice(reversed(waiting), room - len(some)))
-                some.update(zip(newest, map(waiting.pop, newest), strict=True))
-                changed[table] = some
-            room -= len(changed[table])
-            if room <= 0:
-                break
-        return {table: part for table, part in changed.items() if part}
 
     def _hand_over(
         self, batch: Batch, changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
@@ -385,7 +367,9 @@ class InstalledRoutes:
         counts.batches += 1
         counts.written += message.written
         counts.seconds += message.seconds
-        counts.routes += sum(map(len, batch.changes.values()))
+        routes = sum(map(len, batch.changes.values()))
+        counts.routes += routes
+        self._batch_size.confirmed(routes, message.seconds)
         for table, part in batch.changes.items():
             if failed := self._failed.get(table):
                 for nlri in part:
@@ -398,7 +382,7 @@ class InstalledRoutes:
         failed_routes = sum(len(split(r.prefixes)) for f in message.failures for r in f.routes)
         self.spans.end(message.number, failed_routes, message.seconds)
         self._send()
-        if message.failures or not (self._in_flight or self._waiting):
+        if message.failures or self.has_room:
             self._on_change()
 
     def _fail(self, failure: Failure, batch: _InFlight) -> None:

@@ -214,19 +214,21 @@ class KernelRoutes(Reconciler):
             return {}
         if self._stale is None:
             self._stale = {t: set(self.installed.prefixes(t)) for t in self.installed.tables}
-        changed = self.wanted_tables.take_changed()
-        if self.wanted_tables.has_changed:
+        # What the writer does not take yet waits where peers share its time.
+        has_room = self.installed.has_room
+        changed = self.wanted_tables.take_changed(only_few=not has_room)
+        if has_room and self.wanted_tables.has_changed:
             self._wake()
         if self._whole:
             self._whole = False
             changed.update(dict.fromkeys((*self.wanted_tables.tables, *self.installed.tables)))
         for changes in (self.installed.take_changed(), self.withheld.take_changed()):
             for table, parts in changes.items():
-                known = changed.setdefault(table, set())
+                known = changed.setdefault(table, {})
                 if parts is None or known is None:
                     changed[table] = None
                 else:
-                    known |= parts
+                    known.update(dict.fromkeys(parts))
         return {_key(table): parts for table, parts in changed.items()}
 
     def _follow_own(self, snapshot: Snapshot) -> Slices[None]:

@@ -7,7 +7,6 @@ when the host changes. What has changed since the last question is known by pref
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Final, NamedTuple, TypeAlias, final
 
 from reconcilers.kernel.forwarding import Forwarding, ForwardingRules, Refreshed
@@ -15,6 +14,7 @@ from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.own_prefixes import OwnPrefixes, Prefixes
 from reconcilers.kernel.reasons import shared_table
 from reconcilers.kernel.routing import DEFAULT_VRF, Routing
+from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.writer.values import BLACKHOLE, IPV4, IPV6, NextHopSet, RouteTable
 from speaker.api import (
@@ -30,13 +30,15 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 FAMILIES: Final = {IPV4: IPV4_UNICAST, IPV6: IPV6_UNICAST}
 """The families of the kernel, and those of BGP."""
-TAKEN: Final = 5_000
-"""Changed prefixes of a table that are taken at a time: two slices of a round; a quarter of more."""
+TAKEN: Final = 2_000
+"""Changed prefixes that are taken at a time: a round of one slice, so that none waits for long."""
+FEW: Final = 100
+"""Changed prefixes of a peer that are taken although the writer has enough to do."""
 MIN_PATH_SETS: Final = 1024
 """Path sets of an instance that are kept before those without prefixes are forgotten."""
 
-Changes: TypeAlias = dict[RouteTable, set[bytes] | None]
-"""Prefixes that changed; None is a whole table."""
+Changes: TypeAlias = dict[RouteTable, dict[bytes, None] | None]
+"""Prefixes that changed, in an order; None is a whole table."""
 Moves: TypeAlias = dict[NextHopSet, NextHopSet | None]
 
 
@@ -78,8 +80,10 @@ class WantedTables:
         self._vrfs: dict[str, str] = {}
         self._names_default_route: NamesDefaultRoute = lambda _path, _family: False
         self._tables: dict[RouteTable, list[_Instance]] = {}
-        self._changed: dict[RouteTable, dict[bytes, None] | None] = {}
-        """In the order of their changes; None is a whole table."""
+        self._changed: dict[tuple[RouteTable, str], dict[bytes, None]] = {}
+        """Prefixes in the order of their changes, by table and peer; without a peer the empty name."""
+        self._whole: set[RouteTable] = set()
+        """Tables that are compared whole."""
         self.moves: Moves = {}
         """Sets of next hops whose routes all use new next hops; taken by `take_moves`."""
 
@@ -147,7 +151,9 @@ class WantedTables:
                     tables.setdefault(table, []).append(instance)
         for table in tables.keys() | self._tables.keys():
             if tables.get(table) != self._tables.get(table):
-                self._changed[table] = None
+                self._whole.add(table)
+                for key in [key for key in self._changed if key[0] == table]:
+                    del self._changed[key]
         self._tables = tables
 
     @property
@@ -203,7 +209,8 @@ class WantedTables:
                     if item.after:
                         # At once: the kernel is asked about new next hops.
                         instance.rules.of(item.after, family)
-                    self._note(instance, family, prefixes)
+                    peers = (path.peer for path in (item.after or item.before).paths)
+                    self._note(instance, family, prefixes, next(peers, None) or "")
                     if instance.unseen:
                         instance.unseen.get(family, set()).difference_update(prefixes)
                 case TableBegin():
@@ -233,18 +240,21 @@ class WantedTables:
                 self._note(instance, family, prefixes)
         instance.unseen = {}
 
-    def _note(self, instance: _Instance, family: Family, prefixes: Collection[bytes]) -> None:
+    def _note(
+        self, instance: _Instance, family: Family, prefixes: Collection[bytes], peer: str = ""
+    ) -> None:
         number = self._routing.table_of(instance.routes.vrf)
         for kernel_family, known in FAMILIES.items():
             if number is not None and known == family:
                 table = RouteTable(number, kernel_family, self._options.metric)
-                if table not in self._changed:
-                    self._changed[table] = dict.fromkeys(prefixes)
-                elif (parts := self._changed[table]) is not None:
+                if not prefixes or table in self._whole:
+                    continue
+                parts = self._changed.setdefault((table, peer), {})
+                if not parts.keys().isdisjoint(prefixes):
                     # The newest change is the last one.
                     for nlri in parts.keys() & prefixes:
                         del parts[nlri]
-                    parts.update(dict.fromkeys(prefixes))
+                parts.update(dict.fromkeys(prefixes))
 
     def host_changed(self, *, networks: bool) -> None:
         """Resolve all next hops again; ``networks``: interfaces, addresses or VRFs have changed."""
@@ -303,29 +313,30 @@ class WantedTables:
             for family, path_sets in by_family.items():
                 self._note(instance, family, instance.routes.having(family, path_sets))
 
-    def take_changed(self) -> Changes:
+    def take_changed(self, *, only_few: bool = False) -> Changes:
         """Return some of the prefixes whose next hops may have changed; `has_changed` if more have.
 
-        Of many in a table half are the newest, so that a single change does not wait for a table that
-        is being installed, and half the oldest.
+        The newest change of a peer is its last one, and peers with the fewest are behind others.
+        ``only_few``: none of peers with many changes, and no whole table.
         """
-        changed: Changes = {}
-        for table, parts in list(self._changed.items()):
-            if parts is None or len(parts) <= TAKEN:
-                changed[table] = None if parts is None else set(parts)
-                del self._changed[table]
-            else:
-                half = max(TAKEN, len(parts) // 4) // 2
-                some = changed[table] = set(islice(parts, half))
-                some.update(islice(reversed(parts), half))
-                for nlri in some:
-                    del parts[nlri]
-        return changed
+        waiting = self._changed
+        if only_few:
+            waiting = {key: part for key, part in waiting.items() if len(part) <= FEW}
+            for key in waiting:
+                del self._changed[key]
+        parts: dict[RouteTable, dict[bytes, None]] = {}
+        for (table, _), some in reversed(take_some(waiting, TAKEN).items()):
+            parts.setdefault(table, {}).update(reversed(some.items()))
+        if only_few:
+            self._changed.update(waiting)
+            return {**parts}
+        whole, self._whole = self._whole, set()
+        return {**parts, **dict.fromkeys(whole)}
 
     @property
     def has_changed(self) -> bool:
         """Whether `take_changed` has something."""
-        return bool(self._changed)
+        return bool(self._changed or self._whole)
 
     def take_moves(self) -> Moves:
         """Return the sets of next hops whose routes all use new next hops since the last call."""

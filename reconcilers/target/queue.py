@@ -56,8 +56,8 @@ class Queue:
         self._pace = description.pace
         self._rng = rng
         self._report = report
-        self.owed: dict[ObjectKey, set[Part] | None] = {}
-        """Objects to reconcile with the parts that changed; None is all of them."""
+        self.owed: dict[ObjectKey, dict[Part, None] | None] = {}
+        """Objects to reconcile with the parts that changed, in their order; None is all of them."""
         self.statuses: dict[ObjectKey, ReconcileStatus] = {}
         self.failing: dict[ObjectKey, ReconcileStatus] = {}
         """The rows of `statuses` with an error."""
@@ -153,9 +153,9 @@ class Queue:
             if parts is None:
                 self.owed[key] = None
             elif key not in self.owed:
-                self.owed[key] = set(parts)
+                self.owed[key] = dict.fromkeys(parts)
             elif (known := self.owed[key]) is not None:
-                known.update(parts)
+                known.update(dict.fromkeys(parts))
 
     def _advance(self, key: ObjectKey, due: float, now: float) -> None:
         """Make an object that changed due, unless it waits for something earlier."""

@@ -2,12 +2,13 @@
 
 Two halves, so that neither a new change waits for a hundred thousand others, nor these for what
 changes all the time: the newest changes are taken from the newer half, and the older one, to which
-nothing is added, is worked off.
+nothing is added, is worked off. Urgent prefixes precede both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias, final
 
 from speaker.nlri import Family
@@ -21,10 +22,11 @@ Prefixes: TypeAlias = dict[bytes, Path | None]
 class Backlog:
     """The backlog of one stream; no prefix is in it twice."""
 
-    __slots__ = ("_newer", "_older", "swaps")
+    __slots__ = ("_newer", "_older", "_urgent", "swaps")
 
     def __init__(self) -> None:
         """Start empty."""
+        self._urgent: dict[Family, Prefixes] = {}
         self._newer: dict[Family, Prefixes] = {}
         self._older: dict[Family, Prefixes] = {}
         self.swaps = 0
@@ -32,18 +34,32 @@ class Backlog:
 
     def __bool__(self) -> bool:
         """Whether there are prefixes."""
-        return bool(self._newer or self._older)
+        return bool(self._newer or self._older or self._urgent)
 
     def __len__(self) -> int:
-        return sum(len(some) for half in (self._newer, self._older) for some in half.values())
+        return sum(len(some) for part in self._parts for some in part.values())
+
+    @property
+    def _parts(self) -> tuple[dict[Family, Prefixes], ...]:
+        return (self._urgent, self._newer, self._older)
+
+    @property
+    def has_urgent(self) -> bool:
+        """Whether there are urgent prefixes."""
+        return bool(self._urgent)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether there are no others."""
+        return not (self._newer or self._older)
 
     def add(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
         """Add prefixes with their best path before; of a prefix twice the first one remains."""
         newer = self._newer.setdefault(family, {})
-        older = self._older.get(family)
-        if older:
+        others = [part[family] for part in (self._urgent, self._older) if family in part]
+        if others:
             for prefix, path in prefixes:
-                if prefix not in older:
+                if not any(prefix in part for part in others):
                     newer.setdefault(prefix, path)
         elif newer:
             for prefix, path in prefixes:
@@ -53,25 +69,51 @@ class Backlog:
         if not newer:
             del self._newer[family]
 
+    def add_urgent(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
+        """Add some prefixes that precede all others, also those that are there already."""
+        urgent = self._urgent.setdefault(family, {})
+        for prefix, path in prefixes:
+            before = path
+            for half in (self._newer, self._older):
+                known = half.get(family)
+                if known and prefix in known:
+                    before = known.pop(prefix)
+                    if not known:
+                        del half[family]
+            urgent.setdefault(prefix, before)
+        if not urgent:
+            del self._urgent[family]
+
     def is_disjoint(self, family: Family, nlri: Sequence[bytes]) -> bool:
         """Return whether none of the prefixes is in the backlog."""
         return all(
-            family not in half or half[family].keys().isdisjoint(nlri)
-            for half in (self._newer, self._older)
+            family not in part or part[family].keys().isdisjoint(nlri) for part in self._parts
         )
 
     def discard(self, family: Family, nlri: Iterable[bytes]) -> None:
         """Remove prefixes, wherever they are."""
-        for half in (self._newer, self._older):
-            prefixes = half.get(family)
+        for part in self._parts:
+            prefixes = part.get(family)
             if prefixes:
                 for prefix in nlri:
                     prefixes.pop(prefix, None)
                 if not prefixes:
-                    del half[family]
+                    del part[family]
+
+    def take_urgent(self, limit: int) -> Mapping[Family, Prefixes]:
+        """Remove and return up to ``limit`` urgent prefixes, the oldest ones."""
+        taken: dict[Family, Prefixes] = {}
+        for family in list(self._urgent):
+            urgent = self._urgent[family]
+            some = list(islice(urgent, limit))
+            taken[family] = {prefix: urgent.pop(prefix) for prefix in some}
+            limit -= len(some)
+            if not urgent:
+                del self._urgent[family]
+        return taken
 
     def take(self, limit: int) -> Mapping[Family, Prefixes]:
-        """Remove and return up to ``limit`` prefixes: half of them the newest, half the oldest."""
+        """Remove and return up to ``limit`` others: half of them the newest, half the oldest."""
         if not self._older:
             self._older, self._newer = self._newer, {}
             self.swaps += 1

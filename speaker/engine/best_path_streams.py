@@ -8,17 +8,17 @@ table      the prefixes of the whole table, in slices: at the beginning
 queue      changes of whole messages, up to `QUEUE_PREFIXES`: passed on as they are
 backlog    prefixes with the best path that the reader was given last: everything else.
            What a prefix has now is looked up when it is sent, so that steps in between
-           are not sent (`speaker.engine.backlog`)
+           are not sent (`speaker.engine.backlog`). Changes of few prefixes that find others
+           in the queue are urgent: they precede the queue, unless it has these prefixes, too
 =========  ==============================================================================
 
 While the table is sent every change is backlog, of which a slice of the table takes its prefixes. The
-queue precedes the backlog: no prefix of the backlog is added to it, and no more than `QUEUE_PREFIXES`
-before some of the backlog is sent.
+queue precedes the rest of the backlog: no prefix of the backlog is added to it, and no more than
+`QUEUE_PREFIXES` before some of the backlog is sent.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, assert_never, final
 
@@ -34,6 +34,7 @@ from speaker.api import (
     TableEnd,
 )
 from speaker.engine.backlog import Backlog
+from speaker.engine.change_queue import ChangeQueue
 from speaker.engine.inputs import (
     BestPathsTaken,
     FollowBestPaths,
@@ -46,16 +47,19 @@ from speaker.nlri import Family
 from speaker.peer.actions import EndBestPaths, SendBestPaths
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.decision import equal_paths
-from speaker.rib.loc_rib import Change, LocRib, TableChanges
+from speaker.rib.loc_rib import LocRib, TableChanges
 from speaker.rib.path import Path
 
-MAX_UNREAD: Final = 4
+MAX_UNREAD: Final = 2
 """Batches that are sent before the reader has taken one of them."""
-BATCH_PREFIXES: Final = 8192
-"""Prefixes of the queue in a batch, more only where a single message has more."""
-QUEUE_PREFIXES: Final = 4 * BATCH_PREFIXES
+BATCH_PREFIXES: Final = 2048
+"""Prefixes of the queue in a batch, more only where a single message has more: what a reader does for
+those that it has not read is what a new change waits for."""
+QUEUE_PREFIXES: Final = 64 * BATCH_PREFIXES
 LOOKUPS: Final = 1000
 """Prefixes that are looked up for a batch: one or two milliseconds."""
+URGENT_PREFIXES: Final = 16
+"""A change of more prefixes is part of a table."""
 
 Fault: TypeAlias = Callable[[Exception, str, str], None]
 """Reports an error in a place of an instance."""
@@ -170,7 +174,6 @@ class BestPathStream:
         "_marks",
         "_multipath",
         "_queue",
-        "_queued",
         "_selection_due",
         "_sets",
         "_table",
@@ -206,9 +209,7 @@ class BestPathStream:
         """What is left of the whole table; None when it was sent."""
         self._uncopied: set[Family] = set()
         """The families of the whole table whose prefixes are not copied yet."""
-        self._queue: deque[tuple[Family, Change]] = deque()
-        self._queued = 0
-        """Prefixes in the queue."""
+        self._queue = ChangeQueue()
         self._ahead = 0
         """Prefixes that were added to the queue since some of the backlog was sent."""
         self._backlog = Backlog()
@@ -261,23 +262,39 @@ class BestPathStream:
         is_single = self._multipath.maximum == 1
         for number, change in enumerate(changed.best):
             old, _, nlri = change
-            if (is_single or number < changed.whole) and self._may_queue(family, nlri):
-                self._queue.append((family, change))
-                self._queued += len(nlri)
+            is_whole = is_single or number < changed.whole
+            is_urgent = self._is_urgent(family, nlri)
+            if is_whole and not is_urgent and self._may_queue(family, nlri):
+                self._queue.append(family, change)
                 self._ahead += len(nlri)
-            elif is_single or not changed.several or number < changed.whole:
-                self._backlog.add(family, ((prefix, old) for prefix in nlri))
+                continue
+            add = self._backlog.add_urgent if is_urgent else self._backlog.add
+            if is_whole or not changed.several:
+                add(family, ((prefix, old) for prefix in nlri))
             else:
-                self._backlog.add(family, ((n, old) for n in nlri if n not in changed.several))
+                add(family, ((n, old) for n in nlri if n not in changed.several))
         if changed.several and not is_single:
-            self._backlog.add(family, changed.several.items())
+            several = changed.several
+            is_urgent = self._is_urgent(family, list(several))
+            add = self._backlog.add_urgent if is_urgent else self._backlog.add
+            add(family, several.items())
+
+    def _is_urgent(self, family: Family, nlri: Sequence[bytes]) -> bool:
+        """Return whether a change of few prefixes would wait for others, and need not."""
+        return (
+            bool(self._queue)
+            and len(nlri) <= URGENT_PREFIXES
+            and self._queue.is_disjoint(family, nlri)
+        )
 
     def _may_queue(self, family: Family, nlri: Sequence[bytes]) -> bool:
         """Return whether a change can be passed on as it is."""
-        if self._table is not None or self._queued >= QUEUE_PREFIXES:
+        if self._table is not None or self._queue.prefixes >= QUEUE_PREFIXES:
             return False
-        return not self._backlog or (
-            self._ahead < QUEUE_PREFIXES and self._backlog.is_disjoint(family, nlri)
+        backlog = self._backlog
+        return not backlog or (
+            (backlog.is_urgent or self._ahead < QUEUE_PREFIXES)
+            and backlog.is_disjoint(family, nlri)
         )
 
     # ------------------------------------------------------------------- send
@@ -294,12 +311,14 @@ class BestPathStream:
     @property
     def looks_up(self) -> bool:
         """Whether the next batch looks prefixes up in the table."""
-        return self._table is not None or (not self._queue and bool(self._backlog))
+        backlog = self._backlog
+        has_room = self._queue.prefixes < BATCH_PREFIXES // 2
+        return self._table is not None or backlog.has_urgent or (has_room and bool(backlog))
 
     @property
     def waiting(self) -> tuple[bool, int, int]:
         """Whether the table is being sent; the prefixes of the queue, and of the backlog."""
-        return self._table is not None, self._queued, len(self._backlog)
+        return self._table is not None, self._queue.prefixes, len(self._backlog)
 
     @property
     def _deferred(self) -> bool:
@@ -318,9 +337,13 @@ class BestPathStream:
                 return items
             items.append(TableEnd())
             self._table = None
+        if self._backlog.has_urgent:
+            for family, prefixes in self._backlog.take_urgent(LOOKUPS // 2).items():
+                items += self._looked_up(family, prefixes)
         sent = self._send_queue(items)
         if not self._queue:
-            if not sent:
+            if sent < BATCH_PREFIXES // 2:
+                # Also behind some of the queue, or single changes would keep the backlog waiting.
                 items += self._of_backlog()
             self._end_selection(items)
         return items
@@ -342,7 +365,6 @@ class BestPathStream:
             else:
                 key, joined = (family, before, after), list(nlri)
                 items.append(BestPathChange(family, before, after, joined))
-        self._queued -= sent
         return sent
 
     def _add_slice(self, items: list[BestPathItem]) -> bool:

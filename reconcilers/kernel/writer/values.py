@@ -18,10 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 VERSIONS: Final = (1, 1)
 """The first and the last version of the messages that this code speaks."""
 MAX_ROUTES: Final = 2_000
-"""Routes of a batch, as the agent sends them: about 8 ms of the kernel's time.
-
-With a second batch on its way the writer never waits, and an urgent change waits for no more than two.
-"""
+"""Routes of a batch, as the agent sends them, at the most: about 8 ms of the kernel's time."""
 MAIN_TABLE: Final = 254
 
 IPV4: Final = 2

@@ -45,6 +45,7 @@ class MemoryWriter:
         self.sent: list[ToWriter] = []
         """Messages that have not been processed."""
         self.batches: list[Batch] = []
+        self.seconds_per_route = 0.000001
         self.own_routes: dict[TrackedAddress, KernelRoute | None] = {}
         self.tracked: Track = Track()
         self._connected: Callable[[], None] = lambda: None
@@ -101,6 +102,7 @@ class MemoryWriter:
 
     def _written(self, batch: Batch) -> Confirmed:
         failures: list[Failure] = []
+        written = 0
         for old, new in batch.moves:
             for place, hops in list(self.kernel.items()):
                 if hops == old:
@@ -114,13 +116,14 @@ class MemoryWriter:
         for hops, routes in batch.routes:
             for table, octets in routes:
                 for nlri in split(octets):
+                    written += 1
                     reason = Reason.OCCUPIED if (table, nlri) in self.foreign else self.reject
                     if reason is None:
                         self.kernel[table, nlri] = hops
                     else:
                         self.kernel.pop((table, nlri), None)
                         failures.append(Failure(reason, 1, "no", (Routes(table, nlri),)))
-        return Confirmed(batch.number, 1, tuple(failures), 0.001)
+        return Confirmed(batch.number, 1, tuple(failures), written * self.seconds_per_route)
 
     def change(self, reason: Reason, table: RouteTable, nlri: bytes) -> None:
         """Another program changes a route."""

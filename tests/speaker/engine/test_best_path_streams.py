@@ -169,6 +169,7 @@ def _small_batches() -> Iterator[None]:
         patch.setattr(best_path_streams, "LOOKUPS", 6)
         patch.setattr(best_path_streams, "BATCH_PREFIXES", 8)
         patch.setattr(best_path_streams, "QUEUE_PREFIXES", 16)
+        patch.setattr(best_path_streams, "URGENT_PREFIXES", 2)
         patch.setattr(key_slices, "STEP_KEYS", 7)
         yield
 
@@ -346,9 +347,45 @@ def test_a_new_change_does_not_wait_for_the_backlog_nor_the_backlog_for_new_chan
         # Its own turn, and that of what was sent already.
         lab.take(1, 1)
         lab.turn()
-        assert newest in prefixes(lab.sent[1][-1])
-        waiting -= set(prefixes(lab.sent[1][-1]))
+        sent = {prefix for action in lab.sent[1] for prefix in prefixes(action)}
+        assert newest in sent
+        waiting -= sent
     assert not waiting
+
+
+def test_a_change_of_few_prefixes_precedes_the_messages_of_a_table() -> None:
+    lab = Lab()
+    reader = lab.follow()
+    lab.settle()
+    for first in range(0, 38, 3):
+        lab.table().announce(PATHS[0][0], PREFIXES[first : first + 3])
+    lab.turn()
+    # Two batches are sent, and the others wait.
+    lab.table().announce(PATHS[1][0], [PREFIXES[39]])
+    lab.table().withdraw(SOURCES[0], [PREFIXES[30]])
+    lab.turn()
+    lab.take(1, 1)
+    lab.turn()
+    assert prefixes(lab.sent[1][-1])[0] == PREFIXES[39]
+    assert PREFIXES[30] not in prefixes(lab.sent[1][-1]), "it waits in the table itself"
+    lab.settle()
+    assert reader.routes == lab.expected()
+
+
+def test_urgent_changes_do_not_keep_a_table_waiting() -> None:
+    lab = Lab()
+    lab.follow()
+    lab.settle()
+    for first in range(0, 33, 3):
+        lab.table().announce(PATHS[0][0], PREFIXES[first : first + 3])
+    lab.turn()
+    left = set(PREFIXES[:33])
+    for number in range(12):
+        lab.table().announce(PATHS[1][number % 2], [PREFIXES[39]])
+        left -= {prefix for action in lab.sent[1][:1] for prefix in prefixes(action)}
+        lab.take(1, 1)
+        lab.turn()
+    assert not left
 
 
 def test_what_is_kept_for_a_reader_that_does_not_read_is_bounded_by_the_table() -> None:
