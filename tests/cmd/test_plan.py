@@ -107,6 +107,25 @@ def test_nodes_with_the_same_plan_are_one(
     assert "there is no Node node-9; the Nodes: node-1, node-2" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["render", "explain"])
+def test_of_many_nodes_those_with_the_nearest_names_come_first(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = []
+    for number in range(30):
+        nodes.append(deepcopy(of_kind("Node", objects())))
+        nodes[-1]["metadata"]["name"] = f"worker-{number}"
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all([*objects()[1:], *nodes]))
+    assert main([command, "-f", str(path), "--node", "wroker-27"]) == 4
+    assert "there is no Node wroker-27; the Nodes: worker-27, " in capsys.readouterr().err
+    if command == "explain":
+        chosen = ("--node", "worker-27", "--peer", "tor1")
+        assert main([command, "-f", str(path), *chosen]) == 4
+        text = "waggle explain: no such peer: --peer tor1 (did you mean tor-1?)\n"
+        assert capsys.readouterr().err == text
+
+
 def test_an_object_that_is_refused_is_a_problem_and_its_last_valid_version_stays(
     plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

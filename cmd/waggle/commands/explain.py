@@ -343,11 +343,21 @@ def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> Of
 def _chosen(
     args: argparse.Namespace, compiled: OfflineIntent
 ) -> Callable[[str, str | None, str | None], bool]:
-    """Return whether a peer is the peer of the flags, by its instance, name and address."""
+    """Return whether a peer is the peer of the flags, by its instance, name and address.
+
+    Raises `NothingFoundError` where none is.
+    """
+    from cells.hive.option_loading import suggestion
+    from reconcilers.intent.explain import NothingFoundError
     from reconcilers.intent.peer_names import chosen_peer
 
-    peers = compiled.intent.peers.all(compiled.db.snapshot())
-    return chosen_peer(peers, args.peer, args.instance)
+    peers = list(compiled.intent.peers.all(compiled.db.snapshot()))
+    chosen = chosen_peer(peers, args.peer, args.instance)
+    if peers and not any(chosen(row.instance, row.name, row.address) for row in peers):
+        known = {row.name for row in peers} | {row.address for row in peers if row.address}
+        near = suggestion(args.peer or "", known)
+        raise NothingFoundError(f"{_no_peer(args)}{near}")
+    return chosen
 
 
 def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -16,7 +17,7 @@ from cells.observability.http_connections import MAX_CONNECTIONS
 from cells.page import listener
 from cells.page.listener import MOST_STREAMS
 from tests.support.page import Page, page
-from tests.support.wait import eventually
+from tests.support.wait import eventually, until
 
 LARGE = [{"text": "x" * 10_000} for _ in range(4000)]
 
@@ -66,6 +67,27 @@ def ends(sock: socket.socket) -> bool:
 
 def none_is_open(served: Page) -> None:
     assert len(served.bounds.connections) == 0
+
+
+def test_the_kernel_gives_up_a_client_that_is_gone_without_a_word() -> None:
+    class Server(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted.append(transport.get_extra_info("socket"))
+
+    accepted: list[socket.socket] = []
+
+    async def scenario() -> None:
+        connections = http_connections.Connections()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: connections.new(Server), "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()[:2]):
+            await until(lambda: bool(accepted))
+            option = accepted[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert option == http_connections.ANSWER_SECONDS * 1000
+        server.close()
+        await until(lambda: not len(connections))
+
+    asyncio.run(scenario())
 
 
 def test_silent_connections_make_room_for_requests() -> None:
