@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces
 
@@ -200,14 +200,31 @@ def processes(pid: int) -> list[int]:
     return found
 
 
-def cpu_seconds(pids: list[int]) -> float:
-    """Return the CPU time of processes, to the microsecond."""
-    total = 0
+class Usage(NamedTuple):
+    """What the scheduler knows of processes, in seconds."""
+
+    cpu: float
+    """On a CPU."""
+    waited: float
+    """Runnable, and without one: other programs, or its own threads, had it."""
+
+    def figures_since(self, before: Usage, tasks: int = 1) -> dict[str, float]:
+        """Return the figures of the time since: ``cpu`` of each task, and what was waited for all."""
+        cpu, waited = self.cpu - before.cpu, self.waited - before.waited
+        share = waited / (cpu + waited) if waited > 0 else 0.0
+        return {"cpu": cpu * 1e3 / tasks, "waited": waited * 1e3, "waited_share": share}
+
+
+def usage(pids: list[int]) -> Usage:
+    """Return the times of processes and their threads, to the microsecond."""
+    cpu = waited = 0
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
             with contextlib.suppress(OSError):
-                total += int(task.read_text().split()[0])
-    return total / 1e9
+                on_cpu, runnable, _ = map(int, task.read_text().split())
+                cpu += on_cpu
+                waited += runnable
+    return Usage(cpu / 1e9, waited / 1e9)
 
 
 def at_work(pids: list[int]) -> bool:

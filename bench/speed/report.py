@@ -7,7 +7,7 @@ import os
 import platform
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,13 @@ class Outcome:
     case: Case
     runs: dict[str, list[Figures]]
     failures: dict[str, list[str]]
+    dropped: dict[str, list[Figures]] = field(default_factory=dict)
+    """Runs in which other programs had the CPU."""
+
+    def add(self, contender: str, run: Figures, most_waited: float) -> None:
+        """Add a run, or drop it if it has waited for a CPU for more than a share of its time."""
+        used = run.get("waited_share", 0.0) <= most_waited
+        (self.runs if used else self.dropped).setdefault(contender, []).append(run)
 
     def median(self, contender: str, figure: str) -> float | None:
         """Return the median of a figure."""
@@ -165,6 +172,13 @@ def _goal(one: Judged) -> str:
     return f"{one.goal}: {number(one.value)}, {verdict}"
 
 
+def _rounded(runs: dict[str, list[Figures]]) -> dict[str, list[Figures]]:
+    return {
+        contender: [{name: round(value, 3) for name, value in run.items()} for run in of]
+        for contender, of in runs.items()
+    }
+
+
 def as_json(
     outcomes: Iterable[Outcome], versions: dict[str, str], command: str, seconds: float
 ) -> str:
@@ -182,12 +196,8 @@ def as_json(
                     {"goal": str(one.goal), "value": one.value, "met": one.met}
                     for one in judge(outcome)
                 ],
-                "runs": {
-                    contender: [
-                        {name: round(value, 3) for name, value in run.items()} for run in runs
-                    ]
-                    for contender, runs in outcome.runs.items()
-                },
+                "runs": _rounded(outcome.runs),
+                "dropped": _rounded(outcome.dropped),
                 "failures": outcome.failures,
             }
             for outcome in outcomes

@@ -1,6 +1,7 @@
 """The measurements. Each function runs one daemon once and returns its figures.
 
-``time`` is milliseconds, ``cpu`` the daemon's CPU milliseconds meanwhile, ``rss`` its peak resident
+``time`` is milliseconds, ``cpu`` the daemon's CPU milliseconds meanwhile, ``waited`` those in which it
+was runnable without a CPU, and ``waited_share`` their share of both; ``rss`` is its peak resident
 memory in MB (10^6 octets) until then. A scenario raises `TesterError` if the daemon fails.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.speed import streams
-from bench.speed.arena import DAEMON_ADDRESS, DAEMON_ASN, Arena, Tester, address_of, asn_of
+from bench.speed.arena import DAEMON_ADDRESS, DAEMON_ASN, Arena, Tester, Usage, address_of, asn_of
 from bench.speed.daemons import CONTENDERS, Contender, Neighbor, Setting
 
 Figures = dict[str, float]
@@ -58,13 +59,12 @@ class Bout:
         """Load a session with a file."""
         self.tester.request(f"load {session} {path}")
 
-    def figures(self, began: int, ended: int, cpu: float, **more: float) -> Figures:
+    def figures(self, began: int, ended: int, before: Usage) -> Figures:
         """Return the figures of the time between two moments, from a CPU time on."""
         return {
             "time": (ended - began) / 1e6,
-            "cpu": (self.daemon.cpu() - cpu) * 1e3,
+            **self.daemon.usage().figures_since(before),
             "rss": self.daemon.peak_mb(),
-            **more,
         }
 
 
@@ -103,11 +103,11 @@ def session_up(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) ->
             tester.request(f"nudge 0 {NUDGE_MS}")
         tester.connect(0, peers)
         settle(it.daemon, 0.05)
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         tester.send(f"distinct 0 {peers} {prefixes}")
         tester.send(f"open 0 {peers}")
         complete = tester.event("complete")["time"]
-        return it.figures(tester.event("established")["first"], complete, cpu)
+        return it.figures(tester.event("established")["first"], complete, before)
 
 
 def fan_out(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
@@ -118,11 +118,11 @@ def fan_out(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Fi
         it.feed(peers, streams.FIRST_PREFIX, prefixes)
         tester.up(0, peers + 1)
         settle(it.daemon)
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         tester.send(f"distinct 0 {peers} {prefixes}")
         tester.send(f"blast {peers} {peers + 1}")
         complete = tester.event("complete")["time"]
-        return it.figures(tester.event("blast")["time"], complete, cpu)
+        return it.figures(tester.event("blast")["time"], complete, before)
 
 
 # ------------------------------------------------------------------------- P2 fan-in
@@ -137,11 +137,11 @@ def fan_in(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Fig
             it.feed(feeder, streams.FIRST_PREFIX + feeder * prefixes, prefixes)
         tester.up(0, peers + 1)
         settle(it.daemon)
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         tester.send(f"distinct {peers} {peers + 1} {peers * prefixes}")
         tester.send(f"blast 0 {peers}")
         complete = tester.event("complete")["time"]
-        return it.figures(tester.event("blast")["time"], complete, cpu)
+        return it.figures(tester.event("blast")["time"], complete, before)
 
 
 def mesh(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
@@ -155,11 +155,11 @@ def mesh(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figur
             tester.request(f"own {feeder} {first} {prefixes}")
         tester.up(0, peers)
         settle(it.daemon)
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         tester.send(f"distinct 0 {peers} {(peers - 1) * prefixes}")
         tester.send(f"blast 0 {peers}")
         complete = tester.event("complete")["time"]
-        return it.figures(tester.event("blast")["time"], complete, cpu)
+        return it.figures(tester.event("blast")["time"], complete, before)
 
 
 # ---------------------------------------------------------------- P3 a single change
@@ -189,11 +189,11 @@ def single(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PR
     """P3: one prefix announced and withdrawn by a peer, until all peers have received it."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
         _filled(it, peers, peers, prefixes)
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         took = _pinged(it.tester, peers, peers, changes)
         return {
             **spread(took),
-            "cpu": (it.daemon.cpu() - cpu) * 1e3 / len(took),
+            **it.daemon.usage().figures_since(before, len(took)),
             "rss": it.daemon.peak_mb(),
         }
 
@@ -206,7 +206,7 @@ def own_change(
         _filled(it, peers, peers, prefixes)
         tester = it.tester
         took = []
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         for step in range(2 * changes):
             announce = step % 2 == 0
             tester.send(f"watch {streams.PING_PREFIX} {int(announce)} 0 {peers}")
@@ -217,7 +217,7 @@ def own_change(
             time.sleep(0.01)
         return {
             **spread(took),
-            "cpu": (it.daemon.cpu() - cpu) * 1e3 / len(took),
+            **it.daemon.usage().figures_since(before, len(took)),
             "rss": it.daemon.peak_mb(),
         }
 
@@ -246,12 +246,12 @@ def full_table(arena: Arena, name: str, table: Path, prefixes: int) -> Figures:
         it.load(0, table)
         tester.up(0, 1)
         settle(it.daemon)
-        cpu = it.daemon.cpu()
+        before = it.daemon.usage()
         tester.send("blast 0 1")
         began = tester.event("blast")["time"]
         tester.event("sent")
         ended = quiet_since(it.daemon)
-        figures = it.figures(began, ended, cpu)
+        figures = it.figures(began, ended, before)
         if transit:
             if it.daemon.needs_nudge:
                 tester.request(f"nudge 1 {NUDGE_MS}")
@@ -276,6 +276,7 @@ def stall(arena: Arena, name: str, table: Path, changes: int) -> Figures:
         it.load(2, table)
         tester.up(0, 3)
         settle(it.daemon)
+        before = it.daemon.usage()
         tester.send(f"ping 1 {streams.PING_PREFIX} {changes} 5 6 0 1")
         tester.event("change")
         tester.send("blast 2 3")
@@ -287,7 +288,12 @@ def stall(arena: Arena, name: str, table: Path, changes: int) -> Figures:
             for change in (tester.event("change") for _ in range(2 * changes - 1))
             if began <= change["began"] <= sent
         ]
-        return {**spread(took or [0.0]), "changes": len(took), "rss": it.daemon.peak_mb()}
+        return {
+            **spread(took or [0.0]),
+            **it.daemon.usage().figures_since(before, len(took) or 1),
+            "changes": len(took),
+            "rss": it.daemon.peak_mb(),
+        }
 
 
 # ----------------------------------------------------------------- P5 idle, P6 hostile
@@ -298,12 +304,13 @@ def idle(arena: Arena, name: str, peers: int, seconds: float) -> Figures:
     with bout(arena, name, setting(peers, hold_time=90), hold_time=90) as it:
         it.tester.up(0, peers)
         time.sleep(2)
-        cpu, began = it.daemon.cpu(), time.monotonic()
+        before, began = it.daemon.usage(), time.monotonic()
         time.sleep(seconds)
-        used, took = it.daemon.cpu() - cpu, time.monotonic() - began
+        used, took = it.daemon.usage().figures_since(before), time.monotonic() - began
         established = it.tester.request(f"totals 0 {peers}")["established"]
         return {
-            "percent": 100 * used / took,
+            **used,
+            "percent": used["cpu"] / 10 / took,
             "established": established,
             "rss": it.daemon.peak_mb(),
         }
@@ -315,6 +322,7 @@ def hostile(arena: Arena, name: str, peers: int, changes: int, prefixes: int = P
     with bout(arena, name, setting(peers + 3, silent=[pinger, flooder])) as it:
         tester = it.tester
         _filled(it, pinger, peers, prefixes)
+        used = it.daemon.usage()
         before = spread(_pinged(tester, pinger, peers, changes))
         resting = it.daemon.peak_mb()
         path = arena.directory / "flood"
@@ -328,6 +336,7 @@ def hostile(arena: Arena, name: str, peers: int, changes: int, prefixes: int = P
         took = (time.monotonic_ns() - began) / 1e9
         rounds = tester.request(f"totals {flooder} {flooder + 1}")["rounds"]
         return {
+            **it.daemon.usage().figures_since(used),
             "p50_before": before["p50"],
             "p99_before": before["p99"],
             "p50": during["p50"],

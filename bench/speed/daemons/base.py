@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from bench.speed.arena import Arena, at_work, cpu_seconds, memory_mb, processes
+from bench.speed.arena import Arena, Usage, at_work, memory_mb, processes, usage
 from tests.support.daemon import Daemon
 from tests.support.wait import NotReadyError, eventually
 
@@ -143,9 +143,13 @@ class Contender(abc.ABC):
         """Return its processes."""
         return processes(self.daemon.pid)
 
+    def usage(self) -> Usage:
+        """Return the CPU seconds that it has used, and waited for."""
+        return usage(self.pids())
+
     def cpu(self) -> float:
         """Return the CPU seconds that it has used."""
-        return cpu_seconds(self.pids())
+        return self.usage().cpu
 
     def at_work(self) -> bool:
         """Whether it runs or is runnable."""
