@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import ClassVar, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import force_setattr as share
 
 from resources.crds.schema_markers import Rule
 from resources.errors import FieldError
@@ -14,8 +16,17 @@ ObjectKey: TypeAlias = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is empty."""
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True, rename=json_name, omit_defaults=True):
-    """Base of all rows and their parts: frozen, and named in JSON as Kubernetes names it."""
+NO_TEXTS: Final[dict[str, str]] = {}
+"""The labels or annotations of all objects that have none."""
+
+
+class Struct(
+    msgspec.Struct, frozen=True, kw_only=True, rename=json_name, omit_defaults=True, gc=False
+):
+    """Base of all rows and their parts: frozen, and named in JSON as Kubernetes names it.
+
+    What is decoded from JSON has no reference cycle: the collector has nothing to do with it.
+    """
 
     cel: ClassVar[tuple[Rule, ...]] = ()
     """CEL validation rules of the struct."""
@@ -29,6 +40,12 @@ class OwnerReference(Struct, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+
+    def __post_init__(self) -> None:
+        """Share the texts with other objects."""
+        share(self, "api_version", intern(self.api_version))
+        share(self, "kind", intern(self.kind))
+        share(self, "name", intern(self.name))
 
 
 METADATA_FIELDS: Final = frozenset(
@@ -75,8 +92,17 @@ class ObjectMeta(Struct, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
     def __post_init__(self) -> None:
-        """Drop kubectl's copy of the whole object: it repeats passwords, and is not used."""
+        """Drop kubectl's copy of the whole object: it repeats passwords, and is not used.
+
+        Texts that many objects have are one object each.
+        """
         self.annotations.pop(LAST_APPLIED, None)
+        labels = {intern(name): intern(value) for name, value in self.labels.items()}
+        share(self, "labels", labels or NO_TEXTS)
+        share(self, "annotations", self.annotations or NO_TEXTS)
+        share(self, "name", intern(self.name))
+        share(self, "namespace", intern(self.namespace))
+        share(self, "creation_timestamp", intern(self.creation_timestamp))
 
     @property
     def key(self) -> ObjectKey:

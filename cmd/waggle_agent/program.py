@@ -24,6 +24,7 @@ from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
 from reconcilers.target import Runner
 from speaker.server import (
+    MemoryRelease,
     abandon_memory,
     bound_collections,
     postpone_collections,
@@ -117,11 +118,14 @@ async def _run(hive: Hive, read: Callable[[], Settings]) -> None:
 def _postpone_collections(readiness: Readiness) -> None:
     """Collect no memory until the first peer has its routes: what a start reads mostly remains."""
     postpone_collections()
+    memory = MemoryRelease()
     late = asyncio.get_running_loop().call_later(POSTPONED_COLLECTIONS_SECONDS, settle_memory)
 
     def serving() -> None:
         late.cancel()
         settle_memory()
+        # What the lists were decoded from is free, and still the process's.
+        memory.schedule()
 
     readiness.when_serving(serving)
 

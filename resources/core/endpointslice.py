@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from sys import intern
+from typing import Final
+
 import msgspec
+from msgspec.structs import force_setattr as share
 
 from resources.meta import ObjectKey, Resource, Struct
 
@@ -17,12 +21,22 @@ class EndpointConditions(Struct, frozen=True):
     terminating: bool | None = None
 
 
+_CONDITIONS: Final[dict[EndpointConditions, EndpointConditions]] = {}
+"""Different conditions of all endpoints: 27 at most."""
+
+
 class Endpoint(Struct, frozen=True):
     """discovery.Endpoint."""
 
     addresses: tuple[str, ...] = ()
     conditions: EndpointConditions = msgspec.field(default_factory=EndpointConditions)
     node_name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Share what many endpoints have."""
+        share(self, "conditions", _CONDITIONS.setdefault(self.conditions, self.conditions))
+        if self.node_name is not None:
+            share(self, "node_name", intern(self.node_name))
 
     @property
     def active(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import force_setattr as share
 
 from resources.addresses import address_errors, without_leading_zeros
 from resources.errors import FieldError
@@ -28,6 +29,11 @@ class ServiceSpec(Struct, frozen=True):
     external_traffic_policy: TrafficPolicy = "Cluster"
     internal_traffic_policy: TrafficPolicy = "Cluster"
     load_balancer_class: str | None = None
+
+    def __post_init__(self) -> None:
+        """The first of the cluster IPs is the one of the older field."""
+        if self.cluster_ips and self.cluster_ips[0] == self.cluster_ip:
+            share(self, "cluster_ip", self.cluster_ips[0])
 
 
 class LoadBalancerIngress(Struct, frozen=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -63,7 +64,7 @@ class Reparser:
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
         self._pieces: dict[str, dict[bytes, _Piece]] = {}
-        """Pieces without problems by their octets, by file."""
+        """Pieces without problems by the digest of their octets, by file."""
         self._heads: dict[str, tuple[str, str]] = {}
         """Kind and version of each file that is a list: items may be without their own."""
         self.decoded = 0
@@ -98,7 +99,8 @@ class Reparser:
             return None
         pieces = []
         for chunk in _chunks(data):
-            piece = before.get(chunk)
+            digest = _digest(chunk)
+            piece = before.get(digest)
             if piece is None:
                 parsed = parse_file(path, chunk, self._kinds)
                 if not parsed.whole:
@@ -107,7 +109,7 @@ class Reparser:
                 documents = 1 if chunk.startswith(b"---") or parsed != Parsed((), (), True) else 0
                 piece = _Piece(parsed, chunk.count(b"\n"), documents)
             if not piece.parsed.problems:
-                kept[chunk] = piece
+                kept[digest] = piece
             pieces.append(piece)
         return _joined(pieces)
 
@@ -127,16 +129,22 @@ class Reparser:
         self._heads[path] = head
         pieces = []
         for index, raw in enumerate(map(bytes, items.items)):
-            piece = before.get(raw)
+            digest = _digest(raw)
+            piece = before.get(digest)
             if piece is None:
                 self.decoded += 1
                 value = msgspec.json.decode(raw)
                 parsed = parse_list_item(path, value, (*head, index), self._kinds)
                 piece = _Piece(parsed, 0, 0)
             if not piece.parsed.problems:
-                kept[raw] = piece
+                kept[digest] = piece
             pieces.append(piece)
         return _joined(pieces)
+
+
+def _digest(octets: bytes) -> bytes:
+    """Return what a piece is known by: the octets would be as much memory as the file."""
+    return sha256(octets).digest()
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:

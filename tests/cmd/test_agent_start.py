@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from cells.hive import Readiness
+from speaker.server import MemoryRelease
 from tests.support import looptime
 from waggle_agent import program
 
@@ -25,11 +26,13 @@ def test_memory_is_collected_from_the_first_full_session_on_and_after_half_a_min
     first_table: float | None, settled: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times: list[float] = []
+    released: list[int] = []
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(program, "settle_memory", lambda: times.append(loop.time()))
         monkeypatch.setattr(program, "postpone_collections", lambda: None)
+        monkeypatch.setattr(MemoryRelease, "schedule", lambda _self: released.append(1))
         readiness = Readiness()
         readiness.gate("peers", "the initial table of every peer")
         began = loop.time()
@@ -42,3 +45,4 @@ def test_memory_is_collected_from_the_first_full_session_on_and_after_half_a_min
 
     looptime.run(main())
     assert times == settled
+    assert len(released) == (first_table is not None)
