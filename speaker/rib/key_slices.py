@@ -51,8 +51,9 @@ def in_turns(steps: CopySteps) -> Iterator[Sequence[bytes]]:
 def _collected(keys: tuple[bytes, ...]) -> tuple[bytes, ...]:
     # The cyclic collector looks at each key of a new container in its next run, and of a list in two;
     # a tuple of octets is nothing that it has to look at again. Its run for the keys of several
-    # readers together would be noticed by a session: so it is made for each step.
-    if len(keys) >= STEP_KEYS:
+    # readers together would be noticed by a session: so it is made for each step. A start of an agent
+    # collects nothing, and has all of its rows among the young objects.
+    if len(keys) >= STEP_KEYS and gc.isenabled():
         gc.collect(0)
     return keys
 

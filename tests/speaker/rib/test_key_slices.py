@@ -6,6 +6,8 @@ import gc
 import itertools
 from collections.abc import Sequence
 
+import pytest
+
 from speaker.rib.key_slices import ATTEMPTS, STEP_KEYS, copied_in_steps, in_turns, key_slices
 
 
@@ -15,6 +17,19 @@ def test_a_long_table_is_copied_in_steps_that_the_collector_looks_at_once() -> N
     assert [len(keys) for keys in lists] == [0, 0, 0, STEP_KEYS, STEP_KEYS, STEP_KEYS, 0]
     assert tuple(itertools.chain.from_iterable(lists)) == tuple(table)
     assert not any(map(gc.is_tracked, lists))
+
+
+def test_a_start_that_collects_nothing_does_not_do_so_for_a_long_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All rows that it has read are young objects."""
+    collections: list[int] = []
+    monkeypatch.setattr(gc, "collect", collections.append)
+    table = {number.to_bytes(4): None for number in range(STEP_KEYS + 1)}
+    for enabled in (True, False):
+        monkeypatch.setattr(gc, "isenabled", lambda enabled=enabled: enabled)
+        list(in_turns(copied_in_steps(table, int)))
+    assert collections == [0]
 
 
 def test_a_short_table_is_copied_in_one_step() -> None:
