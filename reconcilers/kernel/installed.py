@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, cast, final
 
 from reconcilers.kernel.batch_spans import BatchSpans
 from reconcilers.kernel.batches import BatchSize, RouteChanges, batch_of, moved_routes, split
+from reconcilers.kernel.failed_routes import FailedRoutes, RouteFailure
 from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.writer.port import KernelWriter
@@ -48,13 +49,6 @@ UNKNOWN: Final[NextHopSet] = (NextHop(weight=0),)
 
 FIRST_RETRY, LAST_RETRY = 1.0, 30.0
 """Seconds until routes that the kernel did not take are sent again; they double with each failure."""
-
-
-class RouteFailure(NamedTuple):
-    """Why the kernel does not have a route."""
-
-    reason: Reason
-    text: str
 
 
 class _InFlight(NamedTuple):
@@ -115,7 +109,7 @@ class InstalledRoutes:
         self._in_flight: dict[int, _InFlight] = {}
         self._number = 0
         self._changed: dict[RouteTable, set[bytes] | None] = {}
-        self._failed: dict[RouteTable, dict[bytes, RouteFailure]] = {}
+        self._failed: dict[RouteTable, FailedRoutes] = {}
         self._occupied: dict[RouteTable, set[bytes]] = {}
         self._retry: dict[RouteTable, tuple[float, float]] = {}
         """Of tables with failures: when their routes are sent again, and the pause before."""
@@ -156,14 +150,15 @@ class InstalledRoutes:
 
     def failure(self, table: RouteTable, nlri: bytes) -> RouteFailure | None:
         """Return why the kernel does not have a route as it was sent; None where it has."""
-        return self._failed.get(table, {}).get(nlri)
+        failed = self._failed.get(table)
+        return None if failed is None else failed.get(nlri)
 
     def failures(self, table: RouteTable | None = None) -> dict[Reason, int]:
         """Return the number of routes that failed, of a table or of all, by reason."""
         numbers: dict[Reason, int] = {}
         for of_table, failed in self._failed.items():
-            for failure in failed.values() if table in (None, of_table) else ():
-                numbers[failure.reason] = numbers.get(failure.reason, 0) + 1
+            for failure, count in failed.counts() if table in (None, of_table) else ():
+                numbers[failure.reason] = numbers.get(failure.reason, 0) + count
         return numbers
 
     def occupied(self, table: RouteTable) -> Collection[bytes]:
@@ -263,11 +258,11 @@ class InstalledRoutes:
 
         A place that another program has is no error.
         """
-        counts: dict[RouteFailure, int] = {}
-        for failure in self._failed.get(table, {}).values():
-            if failure.reason in ERRORS:
-                counts[failure] = counts.get(failure, 0) + 1
-        return ", ".join(f"{n} routes: {f.reason}: {f.text}" for f, n in sorted(counts.items()))
+        failed = self._failed.get(table)
+        counts = () if failed is None else failed.counts()
+        return ", ".join(
+            f"{n} routes: {f.reason}: {f.text}" for f, n in counts if f.reason in ERRORS
+        )
 
     def without_failed(
         self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]
@@ -372,8 +367,7 @@ class InstalledRoutes:
         self._batch_size.confirmed(routes, message.seconds)
         for table, part in batch.changes.items():
             if failed := self._failed.get(table):
-                for nlri in part:
-                    failed.pop(nlri, None)
+                failed.discard(part)
         for failure in message.failures:
             self._fail(failure, batch)
         for table in batch.changes:
@@ -421,7 +415,7 @@ class InstalledRoutes:
         for nlri in prefixes:
             if nlri not in waiting:
                 held.pop(nlri, None)
-        self._failed.setdefault(table, {}).update(dict.fromkeys(prefixes, failure))
+        self._failed.setdefault(table, FailedRoutes()).add(prefixes, failure)
         known = self._changed.setdefault(table, set())
         if known is not None:
             known.update(prefixes)

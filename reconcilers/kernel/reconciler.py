@@ -332,7 +332,8 @@ class KernelRoutes(Reconciler):
             if self._options.check:
                 self.withheld.installed(table, due)
         if len(due) < len(changes):
-            raise ReconcileError(self.installed.error(table))
+            failed = [nlri for nlri in changes if nlri not in due]
+            raise ReconcileError(self.installed.error(table), parts=failed)
 
     def delete(self, key: ObjectKey) -> None:
         """See `Reconciler`."""

@@ -147,7 +147,7 @@ class Queue:
         """Add changed objects; where the pace permits it, one that failed is due at once then."""
         for key, parts in changes.items():
             self._advance(key, now + settle, now)
-            if key not in self.statuses or key in self.failing:
+            if key not in self.statuses or (key in self.failing and self.owed.get(key) is None):
                 # Parts that changed before are not known: all of them are compared.
                 parts = None
             if parts is None:
@@ -238,7 +238,8 @@ class Queue:
 
     def failed(self, key: ObjectKey, error: Exception, now: float) -> None:
         """Record an error, or that an object waits; the pause doubles with each error."""
-        self.owed[key] = None
+        parts = error.parts if isinstance(error, ReconcileError) else None
+        self.owed[key] = None if parts is None else dict.fromkeys(parts)
         if isinstance(error, NotNow):
             self._wait(key, error, now)
             return

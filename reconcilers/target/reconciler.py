@@ -82,8 +82,11 @@ class ReconcileError(Exception):
         retry_after: float = 0.0,
         all_objects: bool = False,
         outdated: bool = False,
+        parts: Collection[Part] | None = None,
     ) -> None:
         """``retry_after``: seconds that the target requires, added to the pause.
+
+        ``parts``: those that failed; the others of the call were written. None: any may have failed.
 
         With ``all_objects`` the error concerns every object of the reconciler: it pauses, and lists its
         objects again. ``outdated``: the listing of the target is to be renewed soon.
@@ -92,6 +95,7 @@ class ReconcileError(Exception):
         self.retry_after = retry_after
         self.all_objects = all_objects
         self.outdated = outdated
+        self.parts = parts
 
 
 class Pace(msgspec.Struct, frozen=True):

@@ -36,7 +36,14 @@ from reconcilers.model import ReconcileStatus
 from reconcilers.round_span import describe_objects, round_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
 from reconcilers.target.queue import Outcome, Queue
-from reconcilers.target.reconciler import Description, ObjectKey, Part, Reconciler, State
+from reconcilers.target.reconciler import (
+    Description,
+    ObjectKey,
+    Part,
+    ReconcileError,
+    Reconciler,
+    State,
+)
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
@@ -432,7 +439,8 @@ def _make_equal(
 ) -> Slices[bool]:
     """Update some parts of an object, or create it with all of them; True if anything differed.
 
-    One call of the target makes up to `SLICE_PARTS` changes.
+    One call of the target makes up to `SLICE_PARTS` changes. An error that names its parts does not
+    keep the others from being written.
     """
     compared = parts
     if compared is None:
@@ -440,6 +448,7 @@ def _make_equal(
     rest = iter(compared)
     some = list(islice(rest, SLICE_PARTS))
     written = False
+    failed: list[Part] = []
     while True:
         actual = yield from settled(reconciler.actual(key, some))
         if actual is None and parts is not None:
@@ -447,9 +456,18 @@ def _make_equal(
         changes = difference(reconciler.desired(snapshot, key, some), actual or {})
         if changes or actual is None:
             written = True
-            yield from settled(reconciler.update(key, changes))
+            try:
+                yield from settled(reconciler.update(key, changes))
+            except ReconcileError as error:
+                if error.parts is None:
+                    raise
+                failed += error.parts
+                error.parts = failed
+                last_error = error
         full = pieces.fill_slice(len(some))
         some = list(islice(rest, SLICE_PARTS))
+        if not some and failed:
+            raise last_error
         if not some:
             return written
         if full:

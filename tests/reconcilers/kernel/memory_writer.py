@@ -40,6 +40,8 @@ class MemoryWriter:
         self.kernel: dict[Place, NextHopSet] = {}
         """Our routes."""
         self.foreign: set[Place] = set()
+        self.unusable: set[Place] = set()
+        """Routes whose next hop the kernel does not reach."""
         self.reject: Reason | None = None
         """Why the kernel takes no route."""
         self.sent: list[ToWriter] = []
@@ -118,6 +120,8 @@ class MemoryWriter:
                 for nlri in split(octets):
                     written += 1
                     reason = Reason.OCCUPIED if (table, nlri) in self.foreign else self.reject
+                    if (table, nlri) in self.unusable:
+                        reason = Reason.UNUSABLE_NEXT_HOP
                     if reason is None:
                         self.kernel[table, nlri] = hops
                     else:

@@ -37,6 +37,7 @@ from reconcilers.model import (
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from reconcilers.target.reconciler import ReconcileError
+from reconcilers.target.runner import SLICE_PARTS
 from reconcilers.target.verification import Drift, Verification
 from resources.host import Host
 from speaker.api import (
@@ -265,6 +266,24 @@ class TestRoutes:
         assert len(agent.routes) < at
         agent.settle()
         assert len(agent.routes) == at + 2
+
+    def test_a_route_that_the_kernel_refuses_keeps_no_other_one_waiting(self) -> None:
+        agent = Agent().start()
+        prefixes = many(3 * SLICE_PARTS)
+        agent.writer.unusable = {(MAIN, wire(prefixes[0]))}
+        agent.table(ONE, *prefixes)
+        assert len(agent.routes) == len(prefixes) - 1
+        assert agent.errors
+        agent.change(ONE, PREFIX)
+        agent.change(TWO, prefixes[-1], before=ONE)
+        assert agent.routes[PREFIX] == hops("10.88.0.1")
+        assert agent.routes[prefixes[-1]] == hops("10.88.0.2")
+        assert agent.errors
+        agent.writer.unusable.clear()
+        agent.now += 60
+        agent.settle()
+        assert len(agent.routes) == len(prefixes) + 1
+        assert not agent.errors
 
     def test_batches_follow_the_time_that_the_kernel_takes(self) -> None:
         agent = Agent().start()
