@@ -22,6 +22,30 @@ from waggle.__main__ import main
 
 pytestmark = [pytest.mark.program, pytest.mark.timeout(120)]
 
+PLANTED = {
+    "The router refuses connections": ("tests/cmd/test_runbook.py", '("port", REFUSED, "refused")'),
+    "A TCP MD5 password on one end": ("tests/cmd/test_runbook.py", '("md5", PASSWORD,'),
+    "Ends disagree on an AS number": ("tests/cmd/test_runbook.py", '("asns", AS_NUMBER,'),
+    "Two routers with one router ID": ("tests/cmd/test_runbook.py", '("router-ids", ROUTER_ID,'),
+    "The port is taken": ("tests/reconcilers/doctor/test_checks.py", 'id="port 179 is taken"'),
+    "A Service is not selected": ("tests/cmd/test_runbook.py", '("shop/hidden",'),
+    "A Service has no endpoint on the node": ("tests/cmd/test_runbook.py", '("shop/web",'),
+    "A silent agent": ("tests/cmd/test_fleet_apiserver.py", 'results["agents", "fleet-silent"]'),
+    "A clock that is wrong": (
+        "tests/reconcilers/doctor/test_checks.py",
+        'id="a clock that is wrong"',
+    ),
+    "A right is missing": (
+        "tests/reconcilers/doctor/test_checks.py",
+        'id="an agent lacks a right"',
+    ),
+    "A certificate expires": (
+        "tests/reconcilers/doctor/test_checks.py",
+        'id="a certificate that expires"',
+    ),
+}
+"""The faults of the runbook: the test that plants each, and the line with which."""
+
 REFUSED, PASSWORD, AS_NUMBER, ROUTER_ID = "tor-1", "tor-2", "tor-3", "tor-4"
 
 
@@ -99,3 +123,11 @@ def test_explain_names_what_stands_in_the_way_of_a_service(
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         assert main(["explain", target, "--socket", str(agent.socket)]) == 0
     assert evidence in printed.getvalue()
+
+
+def test_each_fault_of_the_runbook_is_planted_by_a_test() -> None:
+    faults, _, _ = Path("docs/runbook.md").read_text().partition("\n# Alerts\n")
+    headings = [line.removeprefix("## ") for line in faults.splitlines() if line.startswith("## ")]
+    assert headings == list(PLANTED)
+    for file, line in PLANTED.values():
+        assert line in Path(file).read_text(), (file, line)
