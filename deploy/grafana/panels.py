@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, TypeAlias
 
 from grafana_foundation_sdk.builders import dashboard, prometheus, stat, table, timeseries
@@ -20,6 +21,9 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 TAG: Final = "waggle"
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
+CLUSTER: Final = 'cluster=~"$cluster"'
+"""Of Prometheus with several clusters; series without the label have it with the value of All."""
+_SELECTOR: Final = re.compile(r"\b((?:waggle|process)_\w+)(?:\{([^}]*)\})?")
 WIDTH: Final = 24
 """Columns of a dashboard."""
 
@@ -50,7 +54,20 @@ def frame(uid: str, title: str, text: str) -> dashboard.Dashboard:
         .with_variable(
             dashboard.DatasourceVariable("datasource").label("Source").type("prometheus")
         )
+        .with_variable(
+            choice("cluster", "Cluster", "label_values(waggle_build_info, cluster)", every=True)
+        )
     )
+
+
+def of_cluster(expression: str) -> str:
+    """Return PromQL whose metrics are those of the chosen clusters, with the nodes of each apart."""
+
+    def selected(match: re.Match[str]) -> str:
+        name, labels = match.groups()
+        return f"{name}{{{', '.join(filter(None, (CLUSTER, labels)))}}}"
+
+    return re.sub(r"\b(by|on) \(node", r"\1 (cluster, node", _SELECTOR.sub(selected, expression))
 
 
 def choice(name: str, label: str, query: str, *, every: bool = False) -> dashboard.QueryVariable:
@@ -58,7 +75,7 @@ def choice(name: str, label: str, query: str, *, every: bool = False) -> dashboa
     variable = (
         dashboard.QueryVariable(name)
         .label(label)
-        .query(query)
+        .query(query if name == "cluster" else of_cluster(query))
         .datasource(SOURCE)
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
         .multi(every)
@@ -87,7 +104,7 @@ def lines(
     )
     for expression, legend in queries:
         panel = panel.with_target(
-            prometheus.Dataquery().expr(expression).legend_format(legend).range()
+            prometheus.Dataquery().expr(of_cluster(expression)).legend_format(legend).range()
         )
     return panel
 
@@ -115,7 +132,7 @@ def number(
         .height(4)
         .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
         .thresholds(dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps))
-        .with_target(prometheus.Dataquery().expr(expression).instant())
+        .with_target(prometheus.Dataquery().expr(of_cluster(expression)).instant())
     )
 
 
@@ -130,7 +147,10 @@ def rows(title: str, expression: str, *labels: str, value: str, text: str = "") 
         .span(12)
         .height(8)
         .with_target(
-            prometheus.Dataquery().expr(expression).instant().format(PromQueryFormat.TABLE)
+            prometheus.Dataquery()
+            .expr(of_cluster(expression))
+            .instant()
+            .format(PromQueryFormat.TABLE)
         )
         .with_transformation(
             DataTransformerConfig(

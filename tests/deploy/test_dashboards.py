@@ -44,3 +44,15 @@ def test_panels_do_not_overlap_and_have_titles_of_their_own() -> None:
         titles = [panel["title"] for panel in panels if panel["type"] != "row"]
         assert len(titles) == len(set(titles)), name
         assert max(x for x, _ in cells) < 24
+
+
+def test_every_metric_of_a_query_is_of_the_chosen_clusters() -> None:
+    for where, expression in queries():
+        names = re.findall(r"\b(?:waggle|process)_\w+", expression)
+        assert expression.count('cluster=~"$cluster"') == len(names), (where, expression)
+        assert not re.search(r"(by|on) \(node", expression), where
+    for text in dashboards().values():
+        first, cluster, *others = json.loads(text)["templating"]["list"]
+        assert (first["name"], cluster["name"]) == ("datasource", "cluster")
+        assert cluster["allValue"] == ".*", "of metrics without the label, too"
+        assert all('cluster=~"$cluster"' in other["query"] for other in others)

@@ -152,7 +152,7 @@ def explained(expression: str) -> bool:
 
 def asked() -> Iterator[tuple[str, str]]:
     """Yield each query of the dashboards with the variables of this test."""
-    values = {"$__rate_interval": "20s", "$node": NODE, "$peer": ".*"}
+    values = {"$__rate_interval": "20s", "$node": NODE, "$peer": ".*", "$cluster": ".*"}
     for where, expression in queries():
         for name, value in values.items():
             expression = expression.replace(name, value)
