@@ -21,6 +21,7 @@ import pytest
 from tests.cells.kernel.test_writer_process import children
 from tests.interop.conftest import NeedRouter
 from tests.interop.test_kernel_routes import OTHERS, OURS, PORT, PREFIX, Lab, address
+from tests.interop.test_migration import FrrOfNode
 from tests.support.agent import Agent
 from tests.support.netns import DEVICE, linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
@@ -127,6 +128,29 @@ def swap(bird: Router, table: int) -> None:
     bird.announce(*of_table)
 
 
+@contextlib.contextmanager
+def frr_with(prefixes: Sequence[str], found: Lab, directory: Path) -> Iterator[FrrOfNode]:
+    """FRR in the agent's namespace, whose own peer announces these prefixes."""
+    side, far = found.link.left, address(9)
+    found.link.right.batch(f"addr add {far}/24 dev {DEVICE}")
+    session = PeerSettings(OURS[0], 64710, port=PORT, families=(IPV4,), passive=True)
+    peer: Router = KINDS["bird"](
+        RouterSettings(OTHER_ASN, far, (far,), (session,), PORT),
+        found.link.right,
+        directory / "frr-peer",
+    )
+    to_peer = PeerSettings(far, OTHER_ASN, port=PORT, families=(IPV4,), passive=False)
+    settings = RouterSettings(64710, OURS[0], (OURS[0],), (to_peer,), PORT)
+    frr = FrrOfNode(settings, side, directory / "frr")
+    with contextlib.ExitStack() as stack:
+        for part in (peer, frr):
+            part.start()
+            stack.callback(part.stop)
+            part.wait_ready()
+        peer.announce(*prefixes)
+        yield frr
+
+
 def kill_writer(agent: Agent) -> None:
     """Kill -9, if one runs at present."""
     for keeper in children(agent.daemon.pid):
@@ -140,18 +164,16 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
     need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router("bird")
+    need_router("frr")
     rng = random.Random(186)  # noqa: S311
-    with lab([ASN, ASN], tmp_path) as found:
+    with contextlib.ExitStack() as stack:
+        found = stack.enter_context(lab([ASN, ASN], tmp_path))
         side, agent, bird = found.link.left, found.agent, cast("Bird", found.routers[0])
-        # As FRR has them: our protocol number, our table, our metric. One more is of another program.
-        theirs = {prefix(n): "bgp" for n in rng.sample(range(2 * ROUTES), 200)}
+        # FRR's routes have our protocol number, our table and our metric. One more is static.
+        theirs = {prefix(n): "bgp" for n in rng.sample(range(8, 2 * ROUTES), 200)}
+        stack.enter_context(frr_with(list(theirs), found, tmp_path))
         theirs[prefix(7)] = "static"
-        side.batch(
-            *(
-                f"route add {place} via {address(9)} dev {DEVICE} proto {proto} metric 20"
-                for place, proto in theirs.items()
-            )
-        )
+        side.batch(f"route add {prefix(7)} via {address(9)} dev {DEVICE} proto static metric 20")
 
         def rows() -> dict[str, list[str]]:
             listed = json.loads(side.run("ip", "-j", "route", "show", "metric", "20"))
@@ -164,7 +186,11 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             }
 
         foreign = {place: [proto, address(9)] for place, proto in theirs.items()}
-        assert rows() == foreign
+
+        def they_are_there() -> None:
+            assert rows() == foreign
+
+        eventually(they_are_there, within=30, context=found.logs)
         for life in range(10):
             swap(bird, life % 2)
             time.sleep(rng.uniform(0.0, 0.5))
