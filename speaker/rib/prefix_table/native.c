@@ -125,20 +125,23 @@ static void put(uint64_t *index, size_t slots, uint64_t slot) {
     index[at] = slot;
 }
 
-/* Free the slot of an entry; those behind it move up, so that none is behind a gap. */
+/* Free the slot `gap` of an index of open addressing whose last slot is `last`; those behind it move up,
+ * so that none is behind a gap. `HOME` is where what a slot has belongs, `FREE` what a free one has. */
+#define FREE_SLOT(index, last, gap, FREE, HOME)                                                    \
+    do {                                                                                           \
+        for (size_t at = (gap); (index)[at = (at + 1) & (last)] != (FREE);)                        \
+            if (((at - (HOME((index)[at]))) & (last)) >= ((at - (gap)) & (last))) {                \
+                (index)[gap] = (index)[at];                                                        \
+                (gap) = at;                                                                        \
+            }                                                                                      \
+        (index)[gap] = (FREE);                                                                     \
+    } while (0)
+
 static void remove_slot(Table *table, Py_ssize_t entry) {
-    size_t last = table->slots - 1, gap = slot_of(table, entry), at = gap;
-    for (;;) {
-        uint64_t slot = table->index[at = (at + 1) & last];
-        if (!slot)
-            break;
-        size_t home = (size_t)(slot >> 32) & last;
-        if (((at - home) & last) >= ((at - gap) & last)) {
-            table->index[gap] = slot;
-            gap = at;
-        }
-    }
-    table->index[gap] = 0;
+    size_t last = table->slots - 1, gap = slot_of(table, entry);
+#define HASH(slot) ((size_t)((slot) >> 32))
+    FREE_SLOT(table->index, last, gap, 0, HASH);
+#undef HASH
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -393,18 +396,10 @@ static void bury(Table *table) {
         if (value->uses)
             continue;
         PyObject *object = value->object;
-        size_t last = table->value_slots - 1, gap = value_slot(table, object), at = gap;
-        for (;;) {
-            uint32_t other = table->value_index[at = (at + 1) & last];
-            if (other == REMOVED)
-                break;
-            size_t home = value_home(table, table->values[other].object);
-            if (((at - home) & last) >= ((at - gap) & last)) {
-                table->value_index[gap] = other;
-                gap = at;
-            }
-        }
-        table->value_index[gap] = REMOVED;
+        size_t last = table->value_slots - 1, gap = value_slot(table, object);
+#define HOME(other) value_home(table, table->values[other].object)
+        FREE_SLOT(table->value_index, last, gap, REMOVED, HOME);
+#undef HOME
         value->object = NULL;
         value->next = table->free_value;
         table->free_value = number;
