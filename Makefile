@@ -68,12 +68,12 @@ compiled: $(VENV)/.installed-dev  ## the speaker's hot path as C, in build/compi
 test-compiled: compiled  ## the speaker's tests, with its hot path as C
 	@$(BIN)/python -m pytest --deselect tests/speaker/fuzz/test_corpus.py::test_a_target_reports_a_failure -o "pythonpath=build/compiled build/compiled/cmd . cmd" tests/speaker $(PARALLEL) $(ARGS)
 
-test-pure: $(VENV)/.installed-dev  ## the tests of the rooms of the speaker that know its tables, with prefix tables in Python
-	@WAGGLE_PURE=1 $(BIN)/python -m pytest tests/speaker/rib tests/speaker/engine tests/speaker/fuzz $(PARALLEL) $(ARGS)
+test-pure: $(VENV)/.installed-dev  ## the speaker's tests, with prefix tables in Python
+	@WAGGLE_PURE=1 $(BIN)/python -m pytest tests/speaker $(PARALLEL) $(ARGS)
 
 TABLE_OPERATIONS ?= 1000000
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1 -g
-# Leaks are looked for by a test: the interpreter keeps what it has interned.
+# Leaks are looked for by a test, of a million operations as well: the interpreter keeps what it has interned.
 check-native: $(VENV)/.installed-dev  ## the prefix table in C with sanitizers and Python's debug allocator, a million operations, and the speaker's fuzz targets
 	@command -v cc >/dev/null || { echo "a C compiler is missing. On Debian and Ubuntu: apt-get install gcc libc6-dev"; exit 1; }
 	@rm -rf build/sanitized && mkdir -p build/sanitized && cp -r speaker tests pyproject.toml build/sanitized && $(BIN)/python -c 'import sys; from pathlib import Path; sys.path.insert(0, "speaker/rib/prefix_table"); from build import build; build(Path("build/sanitized/speaker/rib/prefix_table"), *"$(SANITIZERS)".split())'
