@@ -1,4 +1,7 @@
-"""A real Prometheus scrapes an agent and an operator: every query of dashboards and alerts has data."""
+"""A real Prometheus scrapes an agent and an operator: every query of dashboards and alerts has data.
+
+The metrics of BFD and of routes in the kernel are those of their collectors, at a third address.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,24 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry, start_http_server
 
+from cells.bfd.metrics import BfdMetrics
 from cells.hive import Cell, load
 from cells.hive.hive import Hive
+from cells.kernel.metrics import KernelMetrics
 from cells.observability.http import HttpServer
 from deploy.alerts import ALERTS, rules
 from deploy.grafana.generate import queries
+from reconcilers.tables import IntentTables
 from speaker.api import InstanceConfig, PeerConfig
 from speaker.server import Speaker
+from statedb import Table
+from tests.cells.bfd.test_metrics import COUNTERS, PROCESS
+from tests.cells.bfd.test_metrics import UP as BFD_UP
 from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX
+from tests.reconcilers.kernel.test_reconciler import Agent as KernelAgent
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS
@@ -37,8 +49,8 @@ pytestmark = [
 ]
 ROUTER: Final = "127.0.0.2"
 ABSENT: Final = {
-    "waggle_bfd_": "no peer of this agent has BFD",
-    "waggle_kernel_": "this agent installs no routes",
+    "waggle_kernel_failed_routes": "the kernel has all routes",
+    "waggle_kernel_changed_routes_total": "no other program has changed a route",
     "waggle_bgp_waiting_routes": "no peer has a limit",
     "waggle_bgp_notifications_sent_total": "this agent ends no session",
     "waggle_certificate_expiry_timestamp_seconds": "the API server is reached without TLS",
@@ -82,9 +94,10 @@ NODE_PEER: Final = PeerConfig(
 
 
 class Prometheus:
-    """The program, which scrapes both targets twice a second."""
+    """The program, which scrapes its targets twice a second."""
 
-    def __init__(self, directory: Path, targets: dict[str, Hive]) -> None:
+    def __init__(self, directory: Path, targets: dict[str, tuple[str, int]]) -> None:
+        self._targets = len(targets)
         self._url = f"http://127.0.0.1:{free_port('127.0.0.1')}"
         (directory / "rules.yaml").write_text(rules())
         jobs = [
@@ -93,12 +106,12 @@ class Prometheus:
                 "honor_labels": True,
                 "static_configs": [
                     {
-                        "targets": ["{}:{}".format(*hive.get(HttpServer).address)],
+                        "targets": ["{}:{}".format(*address)],
                         "labels": {"node": NODE},
                     }
                 ],
             }
-            for job, hive in targets.items()
+            for job, address in targets.items()
         ]
         every = {"scrape_interval": "500ms", "evaluation_interval": "1s"}
         config = {"global": every, "rule_files": ["rules.yaml"], "scrape_configs": jobs}
@@ -130,13 +143,16 @@ class Prometheus:
         return found
 
     async def wait(self) -> None:
-        """Wait until both targets have been scraped often enough for rates."""
+        """Wait until all targets have been scraped often enough for rates."""
         for _ in range(60):
             with contextlib.suppress(OSError):
-                if len(await self.series("count_over_time(up[1m]) >= 3 and up == 1")) == 2:
+                if (
+                    len(await self.series("count_over_time(up[1m]) >= 3 and up == 1"))
+                    == self._targets
+                ):
                     return
             await asyncio.sleep(0.5)
-        pytest.fail("Prometheus has not scraped both programs")
+        pytest.fail("Prometheus has not scraped all targets")
 
 
 def _get(url: str) -> Any:  # noqa: ANN401  JSON
@@ -185,13 +201,44 @@ async def scenario(directory: Path) -> None:
             # A session that was lost: a NOTIFICATION, and a change of state.
             peer.remove_peer("i", NODE_PEER.name)
             peer.set_peer("i", NODE_PEER)
-            prometheus = Prometheus(directory, {"agent": agent, "operator": leader})
-            try:
-                await until(lambda: bool(peer.peers() and peer.peers()[0].established), within=20)
-                await prometheus.wait()
-                await check(prometheus)
-            finally:
-                prometheus.stop()
+            targets = {
+                "agent": agent.get(HttpServer).address,
+                "operator": leader.get(HttpServer).address,
+            }
+            with bfd_and_kernel() as address:
+                prometheus = Prometheus(directory, {**targets, "bfd-and-kernel": address})
+                try:
+                    await until(
+                        lambda: bool(peer.peers() and peer.peers()[0].established), within=20
+                    )
+                    await prometheus.wait()
+                    await check(prometheus)
+                finally:
+                    prometheus.stop()
+
+
+@contextlib.contextmanager
+def bfd_and_kernel() -> Iterator[tuple[str, int]]:
+    """Serve the metrics of a BFD session and of routes in the kernel, which need rights."""
+    kernel = KernelAgent().start().table(BOTH, PREFIX)
+    with kernel.db.write(*of_bfd(kernel.intent)) as txn:
+        for table, row in zip(of_bfd(kernel.intent), (BFD_UP, COUNTERS, PROCESS), strict=True):
+            table.upsert(txn, row)
+    registry = CollectorRegistry()
+    registry.register(BfdMetrics(kernel.db, kernel.intent))
+    registry.register(KernelMetrics(kernel.kernel))
+    server, thread = start_http_server(0, "127.0.0.1", registry=registry)
+    try:
+        yield "127.0.0.1", server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def of_bfd(intent: IntentTables) -> tuple[Table[Any], ...]:
+    """Return the tables of the BFD sessions."""
+    return (intent.bfd_sessions, intent.bfd_counters, intent.bfd_process)
 
 
 async def check(prometheus: Prometheus) -> None:
