@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from cells.api.history import FieldChangeItem, HistoryItem
 from speaker.api import (
@@ -18,6 +19,9 @@ from speaker.api import (
     SessionError,
     StateChanged,
 )
+
+SESSION: Final = "Session"
+"""The kind of the entries of sessions."""
 
 
 def entry_of(event: Event, now: datetime) -> HistoryItem | None:
@@ -36,11 +40,11 @@ def entry_of(event: Event, now: datetime) -> HistoryItem | None:
             if event.sent and not event.survived:
                 what = "NOTIFICATION sent"
             name = f"{event.instance}/{event.peer}"
-            return occurred("Session", name, f"{what}: {event.text}", address=event.address)
+            return occurred(SESSION, name, f"{what}: {event.text}", address=event.address)
         case PrefixLimit():
             what = "the session ended" if event.ended else "a warning"
             text = f"{event.received} {event.family} prefixes of {event.limit}: {what}"
-            return occurred("Session", f"{event.instance}/{event.peer}", text)
+            return occurred(SESSION, f"{event.instance}/{event.peer}", text)
         case RouteLeftOut():
             text = f"not advertised to {', '.join(event.peers[:8])}: {event.reason}"
             return occurred("Route", event.prefix, text)
@@ -59,7 +63,7 @@ def entry_of(event: Event, now: datetime) -> HistoryItem | None:
             )
         case Fault():
             name = event.instance if event.peer is None else f"{event.instance}/{event.peer}"
-            return occurred("Session", name, f"internal error: {event.where}: {event.error}")
+            return occurred(SESSION, name, f"internal error: {event.where}: {event.error}")
         case RecordingEnded():
             return occurred("Speaker", "recording", event.reason)
 
@@ -71,7 +75,7 @@ def _session(event: StateChanged, now: datetime) -> HistoryItem | None:
         return HistoryItem(
             event_time=now,
             type="MODIFIED",
-            kind="Session",
+            kind=SESSION,
             name=name,
             address=event.address,
             changes=(FieldChangeItem(field="state", old=event.old, new=event.new),),
@@ -83,7 +87,7 @@ def _session(event: StateChanged, now: datetime) -> HistoryItem | None:
     return HistoryItem(
         event_time=now,
         type="OCCURRED",
-        kind="Session",
+        kind=SESSION,
         name=name,
         address=event.address,
         message=f"not Established: {event.reason}",

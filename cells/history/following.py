@@ -14,12 +14,13 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from msgspec.structs import replace
 from reactivex import operators
 
 from cells.api.history import HistoryItem
-from cells.history.events import entry_of
+from cells.history.events import SESSION, entry_of
 from cells.history.log import HistoryLog
-from cells.history.rows import Recorded, recorded_tables
+from cells.history.rows import MOST_CAUSES, Recorded, recorded_tables
 from cells.hive.jobs import WITHOUT_END, Jobs
 from cells.hive.rounds import in_slices
 from cells.hive.signal import Signal
@@ -79,12 +80,30 @@ class HistoryFollower:
         self._recorded = recorded_tables(tables, intent_tables)
         self._allowances = {recorded.kind: Allowance(clock) for recorded in self._recorded}
         self._of_events = Allowance(clock)
+        self._peers = intent_tables.peers
+        self._before: Snapshot | None = None
+        """The tables as they were read last."""
         # A session that fails a thousand times a second is a storm, too.
         events.observable.pipe(
-            operators.map(_entry),
+            operators.map(self._entry),
             operators.filter(lambda item: item is not None),
         ).subscribe(self._add)
         jobs.add("follow", self._run, policy=WITHOUT_END)
+
+    def _entry(self, event: Event) -> HistoryItem | None:
+        """Return the entry of an event; a session's has the objects that configure it as causes."""
+        item = entry_of(event, _now())
+        if item is None or item.kind != SESSION:
+            return item
+        return replace(item, causes=self._origins(event))
+
+    def _origins(self, event: Any) -> tuple[str, ...]:  # noqa: ANN401  with an instance and a peer
+        """Return the objects of a session; of one that was removed, those of the row before."""
+        key = (event.instance, event.peer)
+        snapshots = (self._database.snapshot(), self._before)
+        rows = (self._peers.get(taken, key) for taken in snapshots if taken is not None)
+        row = next(filter(None, rows), None)
+        return () if row is None else tuple(map(str, row.origins[:MOST_CAUSES]))
 
     def _add(self, item: HistoryItem | None) -> None:
         """Add the entry of an event."""
@@ -99,7 +118,7 @@ class HistoryFollower:
             while not self._intent.complete:
                 await signal.wait()
         with ExitStack() as stack:
-            before = self._database.snapshot()
+            before = self._before = self._database.snapshot()
             followed = [
                 (recorded, stack.enter_context(closing(recorded.table.changes(self._database))))
                 for recorded in self._recorded
@@ -117,7 +136,7 @@ class HistoryFollower:
                 for recorded, iterator in followed:
                     if recorded.table in changed:
                         await self._follow(recorded, iterator, before, after)
-                before = after
+                before = self._before = after
                 for _, iterator in followed:
                     for _ in iterator.release():
                         await asyncio.sleep(0)
@@ -150,10 +169,6 @@ class HistoryFollower:
                 await asyncio.sleep(0)
         if beyond:
             self._log.add(counted(recorded.kind, beyond))
-
-
-def _entry(event: Event) -> HistoryItem | None:
-    return entry_of(event, _now())
 
 
 def counted(kind: str, number: int) -> HistoryItem:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from reactivex.subject import Subject
 
 from cells.history.events import entry_of
@@ -24,6 +25,7 @@ from resources.tables import Tables
 from speaker.api import ESTABLISHED, Event, SessionError, StateChanged
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from statedb import ChangeIterator, Database
+from tests.reconcilers.apply.intent_rows import PEER
 from tests.support.looptime import run as run_in_virtual_time
 
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -269,6 +271,33 @@ def test_sessions_are_listed_as_they_come_and_failed_attempts_are_counted() -> N
     assert [(c.old, c.new) for c in up.changes] == [("OpenConfirm", ESTABLISHED)]
     assert (down.message, down.address) == ("hold timer expired", "192.0.2.1")
     assert (refused.message, refused.count) == ("not Established: connection refused", 50)
+
+
+def test_the_causes_of_a_session_are_the_objects_that_configure_it_also_of_a_removed_one() -> None:
+    config = ObjectRef("CiliumBGPPeerConfig", "", "tor")
+    peer = replace(PEER, origins=(config,))
+    lost = StateChanged(
+        instance=peer.instance,
+        peer=peer.name,
+        address=peer.address,
+        old=ESTABLISHED,
+        new="Idle",
+        reason="hold timer expired",
+    )
+
+    async def scenario(stand: Stand) -> None:
+        stand.write(stand.intent.peers, peer)
+        stand.events.on_next(lost)
+        await settled()
+        with stand.db.write(stand.intent.peers) as txn:
+            stand.intent.peers.delete_all(txn)
+        stand.events.on_next(replace(lost, reason="Peer De-configured"))
+        await settled()
+        stand.events.on_next(replace(lost, reason="not known any more"))
+
+    sessions = [of for of in run(scenario).log.newest_first() if of.kind == "Session"]
+    known = ("CiliumBGPPeerConfig/tor",)
+    assert [of.causes for of in sessions] == [(), known, known]
 
 
 def test_an_error_of_a_reconciler_is_listed_and_its_next_attempt_is_not() -> None:
