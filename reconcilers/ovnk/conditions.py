@@ -6,7 +6,7 @@ Types, reasons and the text of the status are OVN-Kubernetes'.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.model import Condition, ObjectRef, ref_to
@@ -25,26 +25,6 @@ _ACCEPTED_MESSAGE: Final = (
     "changes"
 )
 """OVN-Kubernetes' own text."""
-
-
-class _Reasons(NamedTuple):
-    """The reasons of TransportAccepted of networks with one transport."""
-
-    accepted: str
-    missing: str
-    not_accepted: str
-
-
-_NO_OVERLAY: Final = _Reasons(
-    "NoOverlayTransportAccepted",
-    "NoOverlayRouteAdvertisementsIsMissing",
-    "NoOverlayRouteAdvertisementsNotAccepted",
-)
-_EVPN: Final = _Reasons(
-    "EVPNTransportAccepted",
-    "EVPNRouteAdvertisementsIsMissing",
-    "EVPNRouteAdvertisementsNotAccepted",
-)
 
 
 def accepted(row: RouteAdvertisements, error: NotAccepted | None) -> Condition:
@@ -105,10 +85,19 @@ def _vtep(name: str, vteps: Mapping[str, bool] | None) -> tuple[str, str]:
 
 def _advertised(transport: str, of_network: Mapping[str, bool]) -> tuple[bool, str, str]:
     """Return status, reason and message of a network, given whether what selects it is accepted."""
-    reasons = _EVPN if transport == "EVPN" else _NO_OVERLAY
+    evpn = transport == "EVPN"
     if not of_network:
-        return False, reasons.missing, "no RouteAdvertisements advertise the pod network"
+        reason = (
+            "EVPNRouteAdvertisementsIsMissing" if evpn else "NoOverlayRouteAdvertisementsIsMissing"
+        )
+        return False, reason, "no RouteAdvertisements advertise the pod network"
     if not any(of_network.values()):
+        reason = (
+            "EVPNRouteAdvertisementsNotAccepted"
+            if evpn
+            else "NoOverlayRouteAdvertisementsNotAccepted"
+        )
         names = enumerate_some(sorted(of_network), 3)
-        return False, reasons.not_accepted, f"RouteAdvertisements {names}: not accepted"
-    return True, reasons.accepted, f"the transport {transport} is configured"
+        return False, reason, f"RouteAdvertisements {names}: not accepted"
+    reason = "EVPNTransportAccepted" if evpn else "NoOverlayTransportAccepted"
+    return True, reason, f"the transport {transport} is configured"
