@@ -1,6 +1,7 @@
-"""The kernel's tables and next hops as the agent sees them: rows of StateDB, which statuses read.
+"""The kernel's tables and next hops as the agent sees them, and how routes are installed.
 
-Routes are no rows: there may be as many as the Internet has (`reconcilers.kernel.wanted`).
+They are rows of StateDB, which statuses read. Routes are no rows: there may be as many as the Internet
+has (`reconcilers.kernel.wanted`).
 """
 
 from __future__ import annotations
@@ -34,3 +35,24 @@ class KernelNextHops(msgspec.Struct, frozen=True, order=True, kw_only=True):
     """``GATEWAY%INTERFACE``; several share each route. Empty: packets are discarded, or `problem`."""
     problem: str = ""
     """Why there is no route."""
+
+
+class KernelSettings(msgspec.Struct, frozen=True, order=True, kw_only=True):
+    """How received routes are installed, and what keeps all of them from it."""
+
+    protocol: int
+    """Of our routes; its number in the kernel."""
+    multipath: int
+    """Next hops of a route at the most."""
+    multipath_relax: bool = False
+    """Whether AS paths of equal length are equal."""
+    blackhole: bool = False
+    """Whether routes with the community BLACKHOLE discard packets (RFC 7999)."""
+    default_route: bool = False
+    """Whether default routes that no rule names are installed."""
+    check: bool = True
+    """Whether routes with which the node does not reach its cluster are removed."""
+    keep: bool = True
+    """Whether routes stay when the agent ends."""
+    problems: tuple[str, ...] = ()
+    """Of the process that writes the routes, and of VRFs without a table of their own."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 from msgspec.structs import replace
 
 from reconcilers.bfd_session import BfdCounters, BfdProcess, BfdSession
-from reconcilers.kernel_state import KernelNextHops, KernelTable
+from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from reconcilers.model import (
     AdvertiseLimit,
     Condition,
@@ -222,6 +222,10 @@ class IntentTables:
         writer="agent",
     )
     """Of the instances whose routes are installed."""
+    kernel_settings = RowKind(
+        KernelSettings, lambda _: ("",), table="kernel-settings", writer="agent"
+    )
+    """One row; empty in an agent that installs no routes."""
     pending_dialects = RowKind(
         PendingDialect, lambda row: (row.dialect,), table="pending-dialects", writer="compiler"
     )

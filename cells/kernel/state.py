@@ -1,4 +1,4 @@
-"""Writes the rows of the kernel's tables and next hops, as they change."""
+"""Writes the rows of the kernel's tables, next hops and settings, as they change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reconciler import KernelRoutes
-from reconcilers.kernel.state_rows import next_hop_rows, table_rows
+from reconcilers.kernel.state_rows import next_hop_rows, settings_row, table_rows
 from reconcilers.tables import IntentTables
 from resources.row_updates import replace_all
 from statedb import Database
@@ -30,9 +30,9 @@ class KernelState:
         jobs: Jobs,
     ) -> None:
         self._database = database
-        self._tables = (intent_tables.kernel_tables, intent_tables.kernel_next_hops)
+        self._intent = intent_tables
         self._kernel = kernel
-        self._protocol = options.protocol
+        self._options = options
         jobs.add("state", self._run)
 
     async def _run(self) -> None:
@@ -44,9 +44,15 @@ class KernelState:
 
     def write(self) -> None:
         """Write what differs."""
-        kernel = self._kernel
-        tables, next_hops = self._tables
-        rows = table_rows(kernel.wanted_tables, kernel.installed, kernel.withheld, self._protocol)
-        with self._database.write(*self._tables) as txn:
+        wanted, installed, withheld = (
+            self._kernel.wanted_tables,
+            self._kernel.installed,
+            self._kernel.withheld,
+        )
+        tables, next_hops = self._intent.kernel_tables, self._intent.kernel_next_hops
+        settings = self._intent.kernel_settings
+        with self._database.write(tables, next_hops, settings) as txn:
+            rows = table_rows(wanted, installed, withheld, self._options.protocol)
             replace_all(txn, tables, rows)
-            replace_all(txn, next_hops, next_hop_rows(kernel.wanted_tables))
+            replace_all(txn, next_hops, next_hop_rows(wanted))
+            replace_all(txn, settings, (settings_row(self._options, wanted, installed),))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.dialect.node_object import RunningInstance
-from reconcilers.kernel_state import KernelNextHops, KernelTable
+from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from reconcilers.model import Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
@@ -59,14 +59,21 @@ def running_text(
 
 
 def kernel_lines(
-    instance: str, tables: Iterable[KernelTable], next_hops: Iterable[KernelNextHops]
+    instance: str,
+    tables: Iterable[KernelTable],
+    next_hops: Iterable[KernelNextHops],
+    settings: KernelSettings | None = None,
 ) -> Iterator[str]:
-    """Yield what of an instance is installed in the kernel."""
-    for table in tables:
-        if instance in table.instances:
-            failed = "".join(f", {number} {reason}" for reason, number in table.failed)
-            where = f"kernel table {table.table} {table.family} metric {table.metric}"
-            yield f"{where}: {table.installed} routes installed{failed}"
+    """Yield what of an instance is installed in the kernel, and what keeps all routes from it."""
+    own = [table for table in tables if instance in table.instances]
+    if own and settings is not None:
+        yield from (f"kernel: {problem}" for problem in settings.problems)
+        equal = ", AS paths of equal length" if settings.multipath_relax else ""
+        yield f"kernel protocol {settings.protocol}, at most {settings.multipath} next hops{equal}"
+    for table in own:
+        failed = "".join(f", {number} {reason}" for reason, number in table.failed)
+        where = f"kernel table {table.table} {table.family} metric {table.metric}"
+        yield f"{where}: {table.installed} routes installed{failed}"
     of_instance = [row for row in next_hops if row.instance == instance]
     for row in of_instance[:MAX_VALUES]:
         gateways = " ".join(row.next_hops) or row.problem or "blackhole"

@@ -71,7 +71,10 @@ class NodeState:
             self._desired = ((instances, peers), desired_text(instances, peers))
         tables = sorted(intent.kernel_tables.all(snapshot))
         next_hops = sorted(intent.kernel_next_hops.all(snapshot))
-        of_kernel = {name: list(kernel_lines(name, tables, next_hops)) for name in running}
+        settings = next(intent.kernel_settings.all(snapshot), None)
+        of_kernel = {
+            name: list(kernel_lines(name, tables, next_hops, settings)) for name in running
+        }
         redistributed = {row.name: row.redistributes for row in instances}
         of_running = (running, of_kernel, redistributed)
         if self._running[0] != of_running:

@@ -1,4 +1,7 @@
-"""The rows of the kernel's tables and next hops: what shall be there, and what the writer confirmed."""
+"""The rows of the kernel's tables and next hops: what shall be there, and what the writer confirmed.
+
+And of the settings, with what is wrong as a whole.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Iterator
 
 from reconcilers.kernel.forwarding import Forwarding
 from reconcilers.kernel.installed import InstalledRoutes
+from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reasons import Reason
 from reconcilers.kernel.wanted_tables import FAMILIES, WantedTables
 from reconcilers.kernel.withheld import WithheldRoutes
-from reconcilers.kernel_state import KernelNextHops, KernelTable
+from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from speaker.attribute import address_text
 
 
@@ -31,6 +35,23 @@ def table_rows(
             installed=installed.count(table),
             failed=tuple(sorted(failed.items())),
         )
+
+
+def settings_row(
+    options: FibOptions, wanted: WantedTables, installed: InstalledRoutes
+) -> KernelSettings:
+    """Return the row of the settings."""
+    problems = (installed.health,) if installed.health else ()
+    return KernelSettings(
+        protocol=options.protocol,
+        multipath=options.multipath,
+        multipath_relax=options.multipath_relax,
+        blackhole=options.blackhole,
+        default_route=options.default_route,
+        check=options.check,
+        keep=options.keep,
+        problems=(*problems, *wanted.problems()),
+    )
 
 
 def next_hop_rows(wanted: WantedTables) -> set[KernelNextHops]:

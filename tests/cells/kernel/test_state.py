@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from cells.kernel.state import KernelState
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.writer.values import Health
+from reconcilers.kernel_state import KernelSettings
 from speaker.api import NO_PATHS
 from tests.cells.kernel.jobs import TestJobs
 from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX, Agent
@@ -28,3 +30,16 @@ def test_rows_are_written_as_they_change() -> None:
     agent.change(NO_PATHS, PREFIX, before=BOTH)
     state.write()
     assert rows() == ([0, 0], [])
+
+
+def test_the_settings_are_a_row_with_what_keeps_all_routes_out() -> None:
+    agent = Agent().start()
+    options = FibOptions(multipath=8, check=False)
+    state = KernelState(agent.db, agent.intent, agent.kernel, options, TestJobs().given)
+    state.write()
+    (row,) = agent.intent.kernel_settings.all(agent.db.snapshot())
+    assert row == KernelSettings(protocol=186, multipath=8, check=False)
+    agent.writer.report(Health("another writer has the protocol number 186"))
+    state.write()
+    (row,) = agent.intent.kernel_settings.all(agent.db.snapshot())
+    assert row.problems == ("another writer has the protocol number 186",)

@@ -96,6 +96,10 @@ class MemoryWriter:
             case _:
                 raise AssertionError(message)
 
+    def report(self, message: FromWriter) -> None:
+        """Send a message of the writer's own."""
+        self._received(message)
+
     def resolve(self, addresses: Iterable[TrackedAddress]) -> None:
         """Report what leads to some addresses."""
         found = [Resolution(one, self.own_routes.get(one)) for one in addresses]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcilers.frrk8s.configuration_text import kernel_lines
 from reconcilers.kernel.state_rows import next_hop_rows, table_rows
-from reconcilers.kernel_state import KernelNextHops, KernelTable
+from reconcilers.kernel_state import KernelNextHops, KernelSettings, KernelTable
 from tests.reconcilers.kernel.build import path, paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.test_reconciler import BOTH, MAIN, ONE, PREFIX, Agent, wire
@@ -39,6 +39,14 @@ def test_a_table_has_numbers_and_what_is_wrong_and_next_hops_are_those_in_use() 
         "kernel next hops: 10.88.0.1%eth0 10.88.0.2%eth0",
     ]
     assert list(kernel_lines("other", tables[:1], next_hops)) == []
+    settings = KernelSettings(
+        protocol=186, multipath=8, multipath_relax=True, problems=("no writer",)
+    )
+    assert list(kernel_lines("main", tables[:1], [], settings)) == [
+        "kernel: no writer",
+        "kernel protocol 186, at most 8 next hops, AS paths of equal length",
+        "kernel table 254 ipv4-unicast metric 20: 1 routes installed, 1 Occupied",
+    ]
 
 
 def test_next_hops_that_no_route_uses_any_more_are_no_row() -> None:
