@@ -46,7 +46,10 @@ def without_leading_zeros(text: str) -> str:
 
     ``198.051.100.011`` is 198.51.100.11: decimal, as in ParseIPSloppy of k8s.io/utils/net.
     """
-    return _LEADING_ZEROS.sub("", text)
+    # Few have zeros there, and each Service's addresses are looked at several times.
+    if text.startswith("0") or ".0" in text or ":0" in text:
+        return _LEADING_ZEROS.sub("", text)
+    return text
 
 
 def canonical_prefix(text: str) -> str:
