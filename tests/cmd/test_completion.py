@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from waggle.__main__ import COMMANDS, main, whole_parser
-from waggle.commands.completion import Command, commands_of, fish
+from waggle.commands.completion import Command, Flag, commands_of, fish
 
 ASK = """
 source "$1"; shift
@@ -71,3 +71,18 @@ def test_texts_are_quoted_for_fish() -> None:
     command = Command(("a",), "It's a \\ text.", (), ())
     lines = list(fish([Command((), "", (), ("a",)), command]))
     assert lines[-1].endswith(" -f -a 'a' -d 'It\\'s a \\\\ text.'")
+
+
+def test_fish_has_a_line_for_each_word_and_flag_of_a_command() -> None:
+    output = Flag(("-o", "--output"), True, ("json", "yaml"), "the form")
+    quiet = Flag(("--quiet",), False, (), "no output")
+    peers = Command(("peers",), "Sessions. And more.", (output, quiet), ())
+    lines = [*fish([Command((), "", (), ("peers", "other")), peers])]
+    at_top = "complete -c waggle -n '__waggle_at \\'\\'' -f"
+    at_peers = "complete -c waggle -n '__waggle_at \\'peers\\''"
+    assert lines[-4:] == [
+        f"{at_top} -a 'peers' -d 'Sessions'",
+        f"{at_top} -a 'other' -d ''",
+        f"{at_peers} -s o -l output -r -f -a 'json yaml' -d 'the form'",
+        f"{at_peers} -l quiet -d 'no output'",
+    ]

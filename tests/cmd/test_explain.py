@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from cells.api.model import ExplainItem, KernelRouteItem, OriginItem, ReceivedEx
 from cells.api.resource import ApiResource
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
+from waggle.commands.explain import _in_order
 
 WEB = OriginItem(kind="Service", namespace="shop", name="web")
 ADVERTISED = ExplainItem(
@@ -291,3 +293,28 @@ def test_a_peer_has_the_name_of_its_object_as_well(capsys: pytest.CaptureFixture
     assert main(["explain", *flags, "-o", "json"]) == 0
     items = json.loads(capsys.readouterr().out)["items"]
     assert [item["peer"] for item in items] == ["127.0.0.2"]
+
+
+def test_the_routes_of_each_peer_are_in_address_order_in_the_order_of_the_peers() -> None:
+    def item(peer: str, prefix: str | None, instance: str = "i") -> dict[str, Any]:
+        return {"instance": instance, "peer": peer} | ({"prefix": prefix} if prefix else {})
+
+    given = [
+        item("b", None),
+        item("b", "10.0.0.0/8"),
+        item("a", "9.0.0.0/8"),
+        item("b", "9.0.0.0/8"),
+        item("a", "2001:db8::/32"),
+        item("a", "8.0.0.0/8", "j"),
+        item("a", "10.0.0.0/8"),
+    ]
+    ordered = [(item["instance"], item["peer"], item.get("prefix")) for item in _in_order(given)]
+    assert ordered == [
+        ("i", "b", "9.0.0.0/8"),
+        ("i", "b", "10.0.0.0/8"),
+        ("i", "b", None),
+        ("i", "a", "9.0.0.0/8"),
+        ("i", "a", "10.0.0.0/8"),
+        ("i", "a", "2001:db8::/32"),
+        ("j", "a", "8.0.0.0/8"),
+    ]

@@ -16,11 +16,14 @@ from reconcilers.bfd.process.values import (
     Hello,
     Message,
     RemoveSessions,
+    SessionStatus,
     SetSessions,
+    Statuses,
     Wanted,
 )
 from speaker.api import PeerConfig, StateChanged
 from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from tests.reconcilers.bfd.build import status_of
 from waggle.commands.router.bfd import WAITS, RouterBfd
 from waggle.commands.router.config import INSTANCE, load
 
@@ -67,6 +70,10 @@ class Lab:
                 Changes((Change(KEY, before, after, diagnostic, State.UP, 0, True, 7, 150_000),))
             )
         )
+
+    def report(self, *statuses: SessionStatus) -> None:
+        """Have the process report all its sessions."""
+        self._client.data_received(CODEC.encode(Statuses(statuses, last=True)))
 
     def bgp(self, old: str, new: str) -> None:
         self.bfd.event(
@@ -166,3 +173,31 @@ def test_a_strict_neighbor_waits_for_bfd(tmp_path: Path) -> None:
     lab.now += 60
     lab.change(State.UP, State.DOWN, Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
     assert lab.configs["tor"].disabled_reason == WAITS
+
+
+def test_the_sessions_of_the_api_are_those_of_the_file_with_what_the_process_reports(
+    tmp_path: Path,
+) -> None:
+    strict = "{name: spine, address: 192.0.2.12, asn: 65001, bfd: {profile: quick, strict: true}}"
+    lab = Lab(tmp_path, TOR % "{profile: quick}", strict, "{address: 192.0.2.13, asn: 65001}")
+    tor, spine = lab.bfd.items(None, None)
+    assert (tor.node, tor.instance, tor.peer) == ("192.0.2.1", INSTANCE, "tor")
+    assert (tor.address, tor.profile, tor.state) == ("192.0.2.11", "quick", "Unknown")
+    assert (tor.strict, spine.strict) == (False, True)
+    lab.report(status_of(KEY))
+    (tor,) = lab.bfd.items("tor", INSTANCE)
+    assert (tor.state, tor.problem) == ("Up", None)
+    lab.change(State.UP, State.DOWN, Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN)
+    (tor,) = lab.bfd.items("192.0.2.11", None)
+    assert tor.state == "Down"
+    assert tor.diagnostic == "Neighbor Signaled Session Down"
+    assert lab.bfd.items("tor", "another") == []
+    assert lab.bfd.items("leaf", None) == []
+
+
+def test_without_the_process_the_sessions_have_that_as_their_problem(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, TOR % "{profile: quick}")
+    lab.report(status_of(KEY))
+    lab._client.connection_lost(None)
+    (tor,) = lab.bfd.items(None, None)
+    assert (tor.state, tor.problem) == ("Unknown", "there is no connection to waggle-bfd")

@@ -244,3 +244,13 @@ def test_a_level_that_an_object_sets_is_in_effect_until_it_goes() -> None:
         "error mark=over",
         "error mark=reconfigured",
     ]
+
+
+@pytest.mark.parametrize("library", ["aiohttp.access", "opentelemetry.sdk", "urllib3.pool"])
+def test_what_libraries_log_of_each_request_is_no_line(library: str) -> None:
+    def emit() -> None:
+        logging.getLogger(library).warning("a request")
+        logging.getLogger("other").warning("else")
+
+    (line,) = logged(emit)
+    assert line.endswith(" logger=other msg=else")

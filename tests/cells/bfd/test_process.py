@@ -1,0 +1,90 @@
+"""How the agent has its BFD process: started in a directory of its own, or in another container."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cells.bfd import cell
+from cells.bfd.cell import ALONE_SECONDS, BfdProcessJob
+from cells.hive import HealthTree
+from reconcilers.bfd.options import BfdOptions
+from tests.support.looptime import run
+
+
+class Child:
+    """In place of the process that keeps the BFD process running."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401
+        self.given, self.named = given, named
+        self.runs = 0
+
+    async def run(self) -> None:
+        """Count."""
+        self.runs += 1
+
+
+def job(**options: Any) -> Any:  # noqa: ANN401
+    jobs: dict[str, Any] = {}
+    client = cast("Any", "the client")
+    BfdProcessJob(
+        client,
+        BfdOptions(**options),
+        HealthTree(),
+        cast("Any", SimpleNamespace(add=jobs.__setitem__)),
+    )
+    return jobs["process"]
+
+
+def test_the_process_survives_the_agent_by_its_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Child] = []
+
+    def child(*given: Any, **named: Any) -> Child:  # noqa: ANN401
+        made.append(Child(*given, **named))
+        return made[-1]
+
+    monkeypatch.setattr(cell, "ChildProcess", child)
+    directory = tmp_path / "run" / "bfd"
+    run(job(directory=str(directory), least_interval=50.0)())
+    (process,) = made
+    name, command, client, health = process.given
+    assert (name, client(), health.path) == ("waggle-bfd", "the client", ("process",))
+    assert command == (
+        *(sys.executable, "-m", "waggle_bfd", "--state-directory", str(directory)),
+        *("--least-interval", "50", "--alone", str(ALONE_SECONDS)),
+    )
+    assert process.named == {"survives": directory / "bfd.sock"}
+    assert process.runs == 1
+    assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_is_there_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell, "ChildProcess", Child)
+    run(job(directory=str(tmp_path))())
+
+
+def test_with_a_socket_the_process_is_another_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    async def connected(*arguments: Any) -> None:  # noqa: ANN401
+        given.extend(arguments)
+
+    monkeypatch.setattr(cell, "stay_connected", connected)
+    directory = tmp_path / "none"
+    run(job(directory=str(directory), socket="/run/bfd.sock")())
+    path, client, health, name = given
+    assert (path, client(), health.path, name) == (
+        "/run/bfd.sock",
+        "the client",
+        ("process",),
+        "waggle-bfd",
+    )
+    assert not directory.exists()
