@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import msgspec
 import pytest
 
 from cells.api.history import FieldChangeItem, HistoryItem
+from cells.api.resource import ApiStream
 from cells.history.api import history_resource
 from cells.history.log import HistoryLog
 from tests.support.api import MadeUp, serving
 from waggle import output
 from waggle.__main__ import main
-from waggle.commands.history import OFF
+from waggle.commands.history import OFF, _since
 from waggle.history import change, line
 
 NOW = datetime.now(UTC)
@@ -127,3 +129,60 @@ def test_changes_that_are_only_counted_are_a_number_and_a_sentence() -> None:
     }
     assert change(item) == "500 changes that are counted only"
     assert line(item).endswith("OCCURRED  Route  500 changes that are counted only")
+
+
+def follow(*items: HistoryItem) -> ApiStream:
+    """The path of new entries, which ends behind these."""
+
+    async def read(query: Mapping[str, str]) -> AsyncGenerator[Sequence[HistoryItem]]:
+        yield [item for item in items if query.get("about") in (None, item.name)]
+
+    return ApiStream(path="/v1/history/follow", parameters=("about",), read=read)
+
+
+def test_new_changes_are_lines_behind_the_others_until_the_agent_stops(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = HistoryLog("n", 100)
+    log.add(ENTRIES[0])
+    later, other = (HistoryItem(event_time=NOW, type="ADDED", kind="Service", name=name)
+                    for name in ("shop/web", "shop/api"))  # fmt: skip
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp(), history_resource(log), follow(later, other)):
+        watch = ["history", "--watch", "--socket", str(path)]
+        assert main(watch) == 1
+        captured = capsys.readouterr()
+        subjects = [line.split()[3] for line in captured.out.splitlines()]
+        assert subjects == ["Service/shop/web", "Service/shop/web", "Service/shop/api"]
+        assert captured.err == "waggle history: the agent has closed the connection\n"
+        assert main([*watch, "shop/web", "-o", "jsonl"]) == 1
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [(line["type"], line["name"]) for line in lines] == [
+            ("MODIFIED", "shop/web"),
+            ("ADDED", "shop/web"),
+        ]
+
+
+def test_a_document_has_no_end_to_wait_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--watch", "-o", "json"]) == 2
+    assert "--watch: with -o table, wide, jsonl only" in capsys.readouterr().err
+
+
+def test_a_time_without_a_change_and_a_document_of_what_is_not_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert waggle(tmp_path, "--since", (NOW + timedelta(days=1)).isoformat()) == 0
+    assert capsys.readouterr().err == "waggle history: no change in that time\n"
+    assert waggle(tmp_path, "shop/none", "-o", "json") == 4
+    assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "NotFound"
+
+
+def test_a_duration_is_one_before_now() -> None:
+    for text, seconds in (("90s", 90), ("15m", 900), ("2h", 7200), ("3d", 259_200)):
+        before = datetime.now(UTC)
+        since = _since(text)
+        duration = timedelta(seconds=seconds)
+        assert before <= since + duration <= datetime.now(UTC)
+    assert _since("999999999d") == datetime.min.replace(tzinfo=UTC)
+    assert _since("2026-01-01T00:00:00+02:00").isoformat() == "2026-01-01T00:00:00+02:00"
+    assert _since("2026-01-01T00:00:00").tzinfo is not None

@@ -12,14 +12,22 @@ from structlog.testing import capture_logs
 
 from cells.bfd.following import SILENT_SECONDS, START_SECONDS, BfdClient, BfdFollower
 from cells.hive import Health
-from reconcilers.bfd.process.values import CODEC, Change, Changes, Hello, Message, Statuses
+from reconcilers.bfd.process.values import (
+    CODEC,
+    Change,
+    Changes,
+    Hello,
+    Message,
+    ProcessStatus,
+    Statuses,
+)
 from reconcilers.bfd.reconciler import BfdSessions
 from reconcilers.bfd.rows import NO_PROCESS
 from reconcilers.bfd_session import UNKNOWN, UP, BfdSession
 from reconcilers.model import Instance, ObjectRef, Peer
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.api import BfdProfile, UnknownName
+from speaker.api import BfdProfile, StateChanged, UnknownName
 from speaker.bfd.values import Diagnostic, SessionKey, State
 from statedb import Database
 from tests.reconcilers.bfd.build import status_of
@@ -39,6 +47,7 @@ class Node:
         self.is_removed = False
         """Whether the speaker no longer has the peer."""
         self.observable: Subject[Any] = Subject()
+        self.health = Health()
         self.job: Callable[[], Awaitable[None]] | None = None
         database = self.database = Database()
         self.intent = IntentTables(database)
@@ -54,7 +63,7 @@ class Node:
             this,
             self.client,
             sessions,
-            Health(),
+            self.health,
             this,
             lambda: self.now,
         )
@@ -184,3 +193,60 @@ def test_a_path_of_a_peer_that_the_speaker_no_longer_has_stops_no_other() -> Non
     node.follower.refresh()
     assert node.down == []
     assert node.row.state == "Down"
+
+
+def process(least: int, *problems: str) -> ProcessStatus:
+    return ProcessStatus(
+        realtime=not problems,
+        memory_locked=True,
+        least_interval=least,
+        lateness=0,
+        problems=problems,
+    )
+
+
+def test_health_has_what_the_process_does_without() -> None:
+    node = Node()
+    node.connect()
+    for status, state in (
+        (process(0), ("ok", "scheduled before ordinary processes")),
+        (process(0, "no memory lock"), ("degraded", "no memory lock")),
+        (
+            process(300_000, "not permitted", "no memory lock"),
+            (
+                "degraded",
+                "not permitted; no memory lock; intervals below 300 ms are raised to that",
+            ),
+        ),
+    ):
+        node.receive(status)
+        (reported,) = node.health.report()
+        assert (str(reported.level), reported.message) == state
+        assert reported.path == ("scheduling",)
+
+
+def test_a_change_is_a_line_of_the_log_and_the_path_a_warning() -> None:
+    node = Node()
+    node.connect()
+    node.observable.on_next(
+        StateChanged(instance="i", peer="p", address=None, old="", new="Established", reason="")
+    )
+    detected = int(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
+    change = Change(KEY, State.UP, State.DOWN, detected, State.INIT, 0, True, 7, 150_000)
+    with capture_logs() as logs:
+        node.receive(Changes((change,)))
+    changed = next(line for line in logs if line["event_name"] == "bfd.changed")
+    assert changed == {
+        "event": "BFD session changed",
+        "event_name": "bfd.changed",
+        "log_level": "info",
+        "neighbor": KEY.peer,
+        "device": KEY.device,
+        "before": "Up",
+        "after": "Down",
+        "diagnostic": "Control Detection Time Expired",
+        "neighbor_state": "Init",
+    }
+    (down,) = (line for line in logs if line["event_name"] == "bfd.path_down")
+    assert (down["log_level"], down["instance"], down["peer"]) == ("warning", "i", "p")
+    assert [name for _, name, *_ in node.down] == ["p"]
