@@ -65,6 +65,8 @@ class BfdSession(msgspec.Struct, frozen=True, order=True, kw_only=True):
 
     problem: str = ""
     """Why there is no session, or why it sends nothing; empty if nothing is wrong."""
+    echo_problem: str = ""
+    """Why the session sends no echo packets; empty if it does, or shall not."""
 
     @property
     def up(self) -> bool:
@@ -79,6 +81,8 @@ class BfdCounters(msgspec.Struct, frozen=True, order=True, kw_only=True):
     peer: str
     packets_sent: int = 0
     packets_received: int = 0
+    echoes_sent: int = 0
+    echoes_received: int = 0
     longest_gap: int = 0
     """Between two received packets while Up, in microseconds."""
 

@@ -97,7 +97,7 @@ def bfd_item(
         packets_received=None if counters is None else counters.packets_received,
         longest_gap_seconds=None if counters is None else _seconds(counters.longest_gap),
         lateness_seconds=None if process is None else _seconds(process.lateness),
-        problem=row.problem or None,
+        problem=row.problem or row.echo_problem or None,
     )
 
 

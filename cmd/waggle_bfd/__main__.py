@@ -17,6 +17,7 @@ from cells.unix_socket import UnixSocketError, bind
 from reconcilers.bfd.process import realtime
 from reconcilers.bfd.process.service import Policy, Service, serve
 from reconcilers.process.keeper import keep
+from speaker.bfd.echo_socket import open_echo_sockets
 
 EXIT_OK, EXIT_ERROR = 0, 1
 SOCKET_MODE, BACKLOG = 0o660, 8
@@ -65,6 +66,7 @@ def _keep(listener: socket.socket, args: argparse.Namespace) -> int:
 
 def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
     given = realtime.enter()
+    echo_sockets = open_echo_sockets()
     if os.geteuid() == 0:
         # Memory that is allocated later is locked, too.
         keep_only({IPC_LOCK})
@@ -73,7 +75,16 @@ def _serve(listener: socket.socket, args: argparse.Namespace) -> int:
         args.at_end,
         None if args.alone is None else float(args.alone),
     )
-    serve(Service(listener, "waggle-bfd", given, policy, directory=args.state_directory))
+    serve(
+        Service(
+            listener,
+            "waggle-bfd",
+            given,
+            policy,
+            directory=args.state_directory,
+            echo_sockets=echo_sockets,
+        )
+    )
     return EXIT_OK
 
 

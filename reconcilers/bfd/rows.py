@@ -70,6 +70,7 @@ def session_row(
         passive=settings.passive,
         minimum_ttl=settings.minimum_ttl,
         problem=problem or status.problem,
+        echo_problem=status.echo_problem,
     )
 
 
@@ -80,6 +81,8 @@ def counters_row(peer: Peer, status: SessionStatus) -> BfdCounters:
         peer=peer.name,
         packets_sent=status.packets_sent,
         packets_received=status.packets_received,
+        echoes_sent=status.echoes_sent,
+        echoes_received=status.echoes_received,
         longest_gap=status.longest_gap,
     )
 

@@ -134,6 +134,18 @@ _OF_BFD: Final[
         lambda _, counted: None if counted is None else counted.packets_sent,
     ),
     (
+        "echo_packet_input",
+        "counter",
+        "Number of received BFD echo packets",
+        lambda _, counted: None if counted is None else counted.echoes_received,
+    ),
+    (
+        "echo_packet_output",
+        "counter",
+        "Number of sent BFD echo packets",
+        lambda _, counted: None if counted is None else counted.echoes_sent,
+    ),
+    (
         "session_up_events",
         "counter",
         "Number of BFD session up events",

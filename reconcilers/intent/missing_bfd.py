@@ -7,13 +7,10 @@ after the hold time alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from statedb import Snapshot, WriteTxn
-
-NO_ECHO: Final = "echoMode has no effect: the BFD session uses control packets alone"
 
 
 def missing_bfd(
@@ -28,8 +25,8 @@ def missing_bfd(
         text = ""
         if reason:
             text = f"peer {peer.name!r} has no BFD session: {reason}"
-        elif peer.bfd.echo_mode:
-            text = f"peer {peer.name!r}: {NO_ECHO}"
+        elif session is not None and session.echo_problem:
+            text = f"peer {peer.name!r}: {session.echo_problem}"
         if text:
             field = peer.bfd_field
             yield Problem(peer.origins, field, text, (), "unsupported", peer.dialect)

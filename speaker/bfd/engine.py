@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from speaker.bfd.echo import EchoFunction, discriminator_of
 from speaker.bfd.packet import Packet, decode
 from speaker.bfd.session import NEVER, Session
 from speaker.bfd.values import Diagnostic, Discard, Saved, SessionKey, Settings, State
@@ -35,6 +36,8 @@ class Origin(NamedTuple):
     multihop: bool
     """True of port 4784, False of port 3784."""
     ttl: int
+    interface: int = 0
+    """The number of the interface."""
 
 
 class Sent(NamedTuple):
@@ -88,7 +91,7 @@ class Engine:
         """No later than the next that is to be done for a session."""
         self._leaving: dict[int, int] = {}
         """By local discriminator: when a removed session is forgotten."""
-        self._echo: dict[int, _EchoFunction] = {}
+        self._echo: dict[int, EchoFunction] = {}
 
     # Settings
 
@@ -226,12 +229,29 @@ class Engine:
 
     def echo_received(self, payload: bytes, now: int) -> None:
         """Take an echo packet that the neighbor has returned."""
-        session = self._by_discriminator.get(payload[:4])
+        session = self._by_discriminator.get(discriminator_of(payload))
         function = None if session is None else self._echo.get(session.local_discriminator)
-        if session is None or function is None or payload != function.payload:
+        if session is None or function is None:
             return
-        function.deadline = now + session.settings.detect_multiplier * function.interval
-        self._queue(session)
+        interval, multiplier = session.echo_transmit_interval, session.settings.detect_multiplier
+        if function.returned(payload, now, interval, multiplier):
+            session.echoes_received += 1
+            session.echo_is_proven = True
+            self._queue(session)
+
+    def set_echo_possible(self, key: SessionKey, now: int, *, possible: bool) -> None:
+        """Take whether a session's echo packets can be sent; of a session that does not exist, too."""
+        session = self.sessions.get(key)
+        if session is not None and session.echo_possible != possible:
+            session.set_echo_possible(possible=possible)
+            session.hasten(now)
+            self._queue(session)
+
+    def interface_of(self, key: SessionKey) -> int:
+        """Return the interface that the neighbor's packets come from; 0 before the first one."""
+        session = self.sessions.get(key)
+        origin = None if session is None else self._origins.get(session.local_discriminator)
+        return 0 if origin is None else origin.interface
 
     # Time
 
@@ -261,20 +281,21 @@ class Engine:
     def _due_echo(self, session: Session, now: int) -> None:
         """Send an echo packet, or take the session down as none returns (6.8.5)."""
         number, interval = session.local_discriminator, session.echo_transmit_interval
-        function = self._echo.get(number)
         if not interval:
             self._echo.pop(number, None)
             return
+        multiplier = session.settings.detect_multiplier
+        function = self._echo.get(number)
         if function is None:
-            function = self._echo[number] = _EchoFunction(number)
-            function.deadline = now + session.settings.detect_multiplier * interval
-        function.interval = interval
-        if function.deadline <= now:
+            secret = int(self._random() * (1 << 64))
+            function = self._echo[number] = EchoFunction(number, secret)
+        if function.failed(now, multiplier):
             del self._echo[number]
             self._act(session, lambda: session.echo_failed(now), now)
         elif function.next <= now:
-            function.next = now + session.jittered(interval)
-            self.echoes.append(Echo(session.key, function.payload))
+            payload = function.send(now, interval, session.jittered(interval), multiplier)
+            session.echoes_sent += 1
+            self.echoes.append(Echo(session.key, payload))
 
     # Both
 
@@ -308,21 +329,12 @@ class Engine:
             time = min(time, self._leaving.get(number, NEVER))
         if session.echo_transmit_interval or number in self._echo:
             function = self._echo.get(number)
-            time = 0 if function is None else min(time, function.next, function.deadline)
+            due = 0 if function is None else function.due(session.settings.detect_multiplier)
+            time = min(time, due)
         if time < NEVER:
             self._timers.start(session, time)
         else:
             self._timers.stop(session)
-
-
-class _EchoFunction:
-    """The echo packets of one session."""
-
-    def __init__(self, discriminator: int) -> None:
-        self.payload = discriminator.to_bytes(4) + b"waggle-bfd-echo\0"
-        self.interval = 0
-        self.next = 0
-        self.deadline = NEVER
 
 
 def _fits(key: SessionKey, origin: Origin) -> bool:

@@ -89,6 +89,14 @@ class Session:
         self.packets_sent = 0
         self.ups = 0
         """How often the session came Up."""
+        self.echo_possible = False
+        """Whether echo packets can be sent: the neighbor's link-layer address is known."""
+        self.echo_is_proven = False
+        """Whether an echo packet has ever returned."""
+        self.echo_unanswered = False
+        """The neighbor has returned none since the session came Up, and is sent none."""
+        self.echoes_sent = 0
+        self.echoes_received = 0
         self._jitter = jitter or random
         self._effective_tx = self._desired_tx()
         """bfd.DesiredMinTxInterval as it limits what is sent, behind a Poll Sequence (6.8.3)."""
@@ -147,7 +155,15 @@ class Session:
         wanted = self.settings.echo_interval
         if not wanted or not self.remote_min_echo_rx or self.state is not State.UP:
             return 0
+        if not self.echo_possible or self.echo_unanswered:
+            return 0
         return max(wanted, self.remote_min_echo_rx)
+
+    def set_echo_possible(self, *, possible: bool) -> None:
+        """Take whether echo packets can be sent; intervals of control packets follow."""
+        if possible != self.echo_possible:
+            self.echo_possible = possible
+            self._apply_intervals()
 
     def jittered(self, interval: int) -> int:
         """Return an interval less 0 to 25 %, or 10 to 25 % with a multiplier of 1 (6.8.7)."""
@@ -203,7 +219,7 @@ class Session:
         if self.state is before and self.echo_transmit_interval != echo_before:
             self._apply_intervals()
         self._detect_from(now)
-        self._schedule_sooner(now)
+        self.hasten(now)
         plain = not (packet.poll or packet.final or packet.authenticated)
         self._last_octets = packet.octets if plain and self.state is State.UP else b""
         if packet.poll:
@@ -294,6 +310,7 @@ class Session:
         self.state, self.diagnostic, self.since = state, diagnostic, now
         self.revision += 1
         self._last_octets = b""
+        self.echo_unanswered = False
         if state is State.UP:
             self.ups += 1
         elif state <= State.DOWN:
@@ -329,14 +346,22 @@ class Session:
         return self._down(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED, now)
 
     def echo_failed(self, now: int) -> bytes | None:
-        """Take the session down as echo packets do not return (6.8.5)."""
+        """Take the session down as echo packets do not return (6.8.5).
+
+        A neighbor that has never returned one does not do so, whatever its packets have: the session
+        goes on with control packets alone.
+        """
         if self.state is not State.UP:
+            return None
+        if not self.echo_is_proven:
+            self.echo_unanswered = True
+            self._apply_intervals()
             return None
         return self._down(Diagnostic.ECHO_FUNCTION_FAILED, now)
 
     def _down(self, diagnostic: Diagnostic, now: int) -> bytes | None:
         self._change(State.DOWN, diagnostic, now)
-        self._schedule_sooner(now)
+        self.hasten(now)
         return self._encoded() if self._may_send else None
 
     def transmit(self, now: int) -> bytes | None:
@@ -364,7 +389,7 @@ class Session:
             self._steady = interval
         return octets
 
-    def _schedule_sooner(self, now: int) -> None:
+    def hasten(self, now: int) -> None:
         """Move the next transmission to what the present interval demands, if that is sooner."""
         interval = self.transmit_interval
         if not interval:
@@ -385,7 +410,7 @@ class Session:
                 self._change(State.ADMIN_DOWN, Diagnostic.ADMINISTRATIVELY_DOWN, now)
             else:
                 self._change(State.DOWN, Diagnostic.NONE, now)
-            self._schedule_sooner(now)
+            self.hasten(now)
             return self._encoded() if self._may_send else None
         if settings.key != before.key:
             self._received_sequence = None
@@ -393,7 +418,7 @@ class Session:
         self._apply_intervals()
         if self.last_received is not None:
             self._detect_from(self.last_received)
-        self._schedule_sooner(now)
+        self.hasten(now)
         return None
 
     # Octets

@@ -6,17 +6,19 @@ meanwhile. One turn reads a bounded number of packets, so that no flood keeps pa
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import select
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from speaker.bfd.echo_socket import EchoSocket, Neighbor, neighbors
 from speaker.bfd.engine import Engine, StateChange
 from speaker.bfd.state_file import StateFile
 from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.values import SessionKey, Settings, State
 
 MAX_PACKETS_PER_TURN: Final = 256
 """Of one socket: some 3 ms."""
@@ -45,8 +47,12 @@ class Shell:
         sleep: Callable[[float], None] = time.sleep,
         on_change: Callable[[StateChange], None] = lambda _: None,
         state_file: StateFile | None = None,
+        echo_sockets: Sequence[EchoSocket] = (),
     ) -> None:
         """``on_change`` is called within `turn`, once for each change of state.
+
+        ``echo_sockets``, of each family, are closed with the others; without them no echo packets are
+        sent.
 
         Sessions of the process before, in ``state_file``, continue once they are configured.
         """
@@ -76,6 +82,10 @@ class Shell:
         self._removed: set[SessionKey] = set()
         """Removed sessions, which are AdminDown until the neighbor has noticed."""
         self._retry_at: int | None = None
+        self._echo_sockets = {each.family: each for each in echo_sockets}
+        self._echo_readers: dict[int, EchoSocket] = {}
+        """By descriptor: those that listen."""
+        self._echo_neighbors: dict[SessionKey, Neighbor] = {}
 
     def configure(self, sessions: Mapping[SessionKey, Settings]) -> None:
         """Have these sessions and no others."""
@@ -178,6 +188,35 @@ class Shell:
             if self._devices[key] != numbers.get(key.device, 0):
                 self._sending.pop(key).close()
         self._open(self._clock())
+        self._find_echo_neighbors()
+
+    def _find_echo_neighbors(self) -> None:
+        """Look up where echo packets are sent: the addresses of the links."""
+        now = self._clock()
+        wanted: dict[int, list[SessionKey]] = {}
+        for key, settings in self._wanted.items():
+            if settings.echo_interval and not is_link_local(key.peer):
+                wanted.setdefault(_place(key)[0], []).append(key)
+        for key in self._echo_neighbors.keys() - {k for keys in wanted.values() for k in keys}:
+            del self._echo_neighbors[key]
+            self.engine.set_echo_possible(key, now, possible=False)
+        for family, keys in wanted.items():
+            sock = self._echo_sockets.get(family)
+            if sock is None:
+                continue
+            if sock.sock.fileno() not in self._echo_readers:
+                sock.listen()
+                self._echo_readers[sock.sock.fileno()] = sock
+                self._poll.register(sock.sock, select.EPOLLIN)
+            on_links = neighbors(family, {key.peer for key in keys})
+            for key in keys:
+                interface = self.engine.interface_of(key)
+                of_link = [n for n in on_links.get(key.peer, ()) if n.interface == interface]
+                if of_link:
+                    self._echo_neighbors[key] = of_link[0]
+                # An address that is forgotten for a moment is still the neighbor's.
+                possible = key in self._echo_neighbors
+                self.engine.set_echo_possible(key, now, possible=possible)
 
     def turn(self, most: float | None = None) -> tuple[int, ...]:
         """Wait for a packet or a deadline, ``most`` seconds at the most, and do what is due.
@@ -191,10 +230,13 @@ class Shell:
         others = []
         for descriptor, _ in self._poll.poll(self._timeout(most)):
             receiver = self._by_descriptor.get(descriptor)
-            if receiver is None:
-                others.append(descriptor)
-            else:
+            if receiver is not None:
                 self._read(receiver)
+            elif (echoes := self._echo_readers.get(descriptor)) is not None:
+                for payload in echoes.read(MAX_PACKETS_PER_TURN):
+                    self.engine.echo_received(payload, self._clock())
+            else:
+                others.append(descriptor)
         now = self._turned_at = self._clock()
         due = self.engine.next_deadline()
         if due is not None and 0 < due < now:
@@ -228,11 +270,15 @@ class Shell:
         if self._state_file is not None:
             self._save(self._state_file)
         engine.sent.clear()
+        for key, payload in engine.echoes:
+            self._send_echo(key, payload)
         engine.echoes.clear()
         if engine.changes:
             changes, engine.changes = engine.changes, []
             for change in changes:
                 self._on_change(change)
+            if any(c.after is State.UP and self._echoes(c.key) for c in changes):
+                self._find_echo_neighbors()
         if self._removed:
             for key in self._removed - engine.sessions.keys():
                 self._removed.discard(key)
@@ -270,6 +316,19 @@ class Shell:
             if self.errors:
                 self.errors.pop(key, None)
 
+    def _echoes(self, key: SessionKey) -> bool:
+        """Return whether a session shall send echo packets."""
+        settings = self._wanted.get(key)
+        return settings is not None and settings.echo_interval > 0
+
+    def _send_echo(self, key: SessionKey, payload: bytes) -> None:
+        """Send an echo packet; one that cannot be sent is lost, as on the link."""
+        sock, sending = self._echo_sockets.get(_place(key)[0]), self._sending.get(key)
+        neighbor = self._echo_neighbors.get(key)
+        if sock is not None and sending is not None and neighbor is not None:
+            with contextlib.suppress(OSError):
+                sock.send(neighbor, key.local or sending.getsockname()[0], payload)
+
     def close(self) -> None:
         """Close all sockets; neighbors notice after their detection time."""
         for place in list(self._receivers):
@@ -277,6 +336,8 @@ class Shell:
         for sock in self._sending.values():
             sock.close()
         self._sending.clear()
+        for each in self._echo_sockets.values():
+            each.close()
         self._poll.close()
 
 

@@ -48,7 +48,7 @@ def program(addresses: Iterable[str]) -> bytes | None:
     instructions.append((_RETURN, 0, 0, 0))
     if len(instructions) > MAX_INSTRUCTIONS:
         return None
-    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in instructions)
+    return assembled(instructions)
 
 
 def attach(sock: socket.socket, addresses: Iterable[str]) -> None:
@@ -57,8 +57,18 @@ def attach(sock: socket.socket, addresses: Iterable[str]) -> None:
     if octets is None:
         sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
         return
+    attach_program(sock, octets)
+
+
+def attach_program(sock: socket.socket, octets: bytes) -> None:
+    """Let a socket receive what a program of BPF accepts."""
     buffer = ctypes.create_string_buffer(octets)
     count = len(octets) // _INSTRUCTION.size
     sock.setsockopt(
         socket.SOL_SOCKET, SO_ATTACH_FILTER, _PROGRAM.pack(count, ctypes.addressof(buffer))
     )
+
+
+def assembled(instructions: Iterable[tuple[int, int, int, int]]) -> bytes:
+    """Return a program of instructions: code, jumps if true and if false, operand."""
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in instructions)

@@ -113,7 +113,7 @@ class Receiver:
                     local = socket.inet_ntop(socket.AF_INET6, destination)
         peer = source[0].partition("%")[0]
         device = self._name(interface) if is_link_local(peer) else self.device
-        return Origin(peer, local, device, self.multihop, ttl)
+        return Origin(peer, local, device, self.multihop, ttl, interface)
 
     def _name(self, interface: int) -> str:
         """Return the name of an interface; looked up again when `forget_names` was called."""

@@ -11,8 +11,9 @@ import random
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from socket import AF_INET, AF_INET6
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -36,10 +37,12 @@ from reconcilers.bfd.process.values import (
 from reconcilers.process.codec import ProtocolError, VersionError
 from reconcilers.process.connection import AgentTooSlowError, Connection, is_trusted
 from reconcilers.process.log import log
+from speaker.bfd.echo_socket import EchoSocket, returns_echoes
 from speaker.bfd.engine import Engine, StateChange
+from speaker.bfd.session import Session
 from speaker.bfd.shell import Shell
 from speaker.bfd.state_file import StateFile
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.values import SessionKey, Settings, State
 
 PIECE: Final = 32
 """Sessions of one message: half a millisecond."""
@@ -75,6 +78,7 @@ class Service:
         policy: Policy,
         *,
         directory: Path | None = None,
+        echo_sockets: Sequence[EchoSocket] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``directory``: of the files by which the next process continues."""
@@ -94,7 +98,10 @@ class Service:
             source.random,
             on_change=self._note,
             state_file=self._states,
+            echo_sockets=echo_sockets,
         )
+        self._has_echo = bool(echo_sockets)
+        self._returns_echoes = {family: returns_echoes(family) for family in (AF_INET, AF_INET6)}
         self._wanted: dict[SessionKey, Settings] = {}
         """As the agent set them."""
         self._agent: Connection[Message] | None = None
@@ -168,6 +175,10 @@ class Service:
         if now >= self._links_at:
             self._links_at = now + REPORT_SECONDS
             self._shell.links_changed()
+            forwards = {family: returns_echoes(family) for family in self._returns_echoes}
+            if forwards != self._returns_echoes:
+                self._returns_echoes = forwards
+                self._shell.configure({k: self._held(k, s) for k, s in self._wanted.items()})
         if self._accepts_at is not None and now >= self._accepts_at:
             self._accepts_at = None
             self._shell.register(self._listener.fileno())
@@ -257,7 +268,7 @@ class Service:
             return
         changed = {key for key, settings in wanted.items() if self._wanted.get(key) != settings}
         self._wanted = dict(wanted)
-        self._shell.configure({key: self._held(each) for key, each in wanted.items()})
+        self._shell.configure({key: self._held(key, each) for key, each in wanted.items()})
         if self._file is not None:
             try:
                 self._file.write(self._wanted)
@@ -268,16 +279,18 @@ class Service:
         if changed:
             self._send(Statuses(tuple(self._status(key) for key in changed)))
 
-    def _held(self, settings: Settings) -> Settings:
+    def _held(self, key: SessionKey, settings: Settings) -> Settings:
+        """Return settings that this process and the kernel can hold."""
         least = 0 if self._realtime.scheduled else self._policy.least_interval
         receive = settings.required_min_rx
         return msgspec.structs.replace(
             settings,
             desired_min_tx=max(settings.desired_min_tx, least),
             required_min_rx=receive and max(receive, least),
-            # No echo packets are sent, and not every kernel returns the packets of a neighbor.
-            echo_interval=0,
-            required_min_echo_rx=0,
+            echo_interval=settings.echo_interval if self._has_echo else 0,
+            required_min_echo_rx=settings.required_min_echo_rx
+            if self._returns_echoes[AF_INET6 if ":" in key.peer else AF_INET]
+            else 0,
         )
 
     # Reports
@@ -363,7 +376,20 @@ class Service:
             session.packets_received,
             session.longest_gap,
             "" if error is None else error.strerror or str(error),
+            session.echoes_sent,
+            session.echoes_received,
+            self._echo_problem(key, session),
         )
+
+    def _echo_problem(self, key: SessionKey, session: Session) -> str:
+        """Return why a session that shall send echo packets does not, if that is known."""
+        if not self._wanted[key].echo_interval or session.state is not State.UP:
+            return ""
+        if not self._has_echo:
+            return "no echo packets, which need CAP_NET_RAW: control packets alone"
+        if session.echo_unanswered:
+            return "the neighbor returns no echo packets: control packets alone"
+        return ""
 
     def _own_status(self) -> ProcessStatus:
         return ProcessStatus(

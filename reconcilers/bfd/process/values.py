@@ -97,6 +97,10 @@ class SessionStatus(NamedTuple):
     longest_gap: int
     problem: str
     """Why the session sends nothing; empty if it does."""
+    echoes_sent: int = 0
+    echoes_received: int = 0
+    echo_problem: str = ""
+    """Why it sends no echo packets; empty if it does, or shall not."""
 
 
 class Statuses(NamedTuple):

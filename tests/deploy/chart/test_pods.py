@@ -88,7 +88,7 @@ def test_bfd_sessions_are_those_of_a_container_of_their_own(helm: Helm) -> None:
     objects = helm.template({"agent": {"bfd": {"enabled": True, "leastInterval": 200}}})
     process, agent = (container(objects, "agent", name) for name in ("bfd", "agent"))
     capabilities = process["securityContext"]["capabilities"]
-    assert capabilities == {"drop": ["ALL"], "add": ["IPC_LOCK", "SYS_NICE"]}
+    assert capabilities == {"drop": ["ALL"], "add": ["IPC_LOCK", "NET_RAW", "SYS_NICE"]}
     options = option(settings(objects, "agent"), "bfd", BfdOptions)
     assert options.bfd
     assert f"--socket={options.socket}" in process["args"]

@@ -7,8 +7,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconcilers.bfd_session import BfdSession
-from reconcilers.intent.missing_bfd import missing_bfd
-from speaker.api import BfdProfile
 from tests.reconcilers.build import Cluster, cluster_config, peer, peer_config, usual
 from tests.support import kinds
 
@@ -64,11 +62,8 @@ def test_without_a_bfd_process_each_profile_is_reported_to_have_no_effect() -> N
     assert messages(cluster) == []
 
 
-def test_the_echo_function_has_no_effect_which_is_a_problem_of_the_peer() -> None:
+def test_an_echo_function_that_does_not_work_is_a_problem_of_the_peer() -> None:
     cluster = with_bfd()
-    peers = cluster.intent.peers
-    with cluster.db.write(peers) as txn:
-        (row,) = (row for row in peers.all(txn) if row.bfd is not None)
-        peers.upsert(txn, replace(row, bfd=BfdProfile(echo_mode=True)))
-    (problem,) = missing_bfd(cluster.intent, cluster.db.snapshot())
-    assert "echoMode has no effect" in problem.message
+    why = "the neighbor returns no echo packets: control packets alone"
+    report(cluster, replace(SESSION, state="Up", problem="", echo_problem=why))
+    assert messages(cluster) == [f"peer 'p': {why}"]

@@ -117,7 +117,14 @@ def test_bfd_sessions_of_frr_k8s() -> None:
             row = BfdSession(instance=instance, peer=name, state=UP, ups=3)
             node.intent.bfd_sessions.upsert(txn, row)
         instance, name = rows[0]
-        counters = BfdCounters(instance=instance, peer=name, packets_sent=7, packets_received=9)
+        counters = BfdCounters(
+            instance=instance,
+            peer=name,
+            packets_sent=7,
+            packets_received=9,
+            echoes_sent=5,
+            echoes_received=4,
+        )
         node.intent.bfd_counters.upsert(txn, counters)
     found = of(node.dialects[1], replace(context, snapshot=node.db.snapshot()))
     with node.db.write(node.intent.bfd_sessions) as txn:
@@ -132,6 +139,8 @@ def test_bfd_sessions_of_frr_k8s() -> None:
     assert found["frrk8s_bfd_session_down_events"][labels] == 2
     assert found["frrk8s_bfd_control_packet_input"] == {labels: 9}
     assert found["frrk8s_bfd_control_packet_output"] == {labels: 7}
+    assert found["frrk8s_bfd_echo_packet_input"] == {labels: 4}
+    assert found["frrk8s_bfd_echo_packet_output"] == {labels: 5}
 
 
 def test_metallb_has_the_same_of_its_bgppeers_and_the_services_that_are_announced() -> None:
