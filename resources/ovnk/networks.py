@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from resources.addresses import prefix_errors
 from resources.crds.schema_markers import Rule, SchemaPart, doc
-from resources.errors import FieldError
+from resources.errors import FieldError, shortened
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import Resource, Struct
 from resources.metav1 import ConditionsStatus
@@ -26,6 +26,14 @@ Transport: TypeAlias = Literal["NoOverlay", "EVPN"]
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _IMMUTABLE: Final[SchemaPart] = {
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "is immutable"}]
+}
+_NONE_REMOVED: Final[SchemaPart] = {
+    "x-kubernetes-validations": [
+        {
+            "rule": "oldSelf.all(before, self.exists(after, after.cidr == before.cidr))",
+            "message": "subnets cannot be removed",
+        }
+    ]
 }
 _Cidr = Annotated[str, Meta(max_length=43)]
 _Mtu = Annotated[int, Meta(ge=576, le=65536)]
@@ -59,7 +67,9 @@ class Layer3Config(Struct, frozen=True):
 
     role: Annotated[Role, doc("Primary: in place of the default network.", _IMMUTABLE)]
     subnets: Annotated[
-        tuple[Layer3Subnet, ...], Meta(min_length=1, max_length=400), doc("The subnets.")
+        tuple[Layer3Subnet, ...],
+        Meta(min_length=1, max_length=400),
+        doc("The subnets.", _NONE_REMOVED),
     ]
     mtu: Annotated[_Mtu | None, doc("The MTU; at least 1280 with IPv6.")] = None
     join_subnets: Annotated[
@@ -173,12 +183,26 @@ class NetworkSpec(Struct, frozen=True):
 class ClusterUserDefinedNetworkSpec(Struct, frozen=True):
     """The specification."""
 
+    cel: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.uplinks) == has(oldSelf.uplinks) && "
+            "(!has(self.uplinks) || self.uplinks == oldSelf.uplinks)",
+            "is immutable",
+        ),
+        Rule(
+            "!has(self.uplinks) || !has(self.network.transport) || self.network.transport != 'EVPN'",
+            "is not supported with transport EVPN",
+            "uplinks",
+        ),
+    )
     namespace_selector: Annotated[
         LabelSelector, doc("The namespaces of the network, by their labels.")
     ]
     network: Annotated[NetworkSpec, doc("The network.")]
     uplinks: Annotated[
-        tuple[str, ...], Meta(max_length=1), doc("The name of the Uplink of the network.")
+        tuple[str, ...],
+        Meta(min_length=1, max_length=1),
+        doc("The name of the Uplink of the network."),
     ] = ()
 
 
@@ -300,8 +324,24 @@ def _layer2_errors(config: Layer2Config, path: str) -> Iterator[FieldError]:
             yield FieldError(f"{path}.{name}", "requires role Primary")
         for i, text in enumerate(texts):
             yield from _within(text, networks, f"{path}.{name}[{i}]")
+    yield from _gateway_errors(config, networks, f"{path}.defaultGatewayIPs")
     yield from _primary_subnets(config, f"{path}.joinSubnets")
     yield from _mtu_errors(config.mtu, networks, f"{path}.mtu")
+
+
+def _gateway_errors(
+    config: Layer2Config, networks: Sequence[tuple[str, Network]], path: str
+) -> Iterator[FieldError]:
+    if config.default_gateway_ips and config.role != "Primary":
+        yield FieldError(path, "requires role Primary")
+    for i, text in enumerate(config.default_gateway_ips):
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            yield FieldError(f"{path}[{i}]", f"{shortened(text)} is not an IP address")
+            continue
+        if not any(address in network for _, network in networks):
+            yield FieldError(f"{path}[{i}]", f"{text} is in none of the subnets")
 
 
 def _within(text: str, networks: Sequence[tuple[str, Network]], path: str) -> Iterator[FieldError]:

@@ -162,14 +162,34 @@ def test_the_definitions_take_what_the_rules_take(server: ApiServer) -> None:
     # Overlaps, prefixes and families are rules of the programs alone.
     of_row_alone = (
         "cidr", "cidrs[0]", "cidrs[1]", "hostSubnet", "subnets[1]", "subnets", "mtu", "mode",
-        "reservedSubnets[0]", "uplinks", "macVRF", "ipVRF", "values",
+        "reservedSubnets[0]", "defaultGatewayIPs", "defaultGatewayIPs[0]", "macVRF", "ipVRF", "values",
     )  # fmt: skip
     for kind, value, field in rules.REJECTED:
         found = answer(kind, value)
         assert not found.ok or field.rpartition(".")[2] in of_row_alone, (field, value)
+    _check_changes(server)
     labels = {"matchLabels": {"advertise": True}}
     selector = {**rules.CLUSTERS, "clusterUserDefinedNetworkSelector": {"networkSelector": labels}}
     assert not answer(ROUTE_ADVERTISEMENTS, rules.advertisements(networkSelectors=[selector])).ok
+
+
+def _check_changes(server: ApiServer) -> None:
+    """Apply a network with kubectl, and changes of it: subnets are added, and nothing is removed."""
+
+    def apply(*subnets: str, **spec: Any) -> None:  # noqa: ANN401
+        value = {"apiVersion": "k8s.ovn.org/v1", "kind": CLUSTER_NETWORK.name}
+        value |= rules.layer3(subnets=[{"cidr": cidr, "hostSubnet": 24} for cidr in subnets])
+        value["spec"].update(spec)  # type: ignore[attr-defined]
+        server.kubectl("apply", "-f", "-", text=json.dumps(value))
+
+    apply("10.60.0.0/16", uplinks=["leaf"])
+    apply("10.60.0.0/16", "10.62.0.0/16", uplinks=["leaf"])
+    with pytest.raises(RuntimeError, match="subnets cannot be removed"):
+        apply("10.62.0.0/16", uplinks=["leaf"])
+    for uplinks in ({}, {"uplinks": ["spine"]}):
+        with pytest.raises(RuntimeError, match="is immutable"):
+            apply("10.60.0.0/16", "10.62.0.0/16", **uplinks)
+    server.kubectl("delete", CLUSTER_NETWORK.plural, "n")
 
 
 SUBNETS: Final = {
@@ -237,6 +257,44 @@ def test_the_operator_generates_and_follows_changes(server: ApiServer, operator:
     put(server, "/api/v1/nodes", _node("w2", SUBNETS["w2"]))
     eventually(lambda: _check_status(server, "north", "Accepted", "Accepted"), within=60)
     eventually(lambda: _check_prefixes(server, both), within=60, context=operator.tail)
+
+
+NETWORKS: Final = f"""
+apiVersion: k8s.ovn.org/v1
+kind: {CLUSTER_NETWORK.name}
+metadata: {{name: red, labels: {{export: "yes"}}}}
+spec:
+  namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: red-ns}}}}
+  network:
+    topology: Layer3
+    layer3: {{role: Primary, subnets: [{{cidr: 10.61.0.0/16, hostSubnet: 24}}]}}
+    transport: NoOverlay
+    noOverlay: {{outboundSNAT: Enabled, routing: Unmanaged}}
+---
+apiVersion: k8s.ovn.org/v1
+kind: {VTEP.name}
+metadata: {{name: fabric}}
+spec: {{cidrs: [100.72.0.0/24], mode: Unmanaged}}
+"""
+
+
+def test_networks_and_vteps_have_conditions(server: ApiServer, operator: Daemon) -> None:
+    def check(kind: Any, name: str, expected: str) -> None:  # noqa: ANN401
+        path = "jsonpath={.status.conditions[*].type} {.status.conditions[*].reason}"
+        assert server.kubectl("get", kind.plural, name, "-o", path) == expected
+
+    server.kubectl("apply", "-f", "-", text=NETWORKS)
+    accepted = "TransportAccepted NoOverlayTransportAccepted"
+    for kind, name, expected in (
+        (CLUSTER_NETWORK, "red", accepted),
+        (VTEP, "fabric", "Accepted AllocationFailed"),
+    ):
+        eventually(
+            lambda: check(kind, name, expected),  # noqa: B023
+            within=60,
+            context=operator.tail,
+        )
+    server.kubectl("delete", "-f", "-", text=NETWORKS)
 
 
 class Model:

@@ -75,6 +75,7 @@ ACCEPTED = [
     (CLUSTER_NETWORK, layer3()),
     (CLUSTER_NETWORK, layer2()),
     (CLUSTER_NETWORK, layer2(subnets=["10.70.0.0/20", "2001:db8::/64"])),
+    (CLUSTER_NETWORK, layer2(defaultGatewayIPs=["10.70.0.1"])),
     (
         CLUSTER_NETWORK,
         cluster({"topology": "Localnet", "localnet": {"role": "Secondary", "vlan": {}}}),
@@ -189,6 +190,26 @@ REJECTED = [
         CLUSTER_NETWORK,
         layer2(reservedSubnets=OTHER),
         "spec.network.layer2.reservedSubnets[0]",
+    ),
+    (
+        CLUSTER_NETWORK,
+        layer2(defaultGatewayIPs=["10.71.0.1"]),
+        "spec.network.layer2.defaultGatewayIPs[0]",
+    ),
+    (
+        CLUSTER_NETWORK,
+        layer2(defaultGatewayIPs=["none"]),
+        "spec.network.layer2.defaultGatewayIPs[0]",
+    ),
+    (
+        CLUSTER_NETWORK,
+        layer2(role="Secondary", defaultGatewayIPs=["10.70.0.1"]),
+        "spec.network.layer2.defaultGatewayIPs",
+    ),
+    (
+        CLUSTER_NETWORK,
+        cluster({"topology": "Layer3", "layer3": LAYER3}, uplinks=[]),
+        "spec.uplinks",
     ),
     (CLUSTER_NETWORK, layer2(ipam={"mode": "Disabled"}), "spec.network.layer2.ipam.mode"),
     (CLUSTER_NETWORK, transport("NoOverlay"), "spec.network.noOverlay"),
