@@ -157,7 +157,8 @@ class BfdSessions(SingleValue):
         peers: dict[SessionKey, list[tuple[str, str]]] = {}
         # Sessions of a former agent, too: a single hop stays one.
         present = {*self.statuses, *self._keys.values()}
-        for peer in self._intent.peers.all(snapshot):
+        rows = sorted(self._intent.peers.all(snapshot), key=lambda row: (row.instance, row.name))
+        for peer in rows:
             session = self._session(snapshot, peer, host, present)
             if session is not None:
                 key, own = session
