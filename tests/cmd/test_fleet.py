@@ -59,6 +59,36 @@ def test_a_crashing_container_is_named_in_place_of_asked() -> None:
     assert agent_pod(crashing).problem == "its container is not running: CrashLoopBackOff"
 
 
+def test_the_container_of_the_agent_alone_decides_whether_it_runs() -> None:
+    ended = {"name": "sidecar", "state": {"terminated": {"reason": "Completed"}}}
+    running = {"name": "agent", "state": {"running": {}}}
+    given = pod("a", nodeName="n")
+    assert not agent_pod(
+        given | {"status": given["status"] | {"containerStatuses": [ended, running]}}
+    ).problem
+    without_reason = {"name": "agent", "state": {"terminated": {}}}
+    crashed = agent_pod(given | {"status": {"containerStatuses": [ended, without_reason]}})
+    assert crashed.problem == "its container is not running: terminated"
+
+
+def test_a_pod_of_which_little_is_known_is_named_by_itself() -> None:
+    agent = agent_pod({"metadata": {"name": "waggle-agent-x"}})
+    assert (agent.node, agent.problem) == ("waggle-agent-x", "its Pod is Unknown")
+    assert (agent.container.namespace, agent.container.name) == ("", "agent")
+
+
+def test_a_pod_that_is_not_scheduled_has_the_reason_and_one_that_goes_is_not_asked() -> None:
+    conditions = [
+        {"type": "Ready", "status": "True", "message": "x"},
+        {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"},
+    ]
+    pending = pod("a", nodeName="n") | {"status": {"phase": "Pending", "conditions": conditions}}
+    assert agent_pod(pending).problem == "its Pod is Pending: 0/3 nodes are available"
+    going = pod("a", nodeName="n")
+    going["metadata"]["deletionTimestamp"] = "2026-11-23T12:00:00Z"
+    assert agent_pod(going).problem == "its Pod a is being deleted"
+
+
 def test_of_two_pods_of_a_node_the_running_one_is_asked() -> None:
     pods = [pod("a", "Pending", nodeName="n"), pod("b", nodeName="n"), pod("c", nodeName="m")]
     agents = one_of_each_node(map(agent_pod, pods))

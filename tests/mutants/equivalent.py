@@ -27,6 +27,24 @@ EQUIVALENT: Final = (
         "the kernel returns the 12 octets of struct ucred in any larger room",
     ),
     Equivalent(
+        "cells/bfd/following.py",
+        "return False",
+        "False -> None",
+        "of a comparison in this module, which is asked whether it is true",
+    ),
+    Equivalent(
+        "cells/safe_text.py",
+        'return escape(data.decode("utf-8", "backslashreplace"))',
+        "\"utf-8\" -> 'utf-8_'",
+        "Python finds a codec by its letters and digits",
+    ),
+    Equivalent(
+        "cmd/waggle/fleet/agents.py",
+        'return ""',
+        '"" -> None',
+        "no problem: asked whether it is true, and never printed",
+    ),
+    Equivalent(
         "cmd/waggle/output.py",
         "return False",
         "False -> None",

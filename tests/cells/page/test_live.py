@@ -13,7 +13,7 @@ from typing import Any, cast
 from cells.api.history import HistoryItem
 from cells.history.log import HistoryLog
 from cells.hive import HealthTree
-from cells.page.live import BUSY_SECONDS, LEAST_SECONDS, LiveItem, live_stream
+from cells.page.live import BUSY_SECONDS, LEAST_SECONDS, MOST_SECONDS, LiveItem, live_stream
 from reconcilers.model import Attributes, Route
 from reconcilers.tables import IntentTables
 from speaker.nlri import prefix_to_wire
@@ -78,8 +78,10 @@ def test_each_view_has_a_revision_of_its_own() -> None:
             "history": stand.entry,
         }
         for name, change in changes.items():
+            began = now()
             change()
             (after,) = await anext(stream)
+            assert now() - began < MOST_SECONDS, "the change is what wakes it"
             differing = {
                 field for field in LiveItem.__struct_fields__
                 if getattr(before, field) != getattr(after, field)
