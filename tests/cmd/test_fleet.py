@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -315,3 +316,21 @@ def test_routes_of_all_nodes_are_kept_up_to_a_number(
         views[0].request(agent)
     counted = [views[1].request(agent)["items"][0]["routes"] for _ in range(3)]
     assert counted == [2, 2, 2]  # none of them is kept
+
+
+def test_a_certificate_in_a_file_is_found_beside_its_kubeconfig(tmp_path: Path) -> None:
+    made = certificates.due(None, NOW, ["x"], published=False)
+    assert made is not None
+    (tmp_path / "me.crt").write_bytes(base64.b64decode(made.data["tls.crt"]))
+    file = tmp_path / "config"
+    config: dict[str, Any] = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "me"}}],
+        "users": [{"name": "me", "user": {"client-certificate": "me.crt"}}],
+    }
+    file.write_text(json.dumps(config))
+    (certificate,) = of_kubeconfig(str(file), None)
+    assert certificate.name == f"the client certificate of user me in {file}"
+    config["users"][0]["user"] = {"token": "t"}
+    file.write_text(json.dumps(config))
+    assert of_kubeconfig(str(file), None) == []

@@ -485,3 +485,11 @@ def test_doctor_has_the_agents_beside_the_cluster(
     assert "no Pods of agents" in capsys.readouterr().out
     assert main([*arguments, "--from-statuses"]) == 1
     assert "no Pods of agents" not in capsys.readouterr().out
+
+
+def test_a_kind_is_missing_only_beside_others_that_checks_read(
+    server: BackgroundApiServer, read: Read
+) -> None:
+    Examined(server)
+    server._server.served[FRR_CONFIGURATION.plural] = ()
+    assert read().missing == frozenset()

@@ -13,9 +13,13 @@ from reactivex.subject import Subject
 
 from cells.hive import HealthTree
 from cells.kernel import cell
-from cells.kernel.cell import GOODBYE_SECONDS, Writer
+from cells.kernel.cell import GOODBYE_SECONDS, Writer, make_kernel_routes
+from cells.sources.resources import ApplyTraceLinks
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.values import Goodbye
+from reconcilers.tables import IntentTables
+from statedb import Database
 from tests.support.looptime import run
 
 
@@ -188,3 +192,25 @@ def test_the_health_of_the_routes_is_the_first_trouble_or_their_number(child: li
     node.installed.health = "not permitted"
     node.changed.on_next(None)
     assert node.state("kernel") == ("degraded", "not permitted")
+
+
+def test_routes_are_those_of_the_dialects_that_have_them_installed() -> None:
+    def dialect(name: str, *, wants: bool) -> SimpleNamespace:
+        return SimpleNamespace(name=name, wants_routes_installed=wants, routes_installed=None)
+
+    dialects = [dialect("a", wants=True), dialect("b", wants=False)]
+    database = Database()
+    routes = make_kernel_routes(
+        database,
+        IntentTables(database),
+        WriterClient("test"),
+        cast("Any", dialects),
+        FibOptions(fib="auto"),
+        ApplyTraceLinks(),
+    )
+    assert [of.routes_installed for of in dialects] == [True, False]
+    assert [routes._installs(cast("Any", of)) for of in map(row, ("a", "b"))] == [True, False]
+
+
+def row(dialect: str) -> SimpleNamespace:
+    return SimpleNamespace(dialect=dialect)
