@@ -4,6 +4,7 @@
   `given` for a desired state that is in no table
 * `fleet`: what the agents of a cluster share of an API server
 * `queue`, `runner`: objects that are due, retries, statuses; one round over all reconcilers
+* `comparison`: the difference of desired and actual state, and the operations that end it
 * `verification`: the full comparison with what a target holds
 
 It knows no target. `reconcilers.apply` has the reconcilers of the speaker, `reconcilers.report` and

@@ -23,7 +23,6 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
@@ -35,15 +34,9 @@ from reactivex import Observable
 from reconcilers.model import ReconcileStatus
 from reconcilers.round_span import describe_objects, round_span
 from reconcilers.sliced_work import Pieces, Slices, finish, settled
+from reconcilers.target.comparison import SLICE_PARTS, make_equal
 from reconcilers.target.queue import Outcome, Queue
-from reconcilers.target.reconciler import (
-    Description,
-    ObjectKey,
-    Part,
-    ReconcileError,
-    Reconciler,
-    State,
-)
+from reconcilers.target.reconciler import Description, ObjectKey, Reconciler
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")
@@ -53,9 +46,6 @@ _name: Final = attrgetter("name")
 _failing: Final = attrgetter("failing")
 _changed_parts: Final = attrgetter("changed_parts")
 
-SLICE_PARTS: Final = 2500
-"""Parts that one call of the target changes: most changes are one call, so that prefixes with equal
-attributes share an UPDATE. More are several calls, in turns of the loop of their own."""
 OBJECT_PARTS: Final = 100
 """Parts that take as long as an object without parts of its own."""
 
@@ -376,7 +366,7 @@ class Runner:
             # Whatever interrupts the work, the object is compared whole the next time.
             queue.owe_whole(key)
             try:
-                written = yield from _make_equal(reconciler, snapshot, key, parts, self._pieces)
+                written = yield from make_equal(reconciler, snapshot, key, parts, self._pieces)
             except Exception as error:  # noqa: BLE001  an error is the status of its object
                 queue.failed(key, error, now())
             else:
@@ -391,15 +381,6 @@ class Runner:
 
     def _error_count(self) -> int:
         return sum(map(len, map(_failing, self.queues)))
-
-
-def difference(desired: State, actual: State) -> dict[Part, Any]:
-    """Return the changes that turn the actual state into the desired one; None removes a part."""
-    if not actual:
-        return dict(desired)
-    changes = {part: value for part, value in desired.items() if actual.get(part) != value}
-    changes.update((part, None) for part in actual if part not in desired)
-    return changes
 
 
 def _check(
@@ -428,59 +409,3 @@ def _still_used(
         }
         return {key: is_used for key, is_used in checks.items() if is_used is not None}
     return {key: key in used for key in keys}
-
-
-def _make_equal(
-    reconciler: Reconciler,
-    snapshot: Snapshot,
-    key: ObjectKey,
-    parts: Collection[Part] | None,
-    pieces: Pieces,
-) -> Slices[bool]:
-    """Update some parts of an object, or create it with all of them; True if anything differed.
-
-    One call of the target makes up to `SLICE_PARTS` changes. An error that names its parts does not
-    keep the others from being written.
-    """
-    compared = parts
-    if compared is None:
-        compared = yield from _all_parts(reconciler, snapshot, key, pieces)
-    rest = iter(compared)
-    some = list(islice(rest, SLICE_PARTS))
-    written = False
-    failed: list[Part] = []
-    while True:
-        actual = yield from settled(reconciler.actual(key, some))
-        if actual is None and parts is not None:
-            return (yield from _make_equal(reconciler, snapshot, key, None, pieces))
-        changes = difference(reconciler.desired(snapshot, key, some), actual or {})
-        if changes or actual is None:
-            written = True
-            try:
-                yield from settled(reconciler.update(key, changes))
-            except ReconcileError as error:
-                if error.parts is None:
-                    raise
-                failed += error.parts
-                error.parts = failed
-                last_error = error
-        full = pieces.fill_slice(len(some))
-        some = list(islice(rest, SLICE_PARTS))
-        if not some and failed:
-            raise last_error
-        if not some:
-            return written
-        if full:
-            yield
-
-
-def _all_parts(
-    reconciler: Reconciler, snapshot: Snapshot, key: ObjectKey, pieces: Pieces
-) -> Slices[Collection[Part]]:
-    """Return the parts of an object, desired and actual."""
-    all_parts: dict[Part, None] = {}
-    for piece in reconciler.pieces(snapshot, key, SLICE_PARTS):
-        all_parts.update(dict.fromkeys(piece))
-        if pieces.fill_slice(len(piece)):
-            yield
-    return all_parts

@@ -19,9 +19,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
+from reconcilers.target.comparison import difference
 from reconcilers.target.queue import LISTING, Queue
 from reconcilers.target.reconciler import WHOLE, Answer, ObjectKey, Part, Reconciler, State
-from reconcilers.target.runner import Runner, difference
+from reconcilers.target.runner import Runner
 from statedb import Snapshot
 
 SLICE_SECONDS: Final = 0.005

@@ -30,10 +30,10 @@ from resources.kubernetes.errors import (
 )
 from resources.kubernetes.feed import LAST_SECONDS, Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
-from resources.kubernetes.lines import OBJECTS_PER_TURN, process_lines
-from resources.kubernetes.listing import Listing
+from resources.kubernetes.lines import process_lines
 from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.selection import Selection
+from resources.kubernetes.served_kind import ServedKind
 from resources.kubernetes.timeouts import Timeouts
 from resources.source import Event
 
@@ -78,6 +78,7 @@ class Reflector:
         self.feed = feed
         self._connection = connection
         self._discovery = discovery
+        self._served = ServedKind(feed, connection, discovery, selection, timeouts)
         self._recovery = recovery
         self._selection = selection
         self._timeouts = timeouts
@@ -99,10 +100,6 @@ class Reflector:
         """When the watch ends for another list, by the loop's clock."""
         self._limit: asyncio.Timeout | None = None
         """Of the present watch."""
-        self._version = ""
-        """The version of the kind that the API server serves."""
-        self._trials = -1
-        """Lists that had to try whether the kind is served."""
         self._missing_pause = timeouts.missing_kind
         """Pause between two checks whether the kind is served."""
         self._was_served = False
@@ -137,11 +134,6 @@ class Reflector:
             self._phase in (Phase.WAITING, Phase.FORBIDDEN)
             or (self._phase is Phase.FAILING and not self.lists),
         )
-
-    @property
-    def _metadata_only(self) -> bool:
-        """True if objects are requested as their metadata."""
-        return self.feed.kind.metadata_only or self._selection.metadata_only
 
     async def run(self) -> None:
         """List and watch, until cancelled."""
@@ -180,10 +172,10 @@ class Reflector:
     async def _list(self) -> None:
         """Read a complete list and report it."""
         try:
-            listing = await self._read_list(paged=True)
+            listing = await self._served.read_list(paged=True)
         except Expired:
             # The pages took too long: the API server has compacted their resource version.
-            listing = await self._read_list(paged=False)
+            listing = await self._served.read_list(paged=False)
         now = asyncio.get_running_loop().time()
         deleted = self.feed.replace(listing, now)
         self.lists += 1
@@ -232,81 +224,9 @@ class Reflector:
             )
         self._set(Phase.HOLDING, missing)
 
-    async def _read_list(self, *, paged: bool) -> Listing[Any]:
-        listing = Listing(self.feed)
-        token = ""
-        while True:
-            parameters = [("limit", str(self._timeouts.page_size))] if paged else []
-            if token:
-                parameters.append(("continue", token))
-            page = await self._page(parameters)
-            listing.begin(page.metadata.resource_version)
-            items = page.items or []
-            for start in range(0, len(items), OBJECTS_PER_TURN):
-                listing.add(items[start : start + OBJECTS_PER_TURN])
-                await asyncio.sleep(0)
-            token = page.metadata.continue_
-            if listing.outdated:
-                listing, token = Listing(self.feed), ""
-                continue
-            if not token:
-                if page.metadata.remaining_item_count > 0:
-                    raise InvalidResponse("announces more objects without a continue token")
-                return listing
-
-    async def _page(self, parameters: list[tuple[str, str]]) -> wire.List:
-        """Return one page, in the version of the kind that the API server serves."""
-        if not self._version:
-            self._version = await self._find_version()
-        try:
-            return await self._page_of(self._version, parameters)
-        except StatusError as error:
-            if error.status == 404 and self.feed.kind.may_be_missing:
-                self._version = ""
-                raise NotServed from None
-            raise
-
-    async def _find_version(self) -> str:
-        """Return the version of the kind that is served. Raises `NotServed`."""
-        kind = self.feed.kind
-        if not kind.may_be_missing:
-            return kind.versions[0]
-        try:
-            # One kind's reading of discovery wakes all that wait for it: they have seen older answers.
-            max_age = self._timeouts.missing_kind / 2
-            version = await self._discovery.version_of(kind, max_age=max_age)
-        except StatusError as error:
-            if error.status != 403:
-                raise
-            # Without discovery: one version after the other, a list each.
-            self._trials += 1
-            return kind.versions[self._trials % len(kind.versions)]
-        if version is None:
-            raise NotServed
-        return version
-
-    async def _page_of(self, version: str, parameters: list[tuple[str, str]]) -> wire.List:
-        path = self.feed.kind.path(version, self.feed.namespace)
-        query = [*parameters, *self._selection.parameters]
-        kind = self.feed.kind
-        accept = wire.METADATA_LIST if self._metadata_only else JSON
-        async with self._connection.get(
-            path, query, silence=self._timeouts.list_silence, accept=accept
-        ) as response:
-            await wire.check(response)
-            body = await response.read()
-        page = wire.decode(body, wire.List, "a list")
-        wanted = (kind.api_version(version), f"{kind.name}List")
-        if self._metadata_only:
-            wanted = ("meta.k8s.io/v1", "PartialObjectMetadataList")
-        if (page.api_version, page.kind) != wanted:
-            sent = " ".join(part[:64] for part in (page.api_version, page.kind) if part)
-            raise InvalidResponse(f"sends {sent or 'something'} in place of {' '.join(wanted)}")
-        return page
-
     async def _compare(self) -> None:
         """Check that the API server's state is not older than the known one."""
-        page = await self._page([("limit", "1")])
+        page = await self._served.page([("limit", "1")])
         self.feed.check_version(page.metadata.resource_version)
 
     # Watching
@@ -345,11 +265,10 @@ class Reflector:
             ("timeoutSeconds", str(max(1, round(seconds)))),
             *self._selection.parameters,
         ]
-        path = self.feed.kind.path(self._version, self.feed.namespace)
         loop = asyncio.get_running_loop()
-        accept = wire.METADATA if self._metadata_only else JSON
+        accept = wire.METADATA if self._served.metadata_only else JSON
         async with self._connection.get(
-            path, query, silence=t.watch_silence, accept=accept
+            self._served.path, query, silence=t.watch_silence, accept=accept
         ) as response:
             await self._check_watch(response)
             self.watches += 1
@@ -367,9 +286,7 @@ class Reflector:
         try:
             await wire.check(response)
         except StatusError as error:
-            if error.status == 404 and self.feed.kind.may_be_missing:
-                self._version = ""
-                raise NotServed from None
+            self._served.check(error)
             raise
 
     def _process(self, line: bytes) -> None:
@@ -441,7 +358,7 @@ class Reflector:
         of_server = isinstance(error, Unreachable) or (
             isinstance(error, StatusError) and error.status in (401, 429)
         )
-        is_alone = bool(self.feed.kind.custom and self._version and self._recovery.reading)
+        is_alone = bool(self.feed.kind.custom and self._served.version and self._recovery.reading)
         if of_server or not is_alone or self.lists or self.feed.rows:
             self._failing_since = None
             return

@@ -1,96 +1,59 @@
 """Update groups: peers with the same export rules, which get the same routes as the same octets.
 
-Stores no Adj-RIB-Out. What is advertised to a group is a function of the table, of the export rules
-and of the prefix lists that contain a prefix; so a change of the best path is encoded from the path
-before and after, once for all members. A member does not get its own routes back: only a member that
-a change comes from gets octets of its own. Families with ADD-PATH do store an Adj-RIB-Out
-(`speaker.rib.adj_out_add_path`).
+What is advertised to a group is a function of the table (`speaker.rib.exported_routes`), so a change
+of the best path is encoded from the path before and after, once for all members. A member does not
+get its own routes back: only a member that a change comes from gets octets of its own.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from speaker.nlri import Family
-from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, export_next_hop, same_update
+from speaker.rib.exported_routes import ExportedRoutes, GroupMember
 from speaker.rib.initial_table import LARGE_TABLE, InitialTable, table_size
-from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import Change, LocRib, TableChanges
-from speaker.rib.path import Path, Source, SourceSession, same_export
-from speaker.rib.policy import compile_export
-from speaker.rib.prefix_groups import PrefixGroups, group_in_steps, pieces
-from speaker.rib.update_encoder import UpdateBatch, UpdateEncoder, join_batches
-
-REFRESHED_PREFIX_UNITS: Final = 0.2
-"""The work for a prefix in the answer to ROUTE-REFRESH."""
-
-
-class GroupMember(Protocol):
-    """An established session that is a member of an update group."""
-
-    @property
-    def source(self) -> Source:
-        """The source of its received routes."""
-
+from speaker.rib.path import Path, SourceSession, same_export
+from speaker.rib.update_encoder import UpdateBatch, join_batches
 
 M = TypeVar("M", bound=GroupMember)
 
 
-class UpdateGroup(Generic[M]):
+class UpdateGroup(ExportedRoutes, Generic[M]):
     """The sessions with equal export rules, over the tables of one route set or of the Loc-RIB."""
 
     __slots__ = (
-        "_add_path",
         "_counts",
-        "_encoder",
         "_full",
-        "_grouped",
-        "_initial",
         "_left_out_counted",
         "_own_uncounted",
-        "_policy",
         "_sendable",
         "_unsendable",
         "exports_nothing",
         "initial_table",
-        "left_out",
         "members",
         "pending_members",
-        "rules",
-        "tables",
     )
 
     def __init__(self, rules: ExportRules, tables: Mapping[Family, LocRib]) -> None:
-        self.rules = rules
+        super().__init__(rules, tables)
         self.members: dict[M, None] = {}
         """The sessions that have the whole table; in order, so that a run is reproducible."""
         self.pending_members: dict[M, None] = {}
         """The sessions that wait for their initial table."""
         self.initial_table: InitialTable[M] | None = None
         """The table that new sessions are sent in steps."""
-        self.tables = tables
-        self._encoder = UpdateEncoder(rules)
-        self.left_out = self._encoder.left_out
-        """The routes that cannot be encoded for the members."""
-        self._policy = compile_export("", rules.policy)
         self._own_uncounted = False
         """Whether `_counts` lacks own routes of the only member; counted before anything needs it."""
         self._left_out_counted = 0
         """`LeftOutRoutes.total` when `_counts` was computed last."""
-        self._add_path: dict[Family, AddPathAdjRibOut] = {}
-        """The Adj-RIB-Out of the families with ADD-PATH; created by `_count`."""
         self._counts: dict[Family, dict[SourceSession, int]] | None = None
         """Exported prefixes by the session that they came from; None before the first member."""
         self._full: tuple[object, UpdateBatch] | None = None
         """The initial table as encoded last, behind the revisions of its tables."""
-        self._initial = False
-        """True while initial tables are sent, of which no route changes."""
-        self._grouped: dict[Family, dict[Path, list[bytes]]] = {}
-        """Prefixes by their best path, while initial tables are sent."""
         self._sendable = rules.sendable
         self._unsendable: dict[Family, tuple[int, int]] = {}
         """Revision and exported prefixes of the families that cannot be sent."""
@@ -227,49 +190,6 @@ class UpdateGroup(Generic[M]):
                 now = None
         return was, now
 
-    def _by_lists(
-        self, family: Family, nlri: Sequence[bytes]
-    ) -> Iterable[tuple[int, Sequence[bytes]]]:
-        """Group prefixes by the prefix lists of the policy that contain them."""
-        if self._policy is None:
-            return ((0, nlri),)
-        return self._policy.group_by_matching_lists(family, nlri)
-
-    def _exported(self, family: Family, path: Path, lists: int) -> Path | None:
-        """Return a path after the export policy, or None if it is not exported."""
-        if not self.rules.exports(path):
-            return None
-        return path if self._policy is None else self._policy.apply(path, family, lists)
-
-    def _exported_prefix(self, family: Family, path: Path, nlri: bytes) -> Path | None:
-        lists = 0 if self._policy is None else self._policy.matching_lists(family, nlri)
-        exported = self._exported(family, path, lists)
-        if exported is not None and self._is_left_out(family, exported):
-            self.left_out.count_path(family, nlri, exported.source.session)
-            return None
-        return exported
-
-    def _is_left_out(self, family: Family, path: Path) -> bool:
-        return bool(self.left_out.total) and (
-            self._encoder.encoding_error(family, path) is not None
-        )
-
-    def _best(self, family: Family) -> Iterator[tuple[Path, Sequence[bytes]]]:
-        """Iterate over the exported routes of a family without ADD-PATH, by path.
-
-        Routes that cannot be encoded are among them.
-        """
-        groups = self._grouped.get(family)
-        if groups is None:
-            groups = self.tables[family].best_by_path()
-            if self._initial:
-                self._grouped[family] = groups
-        for path, nlri in groups.items():
-            for lists, part in self._by_lists(family, nlri):
-                exported = self._exported(family, path, lists)
-                if exported is not None:
-                    yield exported, part
-
     def _encode_add_path(
         self,
         family: Family,
@@ -288,20 +208,6 @@ class UpdateGroup(Generic[M]):
             if not self._encoder.announce(family, path, wires, exclude, batches):
                 # Its paths leave the Adj-RIB-Out again.
                 self._update_add_path(family, [wire[4:] for wire in wires], counts)
-
-    def _update_add_path(
-        self, family: Family, touched: Iterable[bytes], counts: dict[SourceSession, int]
-    ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
-        """Update the Adj-RIB-Out of a family with ADD-PATH; see `AddPathAdjRibOut.update`."""
-        if self.left_out.total:
-            for nlri in touched:
-                self.left_out.forget_paths(family, nlri)
-        exported = functools.partial(self._exported_prefix, family)
-        same = functools.partial(self._same_update, family)
-        return self._add_path[family].update(touched, counts, exported, same)
-
-    def _same_update(self, family: Family, one: Path, other: Path) -> bool:
-        return same_update(one, other, family, self.rules)
 
     # --------------------------------------------------------------- whole table
 
@@ -327,21 +233,6 @@ class UpdateGroup(Generic[M]):
         self.pending_members = {}
         self.initial_table = InitialTable(self, pending)
         return self.initial_table
-
-    def exported_parts(
-        self, family: Family, path: Path, nlri: Sequence[bytes]
-    ) -> Iterator[tuple[SourceSession, Sequence[bytes]]]:
-        """Iterate over those prefixes of a path that are exported, with the path's session."""
-        for exported, part in self._exported_parts(family, path, nlri):
-            yield exported.source.session, part
-
-    def _exported_parts(
-        self, family: Family, path: Path, nlri: Sequence[bytes]
-    ) -> Iterator[tuple[Path, Sequence[bytes]]]:
-        for lists, part in self._by_lists(family, nlri):
-            exported = self._exported(family, path, lists)
-            if exported is not None and not self._is_left_out(family, exported):
-                yield exported, part
 
     def encode_path(
         self, family: Family, path: Path, nlri: Sequence[bytes], batches: list[UpdateBatch]
@@ -373,10 +264,6 @@ class UpdateGroup(Generic[M]):
             origin = path.source.session
             exclude = None if origin.local else origin
             self._encoder.announce(family, path, wires, exclude, batches)
-
-    def withdrawn(self, family: Family, nlri: Sequence[bytes]) -> UpdateBatch:
-        """Return the UPDATEs that withdraw prefixes."""
-        return self._encoder.withdraw(family, nlri)
 
     def complete(
         self,
@@ -434,83 +321,6 @@ class UpdateGroup(Generic[M]):
         if self._full is None or self._full[0] != revisions:
             self._full = (revisions, self._encode_full(None))
         return self._full[1]
-
-    @property
-    def revisions(self) -> tuple[int, ...]:
-        """The revisions of its tables; equal ones mean that no route has changed."""
-        tables = self.tables
-        return tuple(tables[family].revision for family in self.rules.families if family in tables)
-
-    def export_table_in_steps(self, family: Family) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield units of work, and prefixes for `export_prefixes`: all that a member may have."""
-        table = self.tables.get(family)
-        if table is None or family not in self.rules.sendable:
-            return
-        groups: PrefixGroups = {}
-        for units in group_in_steps(table, groups):
-            yield units, []
-        yield from pieces(groups, REFRESHED_PREFIX_UNITS)
-
-    def prefixes_in_steps(self, family: Family) -> CopySteps:
-        """Copy the prefixes of which routes may be exported; see `copied_in_steps`."""
-        if family in self._add_path:
-            return self._add_path[family].prefixes_in_steps()
-        table = self.tables.get(family)
-        if table is None or family not in self.rules.sendable:
-            return copied_in_steps((), int)
-        return table.prefixes_in_steps()
-
-    def export_prefixes(self, family: Family, nlri: Sequence[bytes], member: M) -> UpdateBatch:
-        """Return UPDATEs with the exported routes of some prefixes, as the member has them."""
-        batches: list[UpdateBatch] = []
-        adj_out = self._add_path.get(family)
-        if adj_out is not None:
-            groups: Mapping[Path, Sequence[bytes]] = adj_out.by_path(nlri)
-        else:
-            groups = self._best_of(family, nlri)
-        for path, wires in groups.items():
-            if path.source.session is not member.source.session:
-                self._encoder.announce(family, path, wires, None, batches)
-        return join_batches(batches)
-
-    def _best_of(self, family: Family, nlri: Iterable[bytes]) -> dict[Path, list[bytes]]:
-        groups: dict[Path, list[bytes]] = {}
-        for path, prefixes in self.tables[family].best_of(nlri).items():
-            for lists, part in self._by_lists(family, prefixes):
-                exported = self._exported(family, path, lists)
-                if exported is not None and not self._is_left_out(family, exported):
-                    groups.setdefault(exported, []).extend(part)
-        return groups
-
-    def _encode_full(self, exclude: SourceSession | None) -> UpdateBatch:
-        batches: list[UpdateBatch] = []
-        for family in self.rules.families:
-            self._encode_table(family, exclude, batches)
-        # End-of-RIB also for families without a next hop: the peer waits for it (RFC 4724 section 2).
-        batches.extend(
-            UpdateBatch(pack.end_of_rib(family), 1, 0, None) for family in self.rules.families
-        )
-        return join_batches(batches)
-
-    def _encode_table(
-        self, family: Family, exclude: SourceSession | None, batches: list[UpdateBatch]
-    ) -> None:
-        """Encode all exported routes of a family but those of one source."""
-        for path, nlri in self._exported_by_path(family):
-            if path.source.session is not exclude:
-                self._encoder.announce(family, path, nlri, None, batches)
-
-    def _exported_by_path(self, family: Family) -> Iterable[tuple[Path, Sequence[bytes]]]:
-        """Return all exported routes of a family, by path."""
-        if family not in self.tables or family not in self.rules.sendable:
-            return ()
-        adj_out = self._add_path.get(family)
-        if adj_out is not None:
-            return adj_out.by_path().items()
-        best = self._best(family)
-        if not self.left_out.total:
-            return best
-        return (item for item in best if not self._is_left_out(family, item[0]))
 
     def _count(self) -> None:
         """Count the exported prefixes, and fill the Adj-RIB-Out of the families with ADD-PATH."""
@@ -576,35 +386,6 @@ class UpdateGroup(Generic[M]):
             count = sum(len(nlri) for _, nlri in self._best(family))
             known = self._unsendable[family] = (table.revision, count)
         return known[1]
-
-    def routes(self, family: Family, member: M) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over the routes of a member: prefix, and path after policy, before rewriting.
-
-        With ADD-PATH the prefix follows its path identifier, as on the wire.
-        """
-        for path, part in self._exported_by_path(family):
-            if path.source.session is not member.source.session:
-                for nlri in part:
-                    yield nlri, path
-
-    def routes_of(
-        self, family: Family, member: M, prefixes: Iterable[bytes]
-    ) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over the routes of a member for some prefixes, in their order; as `routes`."""
-        if family not in self.tables or family not in self.rules.sendable:
-            return
-        adj_out = self._add_path.get(family)
-        for nlri in prefixes:
-            groups = self._best_of(family, (nlri,)) if adj_out is None else adj_out.by_path((nlri,))
-            for path, part in groups.items():
-                if path.source.session is not member.source.session:
-                    for wire in part:
-                        yield wire, path
-
-    def stored_routes(self, family: Family) -> dict[Path, list[bytes]]:
-        """Return the Adj-RIB-Out of a family with ADD-PATH, by path; empty for other families."""
-        adj_out = self._add_path.get(family)
-        return {} if adj_out is None else adj_out.by_path()
 
     # ------------------------------------------------- a member changes its group
 

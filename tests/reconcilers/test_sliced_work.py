@@ -23,7 +23,7 @@ from reconcilers.sliced_work import (
     finish,
     merged,
 )
-from reconcilers.target.runner import SLICE_PARTS
+from reconcilers.target.comparison import SLICE_PARTS
 from statedb import Database
 from statedb.changes import SLICE
 from tests.reconcilers.build import service, usual

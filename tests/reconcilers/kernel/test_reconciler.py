@@ -36,8 +36,8 @@ from reconcilers.model import (
 )
 from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
+from reconcilers.target.comparison import SLICE_PARTS
 from reconcilers.target.reconciler import ReconcileError
-from reconcilers.target.runner import SLICE_PARTS
 from reconcilers.target.verification import Drift, Verification
 from resources.host import Host
 from speaker.api import (

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from reconcilers.model import ReconcileStatus
+from reconcilers.target.comparison import SLICE_PARTS
 from reconcilers.target.reconciler import Pace
-from reconcilers.target.runner import SLICE_PARTS
 from speaker.api import PeerConfig
 from speaker.engine.inputs import SetPeer, UpdateRoutes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
