@@ -1,6 +1,6 @@
 """Requests to agents in a cluster: ``waggle api`` in their containers, by the API server's pods/exec.
 
-The rights are those of a kubeconfig, and no port is opened. The command prints the answer as the agent
+A kubeconfig gives the rights, and no port is opened. The command prints the answer as the agent
 has sent it, status line included, so that the client here may be of another version than the agent.
 A thread has the event loop of all requests; threads that ask wait for theirs.
 """
@@ -133,7 +133,7 @@ class PodTransport:
                     has_output = True
                     await output.put(piece)
         except CommandFailed as error:
-            # With an answer it is one of a status from 400 on, or one that broke off.
+            # With an answer: its status is 400 or more, or the connection broke off.
             output.end(None if has_output else self._of_command(error))
         except KubernetesError as error:
             output.end(self._of_request(error))

@@ -1,4 +1,4 @@
-"""The limits of what peers are sent: those that peers make known, warnings, and the metrics of all."""
+"""The limits of what peers are sent: the limits that peers announce, warnings, and metrics."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ log = structlog.get_logger("waggle.history")
 
 
 class HistoryFile:
-    """Writes the entries of the log, and reads those of earlier processes."""
+    """Writes the entries of the log, and reads the entries of earlier processes."""
 
     def __init__(
         self,

@@ -98,7 +98,7 @@ class HistoryFollower:
         return replace(item, causes=self._origins(event))
 
     def _origins(self, event: Any) -> tuple[str, ...]:  # noqa: ANN401  with an instance and a peer
-        """Return the objects of a session; of one that was removed, those of the row before."""
+        """Return the objects of a session; of a removed session, the objects of its last row."""
         key = (event.instance, event.peer)
         snapshots = (self._database.snapshot(), self._before)
         rows = (self._peers.get(taken, key) for taken in snapshots if taken is not None)

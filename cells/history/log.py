@@ -179,7 +179,7 @@ def known_names(items: Iterable[HistoryItem]) -> list[str]:
 
 
 def since(items: Iterable[HistoryItem], time: datetime) -> Iterator[HistoryItem]:
-    """Yield the entries from a time on, of those that are given the newest first."""
+    """Yield the entries from a time on, of entries in order from the newest."""
     for item in items:
         if item.event_time >= time:
             yield item

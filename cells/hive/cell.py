@@ -123,8 +123,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     off_beside: str | None = None
     """The cell beside which this one is off by default: that one does its work."""
     off_while: Callable[[Any, Mapping[str, Any]], str] | None = None
-    """Returns why the cell is off by default, or an empty text, by its options and those of the
-    cells that are on for other reasons, by name."""
+    """Returns why the cell is off by default, or an empty text, by its options and the options
+    of the cells that are on for other reasons, by name."""
 
     def wired(self) -> Wiring:
         """Return the constructors; imports the module that has them."""
@@ -201,7 +201,7 @@ def _made(make: Constructor) -> Any:  # noqa: ANN401 - any type form
 
 @functools.cache
 def hints(make: Constructor) -> Mapping[str, Any]:
-    """Evaluate the annotations of a function, once: a start needs those of each constructor often.
+    """Evaluate the annotations of a function, once: a start needs them often, for each constructor.
 
     Raises `CompositionError` where a name is undefined.
     """

@@ -2,7 +2,7 @@
 
 Constructors are synchronous and cheap and append their hooks here; all I/O happens in hooks. What one
 process alone can have (a socket, a port, a lock, a file) is reserved before anything starts: a program
-that is refused has had no effect on the one that runs. A failed start stops exactly what had been
+that is refused has had no effect on the running program. A failed start stops exactly what had been
 reserved or started. Stopping continues past a hook that fails or hangs, so that the hooks before it
 run: no failure may keep the sessions from being closed.
 """

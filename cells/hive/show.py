@@ -152,7 +152,7 @@ def tree(composition: Sequence[CellView]) -> str:
 def dot(composition: Sequence[CellView]) -> str:
     """Write the graph for Graphviz: an arrow from a cell to each that it needs, labelled by type.
 
-    A dashed arrow leads from a cell to the one that receives its contributions.
+    A dashed arrow leads from a cell to the receiver of its contributions.
     """
     lines = ["digraph cells {", "    rankdir=LR;", "    node [shape=box];"]
     for cell in composition:

@@ -80,7 +80,7 @@ def make_own_protocol(options: FibOptions) -> OwnProtocol:
 
 
 class Writer:
-    """The job that runs the writer, or stays connected to one that is a container of its own."""
+    """The job that runs the writer, or stays connected to a writer in a container of its own."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Writer:
         log_choice(self._options.fib, [d.name for d in self._dialects if d.routes_installed])
 
     def _give_up_capability(self) -> None:
-        """Leave CAP_NET_ADMIN to the writer: its keeper starts another one that has it, too."""
+        """Leave CAP_NET_ADMIN to the writer: its keeper starts another writer that has it, too."""
         if self._gave_up:
             # Nothing has the capability any more that could start a writer with it.
             self._capability.degraded(
@@ -172,7 +172,7 @@ def log_choice(fib: Fib, installing: Sequence[str]) -> None:
     shown = "default" if fib is None else str(fib).lower()
     if not installing and fib is not True:
         log.info(
-            "received routes are not installed in the kernel; those of an earlier run are removed",
+            "received routes are not installed in the kernel; routes of an earlier run are removed",
             event_name="kernel.off",
             reason=f"--fib={shown}",
         )

@@ -71,7 +71,7 @@ class BestPathFollower:
             self._readers.clear()
 
     def _follow(self, group: asyncio.TaskGroup) -> None:
-        """Open streams of instances that came, and close those of instances that went."""
+        """Open streams of new instances, and close the streams of removed instances."""
         wanted = self._kernel.wanted_tables.instances
         for name in [name for name in self._readers if name not in wanted]:
             self._readers.pop(name).cancel()

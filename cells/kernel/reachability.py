@@ -39,7 +39,7 @@ PAUSE_SECONDS: Final = 0.5
 BASELINE_SECONDS: Final = 30.0
 """Between two checks of what is reached, unless a check finds another reason."""
 FACTS_SECONDS: Final = 2.0
-"""From a change of the addresses of nodes to the look at those that are new."""
+"""From a change of the addresses of nodes to the first probe of new addresses."""
 INTERVAL_SECONDS: Final = 2.0
 """From one check to the next one, while routes are installed all the time."""
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
@@ -233,7 +233,7 @@ class ReachabilityCheck:
         return nodes, own, url, text
 
     async def _lost(self, some: Iterable[Target], attempts: int = ATTEMPTS) -> frozenset[Target]:
-        """Return those that no attempt reaches."""
+        """Return the targets that no attempt reaches."""
         lost = list(some)
         for attempt in range(attempts):
             if attempt and lost:

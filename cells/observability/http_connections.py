@@ -50,7 +50,7 @@ class Connections:
     def new(self, server: Callable[[], asyncio.Protocol]) -> asyncio.Protocol:
         """Return the protocol of a new connection, for `loop.create_server`.
 
-        ``server`` returns the one that it guards: an `aiohttp.web.Server`.
+        ``server`` returns the guarded server: an `aiohttp.web.Server`.
         """
         return _Connection(self, server())
 

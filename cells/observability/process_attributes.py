@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class ProcessAttributes(dict[str, str]):
-    """Attributes by OpenTelemetry's names, such as ``k8s.node.name``; empty values are left out."""
+    """Attributes by OpenTelemetry's names, such as ``k8s.node.name``; empty values are omitted."""
 
 
 class UnsampledSpans:
-    """Contributed by a cell that needs the spans of all traces, those that are not sent included."""
+    """Contributed by a cell that needs the spans of all traces, including spans that are not sent."""

@@ -1,8 +1,8 @@
 """The SDK's side of the telemetry cell: which spans are sent, how many wait, which are lost.
 
 Imported by the telemetry cell alone, in a thread: the SDK is slow to import. Spans wait in a queue of
-fixed size. A collector that is down, slow or refuses spans costs those that do not fit, and nothing
-else; each loss is counted.
+fixed size. A collector that is down, slow or refuses spans costs the spans that do not fit, and
+nothing else; each loss is counted.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class OfCauses(Sampler):
 
 @final
 class Recorded(Sampler):
-    """Records the spans that are not sampled, too: for those that the agent keeps itself."""
+    """Records the spans that are not sampled, too: for the agent's own list of spans."""
 
     def __init__(self, inner: Sampler) -> None:
         self._inner = inner

@@ -88,7 +88,7 @@ def _is_of(span: ReadableSpan, target: str) -> bool:
 
 
 def _change(named: ReadableSpan, spans: Iterable[ReadableSpan]) -> list[ReadableSpan]:
-    """Return the spans of the trace of one span, of those that it links to, and that link to it."""
+    """Return the spans of the trace of a span, of traces that it links to, and that link to it."""
     known = {span.context.span_id: span for span in spans}
     traces = {named.context.trace_id}
     traces |= {link.context.trace_id for link in named.links}

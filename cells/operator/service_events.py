@@ -85,7 +85,7 @@ class ServiceEventsCheck:
     async def run(self, writer: Writer) -> float:
         """Compare Services with the statuses once, and write Events. Raises `KubernetesError`.
 
-        A dialect with a kind that is not read in full is left out: its Services would seem to ask no
+        A dialect with a kind that is not read in full is omitted: its Services would seem to ask no
         more, and then to begin to be advertised.
         """
         unread = self._kubernetes.unread

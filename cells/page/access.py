@@ -106,7 +106,7 @@ class Access:
 def cookie_name(host: str) -> str:
     """Return the name of the cookie for the host of a request, as the browser has it: with its port.
 
-    The cookies of a host are those of all its ports: two pages on one host would have one.
+    The ports of a host share its cookies: two pages on one host would have one cookie.
     """
     port = host.rpartition("]")[2].rpartition(":")[2]
     return f"waggle-{port}" if port.isascii() and port.isdigit() else "waggle"

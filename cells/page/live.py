@@ -29,7 +29,7 @@ MOST_SECONDS: Final = 10.0
 
 
 class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
-    """The revisions of the views of the page; one that differs is to be read again."""
+    """The revisions of the views of the page; a view whose revision differs is read again."""
 
     sessions: int
     routes: int

@@ -248,7 +248,7 @@ def _log_failed_dialect(dialect: str, error: Exception) -> None:
 
 
 def events_resource(report: Report) -> ApiResource:
-    """Return the path of the Events: those of the API server, without asking it."""
+    """Return the path of the Events: as in the API server, without a request to it."""
     return ApiResource(path="/v1/events", kind="EventList", read=lambda _: report.events())
 
 

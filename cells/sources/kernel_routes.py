@@ -86,7 +86,7 @@ class KernelRouteWatch:
             signal.raise_flag()
 
     def _store(self, routes: AbstractSet[KernelRoute] | None) -> None:
-        """Write the routes; None leaves those that are known."""
+        """Write the routes; None keeps the known routes."""
         known = frozenset(self._table.all(self._database.snapshot()))
         wanted = known if routes is None else routes
         is_first = self._first is not None and (routes is None or self._demand.kernel_tables)

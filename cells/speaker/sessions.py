@@ -101,7 +101,7 @@ class Sessions:
             yield
         self._logged = logged
         self._remove(present)
-        # Those that were added since the first slice are not in it.
+        # Sessions that were added since the first slice are not in it.
         self._events.forget(counted - present)
         return soonest
 

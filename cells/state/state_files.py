@@ -68,8 +68,8 @@ class Format(Generic[T]):
 class StateDirectory:
     """The directory on the node for what a restart has to remember.
 
-    One agent at a time uses it: the one that has locked its file ``lock``, until it ends. Another one
-    does not start. A directory that cannot be locked or written for another reason stops nothing.
+    One agent at a time uses it: the agent that has locked its file ``lock``, until it ends. Another
+    agent does not start. A directory that cannot be locked or written for another reason stops nothing.
     """
 
     def __init__(self, options: ClaimsOptions, lifecycle: Lifecycle) -> None:

@@ -147,7 +147,7 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects, *, plugin: bool) -> 
 
 
 def whole_parser(dialects: Dialects = DIALECTS) -> Parser:
-    """Return the parser with all commands, those of API dialects included."""
+    """Return the parser with all commands, including the commands of API dialects."""
     return _parser(COMMANDS, dialects, of_dialects=True)[0]
 
 

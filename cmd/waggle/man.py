@@ -1,6 +1,6 @@
 """Man pages of ``waggle`` and its commands, in section 1, from the parser that prints ``--help``.
 
-The macros are those of man(7). A page has the command, and the actions below it as subsections.
+The macros are from man(7). A page has the command, and the actions below it as subsections.
 """
 
 from __future__ import annotations
@@ -113,6 +113,6 @@ def _plain(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a line of text: one that begins with a dot or a quote is no request."""
+    """Escape a line of text: a leading dot or quote begins no request."""
     line = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{line}" if line[:1] in (".", "'") else line

@@ -161,7 +161,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text without secrets."""
-        # Those that are known first: a form may have read only a part of one.
+        # Known secrets first: a form may have read only a part of a secret.
         return _without_forms(self._known(text))
 
     def _add(self, text: str) -> None:
@@ -215,7 +215,7 @@ class _Secret:
 
 
 def _members(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of an object, those that are secrets as `_Secret`."""
+    """Return the members of an object, its secrets as `_Secret`."""
     kind = value.get("kind")
     # As of the environment of a container: a name beside its value.
     named = isinstance(value.get("name"), str) and is_secret_name(value["name"])

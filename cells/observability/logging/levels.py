@@ -14,7 +14,7 @@ class LogLevels:
     def __init__(self, configured: str, changed: Callable[[], None]) -> None:
         self.configured = configured
         self.overrides: dict[str, str] = {}
-        """Levels that objects set, by dialect; of several the one that logs most is in effect."""
+        """Levels that objects set, by dialect; the most verbose level is in effect."""
         self._chosen: str | None = None
         self._changed = changed
 

@@ -268,7 +268,7 @@ def _archive(
 
 
 def _learned(part: Part, redaction: Redaction) -> Part:
-    """Collect the secrets of a part, which is left out where it is nested too deeply for that."""
+    """Collect the secrets of a part, which is omitted where it is nested too deeply for that."""
     try:
         redaction.learn(part.content)
         _encoded(part.content)

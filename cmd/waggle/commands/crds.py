@@ -86,7 +86,7 @@ def add_parser(
     parser.add_argument(
         "--ours",
         action="store_true",
-        help="with --installed: only those that are there and are Waggle's",
+        help="with --installed: only definitions that are there and are Waggle's",
     )
     parser.add_argument(
         "--replace",

@@ -33,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "events",
         help="list the Events that the agent reports on objects",
-        description="List the Events that a running agent reports, the last one last: also those that "
+        description="List the Events that a running agent reports, the last one last: also Events that "
         "the API server has not accepted yet, or has deleted. waggle errors explains a REASON.",
         epilog=output.exit_statuses(
             {
@@ -43,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
             }
         ),
     )
-    parser.add_argument("--warnings", action="store_true", help="only those of type Warning")
+    parser.add_argument("--warnings", action="store_true", help="only Events of type Warning")
     ask_agent.add_socket_flag(parser)
     add_watch_flag(parser)
     output.add_output_flags(parser)

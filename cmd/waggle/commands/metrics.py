@@ -21,7 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "metrics",
         help="print the metrics of the agent",
-        description="Print the metrics of a running agent, those that Prometheus scrapes: a line for "
+        description="Print the metrics of a running agent, as Prometheus scrapes them: a line for "
         f"each sample. {reference('metrics')} describes them. "
         "-o wide and JSON have the buckets of histograms.",
         epilog=exit_statuses(

@@ -22,7 +22,7 @@ from waggle.watching import add_watch_flag, watched
 SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
 NEAREST = 3
-"""Prefixes near an unknown one that are named."""
+"""Number of known prefixes named in the error for an unknown prefix."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 _FAMILY_NAMES = {value: name for name, value in FAMILIES.items()}
 _FAMILY_WORDS = {**FAMILIES, **{value: value for value in FAMILIES.values()}}

@@ -120,7 +120,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
 
 
 def _causes(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out the parts that repeat the cause of the part that they belong to."""
+    """Omit the parts that repeat the cause of the part that they belong to."""
     messages = {part["path"]: part["message"] for part in parts}
 
     def repeats(part: dict[str, Any]) -> bool:

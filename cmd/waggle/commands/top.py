@@ -15,7 +15,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         "top",
         help="show sessions, rates, CPU and the last changes of the agent, live",
-        description="A screen of the agent that follows it: sessions (those that are down first), "
+        description="A screen of the agent that follows it: sessions (down first), "
         "UPDATEs a second, octets that wait to be sent, CPU, and the last changes. q ends it, p "
         "holds it. Where standard output is no terminal, a line is printed each time.",
         epilog=output.exit_statuses(

@@ -126,7 +126,7 @@ def _problem(name: str, metadata: Mapping[str, Any], status: Mapping[str, Any]) 
 
 
 def one_of_each_node(agents: Iterable[AgentPod]) -> list[AgentPod]:
-    """Return one agent of each node, by name: during an update one that runs."""
+    """Return an agent of each node, by name: during an update a running agent."""
     chosen: dict[str, AgentPod] = {}
     for agent in agents:
         before = chosen.get(agent.node)

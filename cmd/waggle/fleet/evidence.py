@@ -1,6 +1,6 @@
 """What ``waggle doctor`` reads: the answers of agents and of the API server, for `reconcilers.doctor`.
 
-Each part is read for itself: one that cannot be read is absent, and stops none of the others.
+Each part is read for itself: an unreadable part is absent, and stops none of the others.
 """
 
 from __future__ import annotations

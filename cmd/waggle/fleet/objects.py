@@ -27,7 +27,7 @@ SECONDS: Final = 120.0
 WITHHELD: Final = base64.b64encode(b"withheld").decode()
 """In place of a password that may not be read."""
 _KEY: Final = "password"
-"""Of the Secrets of Cilium, FRR-k8s and MetalLB; those of Antrea have a key for each peer."""
+"""Of the Secrets of Cilium, FRR-k8s and MetalLB; Antrea's Secrets have a key for each peer."""
 
 
 def kinds_to_read(
@@ -79,7 +79,7 @@ async def read_cluster(
 async def read_secrets(
     connection: Connection, names: Iterable[ObjectKey]
 ) -> tuple[list[dict[str, Any]], list[ObjectKey]]:
-    """Return these Secrets, and the names of those that may not be read. Raises `AgentError`.
+    """Return these Secrets, and the names of the forbidden Secrets. Raises `AgentError`.
 
     A Secret that may not be read has one password wherever it is: that it changes is not known.
     """

@@ -1,4 +1,4 @@
-"""``waggle routes --all-nodes``: the routes of all nodes, by prefix; those that are not used first."""
+"""``waggle routes --all-nodes``: the routes of all nodes, by prefix; unused routes first."""
 
 from __future__ import annotations
 

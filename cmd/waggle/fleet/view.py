@@ -173,7 +173,7 @@ def _without_missing(answers: Answers[Answer]) -> tuple[list[Failure], list[str]
 
 
 def worst_sessions_first(items: Iterable[Item]) -> list[Item]:
-    """Return sessions: those that are down, of the node with most of them first; then the others."""
+    """Return sessions: down sessions first, the node with most of them leading; then the others."""
     listed = list(items)
     down: dict[str, int] = {}
     for item in listed:

@@ -8,7 +8,11 @@ CONDITIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("Accepted", "the object is valid and in effect", ""),
     ("Invalid", "the object has an invalid field", "the field that the message names"),
     ("Unresolved", "an object that it names does not exist", "create it, or correct the name"),
-    ("Conflict", "objects contradict each other", "change one of those that the message names"),
+    (
+        "Conflict",
+        "objects contradict each other",
+        "change one of the objects that the message names",
+    ),
     ("NoNode", "no node has the labels of the node selector", "the selector, or the labels"),
     (
         "OtherNamespace",
@@ -22,7 +26,7 @@ CONDITIONS: Final[tuple[tuple[str, str, str], ...]] = (
         "accepted routes are not installed in the kernel",
         "`waggle routes kernel` has the reason",
     ),
-    ("LeftOut", "the object is left out on some nodes", "`waggle check` has the problems"),
+    ("LeftOut", "the object is not in effect on some nodes", "`waggle check` has the problems"),
     ("NoMatchingNode", "the node selector selects no node", "the selector, or the labels"),
     ("MissingPeerConfigs", "PeerConfigs that are named do not exist", "create them"),
     (

@@ -52,7 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--socket",
         metavar="PATH",
         type=Path,
-        help=f"the agent's socket [{SOCKET_ENV}; default: the one that the other commands use]",
+        help=f"the agent's socket [{SOCKET_ENV}; default: as for the other commands]",
     )
     way = parser.add_mutually_exclusive_group()
     way.add_argument(

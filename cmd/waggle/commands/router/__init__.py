@@ -135,7 +135,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         "--socket",
         type=Path,
         metavar="PATH",
-        help="the running router's apiSocket (default: the one that FILE names)",
+        help="the running router's apiSocket (default: as in FILE)",
     )
     ask_agent.listens_on_socket(parser, "router")
 

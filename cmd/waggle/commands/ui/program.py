@@ -33,7 +33,7 @@ VIEWS: Final = frozenset(
         "status", "peers", "routes", "explain", "history", "health", "reconcilers", "process",
     )
 )  # fmt: skip
-"""The paths that are passed on: those that the page reads."""
+"""The paths that are passed on: the page reads them."""
 QUIET_SECONDS: Final = 10.0
 LEAST_SECONDS: Final = 1.0
 

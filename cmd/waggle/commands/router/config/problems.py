@@ -143,7 +143,7 @@ def _plain(shape: shapes.Type) -> Iterator[shapes.Type]:
 
 
 def _without(value: Any, parts: Sequence[str], *, missing: bool) -> Any:  # noqa: ANN401
-    """Return a value without a part of it, or with one that is missing; None where that cannot be."""
+    """Return a value without a part of it, or with a missing part; None where that cannot be."""
     if not parts:
         return None
     first, rest = parts[0], parts[1:]
