@@ -86,7 +86,7 @@ def address_errors(
     unicast: bool = False,
     zeros: bool = False,
 ) -> Iterator[FieldError]:
-    """Yield an error when a text is not an address; ``unicast``: or not one that a host can have.
+    """Yield an error when a text is not an address; ``unicast``: or no host can have it.
 
     ``zeros`` admits leading zeros (`without_leading_zeros`).
     """

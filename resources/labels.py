@@ -152,7 +152,7 @@ class SelectorIndex(Generic[T]):
                 self._of_any.append(number)
                 continue
             by_equality = bool(self._objects[number][1].match_labels)
-            # Of labels that all have to be there, the rarest one; of those of an expression, each.
+            # Of labels that all have to be there, the rarest one; of an expression's labels, each.
             for label in [min(labels, key=count.__getitem__)] if by_equality else labels:
                 self._by_label.setdefault(label, []).append(number)
 

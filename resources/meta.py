@@ -67,7 +67,7 @@ METADATA_FIELDS: Final = frozenset(
         "uid",
     )
 )
-"""All fields of metav1.ObjectMeta; `ObjectMeta` has those that are used."""
+"""All fields of metav1.ObjectMeta; `ObjectMeta` has the used fields."""
 
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"

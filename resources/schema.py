@@ -19,7 +19,7 @@ from resources.errors import MAX_LISTED_ERRORS, FieldError, as_written, unchecke
 from resources.secret_value import SecretValue
 
 LONGEST_NAME: Final = 64
-"""Characters of an unknown field's name that are compared with those of known ones."""
+"""Characters of an unknown field's name that are compared with known names."""
 
 
 @functools.cache

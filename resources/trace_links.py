@@ -32,7 +32,7 @@ class TraceLinks:
     def add(self, contexts: Iterable[SpanContext], since: float | None = None) -> None:
         """Add spans that cause the next round; ``since`` is the first change's monotonic time.
 
-        Spans beyond `MAX_LINKS` are ignored, but a sampled one takes the place of one that is not:
+        Spans beyond `MAX_LINKS` are ignored, but a sampled span takes the place of an unsampled one:
         a trace that a collector has does not end at a busy round.
         """
         for context in contexts:

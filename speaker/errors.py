@@ -28,7 +28,7 @@ class BgpError(Exception):
 
 
 class NotificationError(BgpError):
-    """The session is reset; code, subcode and data are those of the NOTIFICATION."""
+    """The session is reset; code, subcode and data are the NOTIFICATION's."""
 
     def __init__(self, code: int, subcode: int = 0, data: bytes = b"", detail: str = "") -> None:
         text = describe_error(code, subcode)

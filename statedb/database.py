@@ -198,7 +198,7 @@ class Database:
     def trial(self, *tables: Table[Any]) -> WriteTxn:
         """Return a transaction on tables that is never committed, to see what writes would result in.
 
-        It locks nothing, and no other reader sees it. Its revisions are those that a later commit has
+        It locks nothing, and no other reader sees it. A later commit has its revisions
         again, with other rows.
         """
         return WriteTxn(self._root, tables)

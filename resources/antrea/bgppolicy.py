@@ -1,6 +1,6 @@
 """BGPPolicy: the BGP process of the nodes that it selects, its routes and its peers.
 
-The limits are those of ``crd.antrea.io/v1alpha1``. AS numbers of four octets and the fields of
+The limits are from ``crd.antrea.io/v1alpha1``. AS numbers of four octets and the fields of
 `NEXT_FIELDS` are proposed there and not released: an option of the dialect has them read.
 """
 

@@ -178,7 +178,7 @@ class ClusterConfigSpec(Struct, frozen=True):
         LabelSelector | None,
         doc(
             "The nodes that this is for, by their labels. Absent or empty selects every node. A node "
-            "that two objects select stays with the one that had it first.",
+            "that two objects select stays with the first of them.",
             ATOMIC_MAP,
         ),
     ] = None

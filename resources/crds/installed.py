@@ -57,7 +57,7 @@ def _documents(data: bytes) -> list[Any]:
 
 
 def is_generated(definition: Mapping[str, Any]) -> bool:
-    """Return True if the definition is one that Waggle wrote, of this version or another."""
+    """Return True if Waggle wrote the definition, in this version or another."""
     group, kind = _at(definition, "spec", "group"), _at(definition, "spec", "names", "kind")
     versions = _at(definition, "spec", "versions")
     if not isinstance(versions, list) or not versions or not kind:

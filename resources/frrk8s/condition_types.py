@@ -9,7 +9,7 @@ ACCEPTED: Final = "Accepted"
 CONFLICTING: Final = "Conflicting"
 """True while it contradicts another object, or itself."""
 PARTIALLY_APPLIED: Final = "PartiallyApplied"
-"""True where a part has no effect (RawConfig, EVPN), or the object is left out (LeftOut)."""
+"""True where a part has no effect (RawConfig, EVPN), or the object is not in effect (LeftOut)."""
 SELECTED: Final = "Selected"
 """False while it selects no node."""
 TYPES: Final = frozenset({ACCEPTED, CONFLICTING, PARTIALLY_APPLIED, SELECTED})

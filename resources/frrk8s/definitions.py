@@ -1,6 +1,6 @@
 """The parts of the CustomResourceDefinitions of FRR-k8s's kinds that are not in their row types.
 
-Names are those of FRR-k8s. Its own definition of FRRConfiguration has no conditions: an API server
+Names are from FRR-k8s. Its own definition of FRRConfiguration has no conditions: an API server
 with it drops conditions that are written.
 """
 
@@ -17,8 +17,8 @@ def _condition(name: str, kind: str, description: str) -> Column:
 
 
 FRR_CONFIGURATION = Definition(
-    "FRRConfiguration contributes to the BGP routers of the nodes that it selects. Those of one node "
-    "are merged; where two contradict each other, both are named.",
+    "FRRConfiguration contributes to the BGP routers of the nodes that it selects. The objects of a "
+    "node are merged; where two contradict each other, both are named.",
     columns=(
         _condition("Accepted", "Accepted", "Whether it is used as it is."),
         _condition("Conflicting", "Conflicting", "Whether it contradicts another object."),

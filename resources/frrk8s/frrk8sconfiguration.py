@@ -18,7 +18,7 @@ class FRRK8sConfigurationSpec(Struct, frozen=True):
 
     log_level: Annotated[
         Literal["all", "debug", "info", "warn", "error", "none"] | None,
-        doc("The least level that is logged; without one that of the programs' own options."),
+        doc("The least level that is logged; by default that of the programs' own options."),
     ] = None
 
 

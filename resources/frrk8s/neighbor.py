@@ -108,7 +108,7 @@ class Advertise(Struct, frozen=True):
 
 
 class PrefixSelector(Struct, frozen=True):
-    """A prefix, and the lengths of more specific ones that are accepted."""
+    """A prefix, and the accepted lengths of more specific prefixes."""
 
     prefix: Annotated[str, doc("The prefix.")] = ""
     le: Annotated[

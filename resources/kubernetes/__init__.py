@@ -1,7 +1,7 @@
 """Kubernetes API server client: list and watch as a source of objects, and writes of single objects.
 
-A list that fails, is cut short or is empty once deletes no row. Authentication and transport are
-those of kubernetes-asyncio.
+A list that fails, is cut short or is empty once deletes no row. Authentication and transport
+are kubernetes-asyncio's.
 
 A name is imported when it is used: a program that sends one request loads no watches and no tables.
 """

@@ -86,7 +86,7 @@ class Connection:
         self._loaded_at = float("-inf")
         self.certificate_ends: Mapping[str, float] = {}
         """When the certificates of the configuration end, as Unix time: ``client``, the agent's own,
-        and ``api-server-authority``, the first of those that it trusts."""
+        and ``api-server-authority``, the first of its trusted authorities."""
 
     @property
     def server(self) -> str:

@@ -29,7 +29,7 @@ T = TypeVar("T", bound=Resource)
 SOURCE = "kubernetes"
 
 LAST_SECONDS: Final = 5.0
-"""After which a second list confirms that the only object is gone beside those of the API server."""
+"""After which a second list confirms that no object is left but the API server's own."""
 
 
 def older(one: str, other: str) -> bool:
@@ -62,8 +62,8 @@ class Feed(Contents[T]):
     ) -> None:
         """``hold``: seconds for which lists have to confirm that many objects are missing.
 
-        ``node``: the node whose objects are stored; None stores all. ``other_nodes``: those of other
-        nodes are stored as well, reduced. ``metadata_only``: objects come as their metadata.
+        ``node``: the node whose objects are stored; None stores all. ``other_nodes``: objects of
+        other nodes are stored as well, reduced. ``metadata_only``: objects come as their metadata.
         """
         super().__init__()
         self.kind = kind

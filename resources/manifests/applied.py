@@ -3,7 +3,7 @@
 ``kubectl apply`` removes the fields that the last applied manifest had and the new one has not, and
 leaves what others have set: the status, the address of a Service, the labels that a kubelet sets. That
 manifest is an annotation of the object. Without it (objects of Helm, or applied by the server) the
-fields of the specification that no program of Kubernetes sets are those of the new manifest.
+fields of the specification that no program of Kubernetes sets are taken from the new manifest.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def _last_applied(kind: Kind[Any], present: Json) -> Json:
 
 
 def _three_way(last: Json, present: Json, value: Json) -> dict[str, Any]:
-    """Return the present object with the fields of a manifest, without those that only ``last`` has.
+    """Return the present object with the fields of a manifest, without fields that only ``last`` has.
 
-    Lists are replaced, as those of custom resources are.
+    Lists are replaced, as in custom resources.
     """
     merged = {name: field for name, field in present.items() if name in value or name not in last}
     for name, field in value.items():
@@ -115,7 +115,7 @@ def without_absent(
 ) -> Iterator[dict[str, Any]]:
     """Yield the present objects that stay where custom resources without a manifest are deleted.
 
-    Objects of Kubernetes itself stay, and those that an owner has generated.
+    Objects of Kubernetes itself stay, and objects that an owner has generated.
     """
     known = set(named)
     for value in present:

@@ -1,7 +1,7 @@
 """Files whose content is gone, as far as can be seen, but whose objects are kept. Pure.
 
-A directory that is empty or away may be one that is not mounted, or that is being written again; a file
-from which the end is missing may be one that is being written. What is believed gone has to be
+A directory that is empty or away may not be mounted, or is being written again; a file without its end
+may be half written. What is believed gone has to be
 confirmed (`resources.disappearance`).
 """
 

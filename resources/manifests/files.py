@@ -1,7 +1,7 @@
 """Finds the manifest files of a directory tree, and detects changes.
 
 Hidden files, swap and backup files of editors and everything but regular files are ignored. Symbolic
-links are followed (a ConfigMap's volume consists of them) if they stay within the tree; one that leads
+links are followed (a ConfigMap's volume consists of them) if they stay within the tree; a link
 to a directory above it is not, as that is read already. An entry that cannot be read is reported in
 `ScanResult`, whatever the system call raises, and no other entry depends on it.
 """

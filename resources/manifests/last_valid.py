@@ -1,7 +1,7 @@
 """Encodes and decodes the last valid objects of each manifest file, for the next start. No I/O.
 
-A header line, a line for each file, and a checksum; used as a whole or not at all. Secrets are left
-out: nothing secret is written to disk.
+A header line, a line for each file, and a checksum; used as a whole or not at all. It has no
+Secrets: nothing secret is written to disk.
 """
 
 from __future__ import annotations

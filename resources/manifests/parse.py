@@ -84,7 +84,7 @@ def parse_file(
 def parse_objects(
     path: str, values: Iterable[Any], kinds: Kinds, rejected: list[Rejected] | None = None
 ) -> Parsed:
-    """Decode objects as those of a file, as `parse_file` does; ``path`` names where they are from."""
+    """Decode objects as `parse_file` decodes a file's; ``path`` names where they are from."""
     documents = (Document(value, 1, 0, None) for value in values)
     return _parsed(path, documents, kinds, None, rejected)
 

@@ -1,6 +1,6 @@
 """ClusterUserDefinedNetwork and UserDefinedNetwork: networks of Pods beside the default one.
 
-The limits are those of ``k8s.ovn.org/v1``.
+The limits are from ``k8s.ovn.org/v1``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RouteAdvertisements: which networks are advertised to the neighbours of which FRRConfigurations.
 
-The limits and rules are those of ``k8s.ovn.org/v1``.
+The limits and rules are from ``k8s.ovn.org/v1``.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class BestPath(msgspec.Struct, frozen=True, kw_only=True, weakref=True, cache_ha
 
 
 class PathSet(msgspec.Struct, frozen=True, weakref=True, cache_hash=True):
-    """The best paths of a prefix: the best one first, then those that are equal up to the router ID.
+    """The best paths of a prefix: the best one first, then paths that are equal up to the router ID.
 
     Equal sets of one speaker are one object while any reader refers to it: prefixes can be grouped
     by identity.

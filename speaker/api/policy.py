@@ -38,7 +38,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """Has every one of them."""
     as_path: str | None = None
     """The whole path: AS numbers, ranges ``64512..65534``, ``?`` for one AS, ``*`` for any number of
-    them. ``* 65010`` matches routes that AS 65010 originates, an empty text those of the local AS. An
+    them. ``* 65010`` matches routes that AS 65010 originates, an empty text routes of the local AS. An
     AS_SET is one hop, that of any of its members; confederation segments are ignored."""
     as_path_min: int | None = None
     as_path_max: int | None = None

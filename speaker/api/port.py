@@ -145,7 +145,7 @@ class SpeakerPort(BestPathSource, Protocol):
     def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
         """Iterate over the same in slices, between which the speaker may go on.
 
-        A peer that is removed meanwhile is left out.
+        A peer that is removed meanwhile is omitted.
         """
 
     def instances(self) -> Sequence[InstanceStatus]:

@@ -267,7 +267,7 @@ class RouteLeftOut(msgspec.Struct, frozen=True, kw_only=True):
     family: Family
     prefix: str
     count: int
-    """Prefixes that were left out so far."""
+    """Prefixes that were not advertised so far."""
     reason: str
 
 

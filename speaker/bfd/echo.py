@@ -34,7 +34,7 @@ class EchoFunction:
         self._last = 0
         """The number of the packet that was sent last."""
         self._unanswered = 0
-        """Packets since the last one that returned."""
+        """Packets since the last returned one."""
 
     def send(self, now: int, interval: int, jittered: int, multiplier: int) -> bytes:
         """Return the payload of the packet that is due; times in microseconds."""

@@ -130,7 +130,7 @@ class Engine:
         return tuple(session.saved() for session in self._present())
 
     def restore(self, sessions: Iterable[tuple[Saved, Settings]], now: int) -> None:
-        """Continue the sessions of another process. Those whose discriminator is in use begin anew."""
+        """Continue the sessions of another process. A session with a used discriminator begins anew."""
         for saved, settings in sessions:
             number = saved.local_discriminator
             if saved.key in self.sessions:

@@ -84,7 +84,7 @@ class Shell:
         self._retry_at: int | None = None
         self._echo_sockets = {each.family: each for each in echo_sockets}
         self._echo_readers: dict[int, EchoSocket] = {}
-        """By descriptor: those that listen."""
+        """Listening sockets, by descriptor."""
         self._echo_neighbors: dict[SessionKey, Neighbor] = {}
 
     def configure(self, sessions: Mapping[SessionKey, Settings]) -> None:
@@ -113,7 +113,7 @@ class Shell:
         self._former.clear()
 
     def _open(self, now: int) -> None:
-        """Open the sockets that sessions need, and close those that none does."""
+        """Open the sockets that sessions need, and close the unused sockets."""
         sources: dict[tuple[int, str, bool], set[str]] = {}
         for key in self._wanted:
             sources.setdefault(_place(key), set()).add(key.peer)
@@ -322,7 +322,7 @@ class Shell:
         return settings is not None and settings.echo_interval > 0
 
     def _send_echo(self, key: SessionKey, payload: bytes) -> None:
-        """Send an echo packet; one that cannot be sent is lost, as on the link."""
+        """Send an echo packet; if it cannot be sent, it is lost, as on the link."""
         sock, sending = self._echo_sockets.get(_place(key)[0]), self._sending.get(key)
         neighbor = self._echo_neighbors.get(key)
         if sock is not None and sending is not None and neighbor is not None:

@@ -70,7 +70,7 @@ class Backlog:
             del self._newer[family]
 
     def add_urgent(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
-        """Add some prefixes that precede all others, also those that are there already."""
+        """Add some prefixes that precede all others, also prefixes that are queued already."""
         urgent = self._urgent.setdefault(family, {})
         for prefix, path in prefixes:
             before = path

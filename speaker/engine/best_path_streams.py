@@ -53,8 +53,8 @@ from speaker.rib.path import Path
 MAX_UNREAD: Final = 2
 """Batches that are sent before the reader has taken one of them."""
 BATCH_PREFIXES: Final = 2048
-"""Prefixes of the queue in a batch, more only where a single message has more: what a reader does for
-those that it has not read is what a new change waits for."""
+"""Prefixes of the queue in a batch, more only where a single message has more: a new change waits for
+the reader's work on the prefixes of a batch."""
 QUEUE_PREFIXES: Final = 64 * BATCH_PREFIXES
 LOOKUPS: Final = 1000
 """Prefixes that are looked up for a batch: one or two milliseconds."""

@@ -32,7 +32,7 @@ from speaker.peer.engine_context import EngineContext
 from speaker.rib.path import Path
 
 MAX_ROUTES: Final = 50_000
-"""Beyond this number the routes themselves are left out: the checksum would delay sessions."""
+"""Beyond this number the routes themselves are not in it: the checksum would delay sessions."""
 
 
 def digest(

@@ -14,7 +14,7 @@ any other                                      reset; the status shows the reaso
 
 A changed instance keeps its sessions, unless it is another router (`is_same_router`).
 
-Routes that are kept without a session (RFC 4724) are always those that the new settings permit.
+The new settings permit all routes that are kept without a session (RFC 4724).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class PathSets:
         return known
 
     def several(self, paths: Iterable[Path], instance: str) -> PathSet:
-        """Return the set of some paths in their order; those that forward alike are one."""
+        """Return the set of some paths in their order; paths that forward alike are one."""
         values = (self.single(path, instance).paths[0] for path in paths)
         return self._set(tuple(dict.fromkeys(values)))
 

@@ -2,7 +2,7 @@
 
 Counts the prefixes of the Adj-RIB-In, before policy: those take the memory; none that are kept from
 the last session (RFC 4724), which the peer may be about to replace. Beyond the limit there are at most
-those of one UPDATE, and only until the session has ended.
+the prefixes of one UPDATE, and only until the session has ended.
 """
 
 from __future__ import annotations

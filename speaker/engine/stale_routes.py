@@ -4,7 +4,7 @@ The receiving speaker of RFC 4724 section 4.2, with the NOTIFICATION of RFC 8538
 stale routes of RFC 9494; and the enhanced route refresh of RFC 7313, which is the same without the
 loss of the session. One `StaleRoutes` belongs to one Adj-RIB-In and outlives the sessions that fill
 it. It sends nothing: the next outbound updates carry its changes of the RIBs. Large changes are made in
-slices (`speaker.engine.sliced_work`), first those of prefixes with another path.
+slices (`speaker.engine.sliced_work`), prefixes with another path first.
 
 ==========  ==========================================  ========================================
 phase       starts when                                 ends when

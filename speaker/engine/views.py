@@ -38,7 +38,7 @@ NO_NEXT_HOP: Final = (
     "accepts no IPv6 next hop (RFC 8950)"
 )
 IN_PLACE: Final = "advertised in place of the best path to some peers"
-"""The reason of a route of a set beside one that the instance itself originates."""
+"""The reason of a route of a set beside a route that the instance itself originates."""
 ORIGINS = ("IGP", "EGP", "incomplete")
 SLICE_PREFIXES: Final = 100
 """Prefixes that one slice of a view looks up: about a millisecond's work."""

@@ -15,7 +15,7 @@ def aggregate(nlri: bytes, length: int) -> bytes:
 
 
 def covering_prefixes(nlri: bytes) -> list[bytes]:
-    """Return a prefix and every shorter one that contains it, the longest first: 33 of an IPv4 address.
+    """Return a prefix and all shorter prefixes containing it, the longest first: 33 of an IPv4 address.
 
     Lookups in this order find the longest match (RFC 4632 section 5.1).
     """

@@ -1,6 +1,6 @@
 """The connections of one peer: one, or two while a collision is unresolved (RFC 4271 section 6.8).
 
-`primary` is the one that the status shows; `secondary` is always a connection that was accepted
+The status shows `primary`; `secondary` is always a connection that was accepted
 while the primary was in use. This module decides which of them survives. The effect of a session's
 end on routes and on the next attempt is the peer's.
 """

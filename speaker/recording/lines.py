@@ -7,7 +7,7 @@ digest  the engine's state after the input of that number, one checksum per part
 end     the last line: why the recording ended
 ======  =========================================================================================
 
-Octets are hex digits, also those of prefixes (as on the wire). A password is a number, the same for
+Octets are hex digits, also in prefixes (as on the wire). A password is a number, the same for
 equal passwords: enough to see its presence and its change. No clock, file or engine is read here.
 """
 

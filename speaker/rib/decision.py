@@ -78,7 +78,7 @@ def order(paths: Sequence[Path], metric: Metric | None = None) -> tuple[Path, ..
 def equal_paths(
     paths: Sequence[Path], *, maximum: int, relax: bool, metric: Metric | None = None
 ) -> tuple[Path, ...]:
-    """Return the best path and those that are equal to it up to the router ID, at most ``maximum``.
+    """Return the best path and the paths equal to it up to the router ID, at most ``maximum``.
 
     Equal are steps a to e of section 9.1.2.2, and what precedes them; and the AS paths, unless
     ``relax`` leaves it at their lengths. ``paths`` is not empty. Best first, in the order of the

@@ -217,7 +217,7 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
         return own
     if len(theirs) != 4 and not path.source.local and not path.overrides & NEXT_HOP_SET:
         # RFC 2545 section 3: a link-local address is a next hop on its own link only. Behind a global
-        # address it is left out; alone it is replaced, unless the peer is a route server's client on a
+        # address it is removed; alone it is replaced, unless the peer is a route server's client on a
         # link-local session, too.
         theirs = theirs[:16]
         if _is_link_local(theirs) and not (rules.transparent and _is_link_local(own[:16])):

@@ -155,7 +155,7 @@ class ExportedRoutes:
     def _encode_table(
         self, family: Family, exclude: SourceSession | None, batches: list[UpdateBatch]
     ) -> None:
-        """Encode all exported routes of a family but those of one source."""
+        """Encode all exported routes of a family except one source's."""
         for path, nlri in self._exported_by_path(family):
             if path.source.session is not exclude:
                 self._encoder.announce(family, path, nlri, None, batches)

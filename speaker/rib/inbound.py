@@ -146,7 +146,7 @@ class InboundUpdates:
     def judge_again(self, context: InboundContext) -> None:
         """Apply another context to the stale routes of a session that has ended.
 
-        Those that the peer could not announce in this context are withdrawn.
+        Routes that the peer could not announce in this context are withdrawn.
         """
         before = self.context
         if context == before:
@@ -285,7 +285,7 @@ class InboundUpdates:
             return None
         number = f"number {self.faults} of this session"
         if not update.faults:
-            self.malformed = f"more than {MAX_PATHS} paths of a prefix: those beyond were left out"
+            self.malformed = f"more than {MAX_PATHS} paths of a prefix: the others were dropped"
             return MalformedReport(0, f"UPDATE with {self.malformed} ({number})")
         fault = max(update.faults, key=lambda fault: fault.outcome)
         cause = f"{attribute_name(fault.attribute)}: {fault.rule}"

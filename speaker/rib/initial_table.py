@@ -63,7 +63,7 @@ class InitialTable(Generic[M]):
 
     def __init__(self, group: UpdateGroup[M], members: dict[M, None]) -> None:
         self.members = members
-        """The sessions that get it; those that end are removed."""
+        """The sessions that get it; a session that ends is removed."""
         self.steps: Iterator[int] = iter(())
         """The steps that are left, once `start` was called."""
         self._group = group

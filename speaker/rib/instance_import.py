@@ -1,9 +1,9 @@
 """What becomes of a path that another instance of this router imports (VRF route leaking).
 
-Pure functions of the path and of the border between the two instances. The attributes are those of the
-path. Where the instances are different ASes, what belongs to one AS stays there, as between external
-peers (RFC 4271 sections 5.1.4 and 5.1.5, RFC 4360 section 6, RFC 4456 section 8, RFC 5065 section 4);
-no AS number is prepended, since no AS is in between.
+Pure functions of the path and of the border between the two instances. The path keeps its attributes.
+Where the instances are different ASes, what belongs to one AS stays there, as between external peers
+(RFC 4271 sections 5.1.4 and 5.1.5, RFC 4360 section 6, RFC 4456 section 8, RFC 5065 section 4); no AS
+number is prepended, since no AS is in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Routes that an update group leaves out, because they cannot be encoded for its peers.
+"""Routes that an update group does not advertise: they cannot be encoded for its peers.
 
 Attributes may be too long for a message: received in extended messages (RFC 8654), or extended by a
 policy. One such route costs no other route of the table. The routes are counted like advertised ones
@@ -15,29 +15,29 @@ from speaker.rib.path import SourceSession
 
 
 class LeftOutReport(NamedTuple):
-    """Prefixes that were left out, for the log."""
+    """Prefixes that were not advertised, for the log."""
 
     family: Family
     nlri: bytes
     """One of the prefixes in wire form, behind its path identifier with ADD-PATH."""
     total: int
-    """Announced prefixes of the group that were left out so far."""
+    """Exported prefixes of the group that were not advertised so far."""
     reason: str
 
 
 @final
 class LeftOutRoutes:
-    """The routes that one update group leaves out."""
+    """The routes that one update group does not advertise."""
 
     __slots__ = ("_counts", "_events", "_paths", "_reports", "total")
 
     def __init__(self) -> None:
         self.total = 0
-        """Announced prefixes that were left out since the group exists; 0 for nearly every group."""
+        """Exported prefixes not advertised since the group exists; 0 for nearly every group."""
         self._counts: dict[Family, dict[SourceSession, int]] = {}
-        """Prefixes that are left out at present, by the session that they came from."""
+        """Prefixes not advertised at present, by the session that they came from."""
         self._paths: dict[tuple[Family, bytes], list[SourceSession]] = {}
-        """The sessions of the paths of a prefix that are left out, in families with ADD-PATH."""
+        """The sessions of a prefix's paths that are not advertised, in families with ADD-PATH."""
         self._events = 0
         self._reports: list[LeftOutReport] = []
 
@@ -49,7 +49,7 @@ class LeftOutRoutes:
             self._reports.append(LeftOutReport(family, nlri[0], self.total, _reason(error)))
 
     def count(self, family: Family, source: SourceSession, number: int) -> None:
-        """Change the number of prefixes of a session that are left out at present."""
+        """Change the number of prefixes of a session that are not advertised at present."""
         counts = self._counts.setdefault(family, {})
         counts[source] = counts.get(source, 0) + number
 
@@ -64,7 +64,7 @@ class LeftOutRoutes:
             self.count(family, source, -1)
 
     def clear_counts(self) -> None:
-        """Forget which routes are left out at present: they are counted again."""
+        """Forget which routes are not advertised at present: they are counted again."""
         self._counts.clear()
         self._paths.clear()
 

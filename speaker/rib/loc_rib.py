@@ -34,7 +34,7 @@ class TableChanges(NamedTuple):
     several: dict[bytes, Path | None]
     """Prefixes with several paths of which any changed -> the best path before.
 
-    Only after `LocRib.track_all_paths`. Those whose best path changed are in ``best``, too.
+    Only after `LocRib.track_all_paths`. Prefixes whose best path changed are in ``best``, too.
     """
 
     def prefixes(self) -> set[bytes]:
@@ -66,7 +66,7 @@ class LocRib:
         """The metric of a path's next hop; None where all are equal."""
         self._table: PrefixTable[Path | tuple[Path, ...]] = PrefixTable()
         self._fast = LocRibFastPath(self._table)
-        """Changes of whole messages; those that precede `_dirty` first."""
+        """Changes of whole messages; they precede `_dirty`."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that changed one by one."""
         self._tracks_all = False

@@ -35,8 +35,8 @@ def group_in_steps(
 ) -> Iterator[int]:
     """Group the prefixes of a table by their best path; yields units of work.
 
-    If the table changes meanwhile, the prefixes are copied first; ``before`` is called with those of a
-    step, and returns the prefixes to group.
+    If the table changes meanwhile, the prefixes are copied first; ``before`` is called with a step's
+    prefixes, and returns the prefixes to group.
     """
     for is_unchanged in table.best_by_path_in_steps(STEP_PREFIXES, groups):
         if not is_unchanged:

@@ -118,7 +118,7 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
             yield from _addressed(self.members, batches + all_paths, private)
 
     def _counts_of(self, family: Family) -> dict[SourceSession, int]:
-        """Return the exported prefixes of a family; before the first member, those that it was sent."""
+        """Return the exported prefixes of a family; before the first member, its own."""
         if self._counts is not None:
             return self._counts.setdefault(family, {})
         return {} if self.initial_table is None else self.initial_table.counts_of(family)
@@ -175,9 +175,9 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
     def _encodable(
         self, family: Family, was: Path | None, now: Path | None, nlri: Sequence[bytes]
     ) -> tuple[Path | None, Path | None]:
-        """Return the exported paths before and after without those that cannot be encoded.
+        """Return the exported paths before and after without paths that cannot be encoded.
 
-        Needed only once a path was left out: all paths of before were announced.
+        Needed only once a path could not be: all paths of before were announced.
         """
         if was is not None and self._encoder.encoding_error(family, was) is not None:
             self.left_out.count(family, was.source.session, -len(nlri))
@@ -371,7 +371,7 @@ class UpdateGroup(ExportedRoutes, Generic[M]):
     def left_out_count(self, family: Family, member: M) -> int:
         """Return the number of exported prefixes that a member does not get.
 
-        Those that cannot be encoded; of a family that is not negotiated, or has no next hop, all of
+        Routes that cannot be encoded; of a family that is not negotiated, or has no next hop, all of
         the route set. The Loc-RIB is not counted for it, which may be a full table.
         """
         if member not in self.members:
@@ -427,7 +427,7 @@ def _addressed(
     batches: Sequence[UpdateBatch],
     private: Mapping[SourceSession, Sequence[UpdateBatch]],
 ) -> Iterator[tuple[M, UpdateBatch]]:
-    """Yield the UPDATEs for each member: without those of its own routes, with its ``private`` ones."""
+    """Yield the UPDATEs for each member: without its own routes, with its ``private`` UPDATEs."""
     if not batches and not private:
         return
     special = {*[batch.exclude for batch in batches], *private}

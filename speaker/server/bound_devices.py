@@ -25,7 +25,7 @@ class _Bound(NamedTuple):
 
 
 class BoundDevices:
-    """The devices of listening sockets and connections, and those that connections wait for."""
+    """The devices of listening sockets and connections, and the devices that connections wait for."""
 
     def __init__(self, feed: Callable[[Input], None]) -> None:
         """``feed`` hands `DeviceFound` to the core."""

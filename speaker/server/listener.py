@@ -180,8 +180,8 @@ class Listener:
             peer: ttl for peer, ttl in self._least_ttl.items() if (":" in peer) == (version == 6)
         }
         self.unfiltered = {peer for peer, ttl in least.items() if ttl}
-        # The kernel has room for some thousand peers (net.core.optmem_max); in place of more, for those
-        # that have another least TTL than most.
+        # The kernel has room for some thousand peers (net.core.optmem_max); in place of more, for the
+        # peers whose least TTL differs from most.
         shorter = ttl_filter.with_default
         if self._attach(version, least) or self._attach(version, shorter(version, least)):
             self.unfiltered = set()

@@ -69,8 +69,8 @@ class InstanceImport(msgspec.Struct, frozen=True):
     """Routes of another instance that are in the Loc-RIB of this one, too (VRF route leaking).
 
     The best of the paths that the other instance originates or accepts itself: what it imports is
-    not passed on. The path attributes are those of the path, without what belongs to an AS of its
-    own where the two have different ones.
+    not passed on. The path keeps its attributes, without what belongs to one AS where the two
+    have different ones.
     """
 
     instance: str
@@ -96,7 +96,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
     """After a restart: the most seconds that received routes are not advertised, until peers with
     graceful restart have sent End-of-RIB (RFC 4724 section 4.1)."""
     originate: tuple[str, ...] = ()
-    """Prefixes in the Loc-RIB, without attributes of their own, besides those of `update_local`."""
+    """Prefixes in the Loc-RIB, without attributes of their own, besides `update_local`'s."""
     imports: tuple[InstanceImport, ...] = ()
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class DynamicPeers:
             self._follow_ranges()
 
     def remove(self, name: str) -> None:
-        """Remove a range; its peers move to another one that contains them, or end."""
+        """Remove a range; its peers move to another range that contains them, or end."""
         self._contended_until.pop(name, None)
         if self.ranges.pop(name, None) is not None:
             self._follow_ranges()

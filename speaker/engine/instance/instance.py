@@ -247,7 +247,7 @@ class Instance:
         self._end_deferral_if_complete()
 
     def path_down(self, name: str, reason: str, *, independent: bool) -> None:
-        """End the session of a peer that BFD has lost, and the wait for one that restarts.
+        """End the session of a peer that BFD has lost, and the wait for a restarting peer.
 
         RFC 5882 sections 4.2 and 4.3. Raises `UnknownName`.
         """

@@ -62,7 +62,7 @@ class UpdateReceiver:
         self._plain = self.handler = None
 
     def receive(self, bodies: Sequence[bytes]) -> None:
-        """Process UPDATEs, up to one that ends the session. Raises `NotificationError`."""
+        """Process UPDATEs, until one ends the session. Raises `NotificationError`."""
         now = self._context.now
         if self._hold_restarted != now:
             self._hold_restarted = now

@@ -1,7 +1,7 @@
 """The Adj-RIB-In of one session: every received route, whether it is used or not.
 
-Holds paths as received, before the import policy, and announces to the Loc-RIB those that are
-eligible and accepted; so a changed policy applies without a ROUTE-REFRESH (soft reconfiguration
+Holds paths as received, before the import policy, and announces to the Loc-RIB the eligible and
+accepted paths; so a changed policy applies without a ROUTE-REFRESH (soft reconfiguration
 inbound), but for routes that were rejected beyond the number that is kept. Holds no object per prefix
 (`speaker.rib.adj_in.held_routes`).
 
@@ -47,9 +47,9 @@ class AdjRibIn(MarkedRoutes):
     ) -> None:
         """Start empty, with the families of ``loc_rib``.
 
-        ``numbers`` are those of new sources, ``add_path`` the families with path identifiers. A
+        ``numbers`` are for new sources, ``add_path`` the families with path identifiers. A
         policy of None accepts every route unchanged. ``keep`` is the number of routes that are kept
-        of those that the policy rejects; None keeps all. So do routes that cannot be requested again
+        although the policy rejects them; None keeps all. So do routes that cannot be requested again
         (``refreshable``: RFC 2918), unless the policy rejects every route.
         """
         super().__init__(source, policy, loc_rib, ReceivedPathIds(source, numbers, add_path))
@@ -331,8 +331,8 @@ class AdjRibIn(MarkedRoutes):
     def set_keep(self, keep: int | None) -> None:
         """Change the number of kept routes.
 
-        A smaller one applies to the held routes: `reapply` leaves the rest of them out while
-        `reapplying` is True. Those that are `not_kept` the caller requests again.
+        A smaller one applies to the held routes: `reapply` drops the rest of them while
+        `reapplying` is True. The caller requests routes again that are `not_kept`.
         """
         self._keep = keep
         if self._rejects_all:
@@ -345,7 +345,7 @@ class AdjRibIn(MarkedRoutes):
             self.reapply()
 
     def _find_excess(self) -> None:
-        """Have `reapply` leave out the held routes beyond the number that is kept."""
+        """Have `reapply` drop the held routes beyond the number that is kept."""
         if self._keep is None:
             return
         room = self._keep
@@ -378,10 +378,10 @@ class AdjRibIn(MarkedRoutes):
     def set_policy(self, policy: CompiledPolicy | None) -> bool:
         """Change the import policy and apply it to held routes (soft reconfiguration inbound).
 
-        `reapply` applies it to the rest of them while `reapplying` is True. To those that are
-        `not_kept` it cannot be applied. A policy that accepts nothing leaves routes out, as `set_keep`
+        `reapply` applies it to the rest of them while `reapplying` is True. To routes that are
+        `not_kept` it cannot be applied. A policy that accepts nothing drops routes, as `set_keep`
         does. Returns whether the policy may accept a route that was rejected before: then the caller
-        requests those that are `not_kept`.
+        requests the routes that are `not_kept`.
         """
         before = self._policy
         if before is None or policy is None:

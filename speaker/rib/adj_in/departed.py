@@ -58,7 +58,7 @@ class DepartedRoutes:
     ) -> None:
         """Take over the storage of a family: see `HeldRoutes` for its parts.
 
-        ``sources`` are those of the path identifiers, for a family with ADD-PATH. ``not_installed``
+        ``sources`` are by path identifier, for a family with ADD-PATH. ``not_installed``
         is None if no route is in the Loc-RIB.
         """
         self.family = family

@@ -36,7 +36,7 @@ class MarkedRoutes(HeldRoutes):
         self._loc = loc_rib
 
     def mark_stale(self, family: Family, *, refresh: bool = False) -> None:
-        """Mark all held routes of a family as stale; those that are only counted are forgotten.
+        """Mark all held routes of a family as stale; routes that are only counted are forgotten.
 
         ``refresh``: the peer has begun one, by BoRR (RFC 7313).
         """
@@ -64,7 +64,7 @@ class MarkedRoutes(HeldRoutes):
     ) -> Iterator[list[bytes]]:
         """Iterate over the stale routes of a mark, in steps of ``size`` looked-up keys.
 
-        With ``contested`` those whose prefixes have another path in the Loc-RIB. Routes may change
+        With ``contested`` routes whose prefixes have another path in the Loc-RIB. Routes may change
         between two steps. Ends when the mark is no longer valid, as that of an ended session.
         """
         if contested and not self._loc[family].several:

@@ -22,7 +22,7 @@ class ReceivedPathIds:
     __slots__ = ("_numbers", "_paths", "_source", "families", "sources")
 
     def __init__(self, source: Source, numbers: Iterator[int], families: frozenset[Family]) -> None:
-        """Start empty; ``numbers`` are those of new sources, ``families`` those with ADD-PATH."""
+        """Start empty; ``numbers`` are for new sources, ``families`` have ADD-PATH."""
         self._source = source
         self._numbers = numbers
         self.families = families

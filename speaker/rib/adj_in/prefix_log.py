@@ -1,8 +1,8 @@
 """The received-prefix log: the prefixes of one source, as received, compacted incrementally.
 
 It finds a source's prefixes in a shared table without scanning the whole table, and without a second
-dictionary of them. Compaction looks at no more prefixes at once than a small multiple of those that
-were just added: compacting a full table at once would stop the speaker for a second.
+dictionary of them. Compaction looks at no more prefixes at once than a small multiple of the number
+just added: compacting a full table at once would stop the speaker for a second.
 """
 
 from __future__ import annotations

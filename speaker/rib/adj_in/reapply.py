@@ -1,6 +1,6 @@
 """The held routes of an Adj-RIB-In to which a changed import policy is still to be applied.
 
-Or that are still to be left out, where only a number of received routes is kept.
+Or that are still to be dropped, where only a number of received routes is kept.
 In slices, so that a large table does not stop the event loop; and only to the routes that the change
 can concern, which are looked up where they are few. Bounded by numbers of keys and not by time: a
 recorded run replays.

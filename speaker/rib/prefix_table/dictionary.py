@@ -40,7 +40,7 @@ class PrefixTable(dict[bytes, V]):
     ) -> tuple[int, Sequence[Sequence[bytes]]]:
         """Set the value of each NLRI field's prefixes if all prefixes of all fields are new.
 
-        Returns the number of prefixes, and those of each field, trailing bits cleared; 0 if a field
+        Returns the number of prefixes, and each field's prefixes, trailing bits cleared; 0 if a field
         is malformed, or a prefix is known or duplicated: then nothing has changed.
         """
         try:

@@ -39,7 +39,7 @@ static uint64_t seed[2];
 typedef struct {
     PyObject *object; /* NULL: free */
     uint32_t uses;    /* keys with this value, and methods that hold it */
-    uint32_t next;    /* of the free values, or of those that wait for `bury` */
+    uint32_t next;    /* of the free values, or of the values that wait for `bury` */
 } Value;
 
 typedef struct {
@@ -669,7 +669,7 @@ static PyObject *insert(Table *table, PyObject *const *arguments, Py_ssize_t giv
     Key *keys = as_keys(sequence, &longest);
     PyObject *result = NULL;
     Py_ssize_t more = keys ? count : 0;
-    if (table->used + more > table->capacity) /* not for those that are known */
+    if (table->used + more > table->capacity) /* not for known keys */
         for (Py_ssize_t at = 0; at < count; at++)
             more -= find(table, keys[at]) != ABSENT;
     if (keys && !reserve_values(table, 1) && !reserve(table, more, longest)) {
