@@ -35,7 +35,7 @@ def main(rooms: Sequence[str]) -> None:
     for room in rooms:
         for module in pkgutil.walk_packages(importlib.import_module(room).__path__, f"{room}."):
             # The prefix table in C may not be built.
-            with suppress(ModuleNotFoundError):
+            with suppress(ImportError):
                 importlib.import_module(module.name)
     gc.collect()
     gc.freeze()

@@ -187,7 +187,7 @@ def _import_everything() -> None:
         for found in pkgutil.walk_packages(module.__path__, f"{package}."):
             if not found.name.endswith("__main__"):
                 # The prefix table in C may not be built.
-                with contextlib.suppress(ModuleNotFoundError):
+                with contextlib.suppress(ImportError):
                     importlib.import_module(found.name)
     gc.collect()
     gc.freeze()
