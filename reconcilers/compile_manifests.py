@@ -72,7 +72,7 @@ class OfflineSettings(msgspec.Struct, frozen=True):
 
 
 def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
-    """Return all kinds that dialects and their operators read, and those of Kubernetes itself."""
+    """Return all kinds that dialects and their operators read, and Kubernetes' own kinds."""
     groups: list[Sequence[Kind[Any]]] = [core.KINDS]
     groups += [(*dialect.kinds, *dialect.cluster_kinds) for dialect in dialects]
     return Kinds(*groups, (NODE_NETWORK,))

@@ -54,7 +54,7 @@ def describe_objects(
     keys: Collection[tuple[str, ...]],
     failing: Mapping[tuple[str, ...], ReconcileStatus],
 ) -> None:
-    """Name the objects of a reconciler's step in its span, and the first one that fails."""
+    """Name the objects of a reconciler's step in its span, and the first failing one."""
     if not span.is_recording():
         return
     span.set_attribute("waggle.objects", ["/".join(key) for key in islice(keys, MAX_NAMES)])

@@ -79,7 +79,7 @@ def changes_of(
 ) -> Iterator[list[Change[T]] | None]:
     """Iterate over lists of a table's changes, a quick step each; None where a slice is full.
 
-    The changes are seen at the end: those of an iteration that is given up come again.
+    The changes are seen at the end: changes of an abandoned iteration come again.
     """
     for changes in iterator.slices(snapshot):
         if changes:
@@ -90,7 +90,7 @@ def changes_of(
 
 
 def settled(answer: T | Awaitable[T]) -> Slices[T]:
-    """Return an answer; one that is a coroutine is waited for."""
+    """Return an answer; a coroutine is awaited."""
     # Not isinstance: the abstract class takes longer than most answers.
     if hasattr(answer, "__await__"):
         return (yield from answer.__await__())

@@ -1,7 +1,7 @@
 """Nodes that a cluster does not have yet: for the check of an object that selects no present one.
 
-The object could meet each object whose selector does not contradict its own: one that selects a rack
-may meet one that selects a zone. Few nodes are enough, as each has as many objects as fit. Pure.
+The object could meet each object whose selector does not contradict its own: a selector of racks
+may meet a selector of zones. Few nodes are enough, as each has as many objects as fit. Pure.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def compile_node(inputs: Inputs) -> NodeIntent:
     without = [f"{entry.address}" for entry in entries if entry.family not in sets]
     conditions = choice.conditions
     if without:
-        more = f"; left out, as the node has not enabled their family: {', '.join(without)}"
+        more = f"; not used, as the node has not enabled their family: {', '.join(without)}"
         conditions = tuple(
             replace(condition, message=condition.message + more) if condition.status else condition
             for condition in conditions

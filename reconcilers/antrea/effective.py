@@ -1,4 +1,4 @@
-"""The effective policy of a node: of those that select it the oldest one. Pure.
+"""The effective policy of a node: the oldest policy that selects it. Pure.
 
 Antrea compares ages in whole seconds, and leaves open which one of two of the same age counts; here the
 name decides, so that all nodes agree.
@@ -71,7 +71,7 @@ def _unreleased_asns(policy: BGPPolicy) -> Iterator[Problem]:
     for field, asn in asns:
         if asn > MAX_RELEASED_ASN:
             text = (
-                f"{asn} is not within 1 to {MAX_RELEASED_ASN}, and the policy is left out; "
+                f"{asn} is not within 1 to {MAX_RELEASED_ASN}, and the policy is not in effect; "
                 f"{FLAG} accepts AS numbers of four octets"
             )
             yield Problem((ref_to(BGP_POLICY, policy),), field, text)

@@ -41,8 +41,8 @@ class Passwords:
     def find(self, address: str, asn: int, spelling: str) -> FoundPassword:
         """Return the password of a peer; ``spelling`` is its address as the policy has it.
 
-        Of several keys the one with the policy's spelling counts, as in Antrea; without that one the
-        first one does, with a problem. An empty value is no password; one that TCP MD5 cannot use keeps
+        Of several keys the one with the policy's spelling is used, as in Antrea; otherwise the first,
+        with a problem. An empty value is no password; a value that TCP MD5 cannot use keeps
         the peer down. So does a Secret that could not be read: a peer may have a password in it.
         """
         if self._unread:

@@ -1,6 +1,6 @@
 """The views of Antrea's agent: ``/bgppolicy``, ``/bgppeers`` and ``/bgproutes``, with its answers.
 
-Names, order, statuses and texts are those of ``pkg/agent/apiserver/handlers`` of Antrea. A route with
+Names, order, statuses and texts are as in Antrea's ``pkg/agent/apiserver/handlers``. A route with
 two owners is two items here; Antrea shows one of them.
 """
 
@@ -73,7 +73,7 @@ def policy(context: ViewContext, query: Mapping[str, str]) -> PolicyView:
 
 
 def peers(context: ViewContext, query: Mapping[str, str]) -> list[PeerView] | None:
-    """Return the peers, those of IPv4 first, then by address and port. Raises `RefusedError`."""
+    """Return the peers, IPv4 first, then by address and port. Raises `RefusedError`."""
     families = _families(query)
     row = _instance(context)
     states = {

@@ -58,7 +58,7 @@ class Peers(SingleValue):
         """By instance: the AS number, all that peers depend on."""
 
     def changes(self, snapshot: Snapshot) -> Slices[dict[ObjectKey, Parts]]:
-        """Peers that changed, those of changed instances, and those whose password may have."""
+        """Peers that changed, peers of changed instances, and peers whose password may have."""
         peers = self._intent.peers
         changed: dict[ObjectKey, Parts] = {}
         for change in self._peer_changes.next(snapshot):

@@ -187,7 +187,7 @@ class RouteSets(Reconciler):
     def pieces(
         self, snapshot: Snapshot, key: ObjectKey, size: int
     ) -> Iterator[Collection[RouteKey]]:
-        """See `Reconciler`. The desired routes first, then those that only the speaker has."""
+        """See `Reconciler`. The desired routes first, then routes that only the speaker has."""
         routes = self._intent.routes
         route_set = key[1]
         held = self._speaker.route_set_prefixes(*key) or {}

@@ -138,7 +138,7 @@ class BfdSessions(SingleValue):
             self._changes.on_next(None)
 
     def neighbors_found(self, addresses: Mapping[tuple[str, str], str]) -> None:
-        """Take the addresses of peers on interfaces; those that are known stay until others are."""
+        """Take the addresses of peers on interfaces; known addresses stay until others are known."""
         if any(self._addresses.get(peer) != address for peer, address in addresses.items()):
             self._addresses.update(addresses)
             self._read = None

@@ -133,7 +133,7 @@ class NodeConfiguration:
         nodes: Mapping[str, Node],
         result: _Result,
     ) -> Objects:
-        """Return the objects of v2 with those that v1's policies are translated to."""
+        """Return the objects of v2, including the translations of v1's policies."""
         pools = tuple(self._tables.of(LOAD_BALANCER_IP_POOL).all(snapshot))
         united, translated = with_translated(
             objects, policies, ClusterView(tuple(nodes.values()), pools)

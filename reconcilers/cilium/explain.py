@@ -1,8 +1,8 @@
 """Explains why a candidate is advertised to a peer, or is not, and which rule decides.
 
-Pure. The rules are those of the route sources (`services`, `pod_ip_pools`, `interfaces`) and of the
-route set. Of several entries that reject a candidate, the one that checks the latest condition is
-named: it is the closest to advertising it.
+Pure. The rules come from the route sources (`services`, `pod_ip_pools`, `interfaces`) and the route
+set. Of several entries that reject a candidate, the entry that checks the latest condition is named:
+it is the closest to advertising it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ADVERTISED = "Advertised"
 class Rejection(NamedTuple):
     """A failed condition; ``step`` is its position in the order of the conditions.
 
-    ``parts`` are those of the condition that fail: of two at one step that with fewer is the closest.
+    ``parts`` are the failing parts of the condition: of two at one step that with fewer is closer.
     """
 
     step: int

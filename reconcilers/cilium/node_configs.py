@@ -327,8 +327,8 @@ def peer_config_conditions(
 ) -> list[Condition]:
     """Return the condition MissingAuthSecret of each PeerConfig.
 
-    ``secrets`` are the names of those that exist. Of one in ``unread`` nothing is known: the condition
-    stays as it is.
+    ``secrets`` are the names of existing Secrets. Of a name in ``unread`` nothing is known: the
+    condition stays as it is.
     """
     conditions = []
     for config in configs:

@@ -1,6 +1,6 @@
 """The cluster's nodes, each merged from its Node and its CiliumNode. Pure.
 
-As in Cilium, labels and pod CIDRs are those of the CiliumNode; without one, those of the Node.
+As in Cilium, labels and pod CIDRs come from the CiliumNode; without one, from the Node.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _merged(node: Node | None, cilium_node: CiliumNode) -> Node:
 
 
 def addresses_of(cilium_node: CiliumNode | None) -> tuple[str, ...]:
-    """Return all addresses of a CiliumNode, those of Cilium's interfaces as well."""
+    """Return all addresses of a CiliumNode, including Cilium's interfaces."""
     if cilium_node is None:
         return ()
     return tuple(address.ip for address in cilium_node.spec.addresses if address.ip)

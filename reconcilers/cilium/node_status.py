@@ -96,7 +96,7 @@ def _peer(
     peer: NodePeer, address: str, session: Session | None, before: PeerStatus | None
 ) -> PeerStatus:
     if session is None:
-        # The peer is left out; the condition has the reason.
+        # The peer is not configured; the condition has the reason.
         return PeerStatus(
             name=peer.name,
             peer_address=address,

@@ -1,4 +1,4 @@
-"""The objects of v2, stored ones and those that v1's policies are translated to.
+"""The objects of v2: stored objects, and the translations of v1's policies.
 
 Pure. A user's object precedes a translated one of the same name; a translated object that is stored in
 the cluster has its policy as controller.

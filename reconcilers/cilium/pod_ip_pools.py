@@ -1,6 +1,6 @@
 """The prefixes that pod IP pools (Cilium's multi-pool IPAM) contribute to a route set.
 
-The prefixes are those of the CiliumNode; selectors match the pool's labels and two reserved keys.
+The prefixes come from the CiliumNode; selectors match the pool's labels and two reserved keys.
 Prefixes of a deleted pool are withdrawn.
 """
 

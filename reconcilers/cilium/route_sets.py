@@ -66,15 +66,15 @@ def compile_attributes(given: AdvertisementAttributes) -> Attributes:
 
 
 def unknown_values(advertisement: CiliumBGPAdvertisement) -> Iterator[Problem]:
-    """Yield what is left out of an Advertisement for a value of a later release.
+    """Yield what is not advertised of an Advertisement for a value of a later release.
 
-    An entry is left out with an unknown type, or with a community of unknown number: without it its
-    routes might go further than they should. An unknown type of address leaves out these addresses.
+    An entry with an unknown type, or with a community of unknown number, is ignored: without it its
+    routes might go further than they should. Addresses of an unknown type are ignored.
     """
     ref = ObjectRef(ADVERTISEMENT, "", advertisement.metadata.name)
 
     def unknown(field: str, value: str, known: Iterable[str], out: str) -> Problem:
-        text = f"{value!r} is not known, and {out} left out; known are {', '.join(known)}"
+        text = f"{value!r} is not known, and {out} ignored; known are {', '.join(known)}"
         return Problem((ref,), field, text, category="unsupported")
 
     for i, entry in enumerate(advertisement.spec.advertisements):

@@ -132,7 +132,7 @@ class InterfaceSource:
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """The kernel's interfaces, or those of a NodeNetwork."""
+        """The kernel's interfaces, or a NodeNetwork's."""
         return (self._tables.host, self._tables.node_networks)
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Everything:  # noqa: ARG002

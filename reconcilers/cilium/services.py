@@ -58,7 +58,7 @@ class AddressGroup(NamedTuple):
     incomplete: bool = False
     """True if their ORIGIN is INCOMPLETE."""
     field: str | None = None
-    """The field in which the Service names them; None for those that Kubernetes assigns."""
+    """The field in which the Service names them; None for addresses that Kubernetes assigns."""
 
 
 class ServiceAddresses(NamedTuple):

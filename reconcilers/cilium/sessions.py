@@ -45,7 +45,7 @@ def families(
         family = FAMILIES.get((afi, safi))
         field = f"{path}[{i}]"
         if family is None:
-            text = f"{afi}/{safi} is left out: only ipv4/unicast and ipv6/unicast are spoken"
+            text = f"{afi}/{safi} is ignored: only ipv4/unicast and ipv6/unicast are spoken"
             problems.append(Problem((ref,), field, text))
         elif family in supported:
             text = f"{afi}/{safi} is listed twice; the first entry is used"

@@ -1,6 +1,6 @@
 """Metrics by the names of the program that a dialect stands for, so that its dashboards go on.
 
-Names, labels and types are those of that program, also where they break Prometheus' conventions: a
+Names, labels and types are that program's own, also where they break Prometheus' conventions: a
 gauge with ``_total``, a counter without. They are served with ``--compat-metrics`` only.
 """
 

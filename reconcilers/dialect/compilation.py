@@ -67,10 +67,10 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """Tables of the node's kernel whose routes it redistributes: `Host.routes` has them from the next
     compilation on."""
     addresses: tuple[str, ...] = ()
-    """Addresses that an object of the dialect has for the node, beside those of the Node."""
+    """Addresses that an object of the dialect has for the node, beside the Node's."""
 
     def problems_of(self, dialect: str) -> Iterator[Problem]:
-        """Yield the problems of the dialect with this name, and of those that feed it, marked so."""
+        """Yield the problems of the dialect with this name, and of its feeders, marked so."""
         outcomes = ((name, outcome.problems) for name, outcome in self.outcomes.items())
         for name, problems in ((dialect, self.problems), *outcomes):
             for problem in problems:

@@ -24,7 +24,7 @@ class Notes:
 
 
 class Conversion(Extension, frozen=True, kw_only=True):
-    """Converts objects to those of one API; its functions return objects as JSON, and take notes."""
+    """Converts objects to objects of one API; its functions return objects as JSON, and take notes."""
 
     target: str = ""
     """What ``--to`` calls the result; empty is the default."""

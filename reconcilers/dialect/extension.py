@@ -6,7 +6,7 @@ import msgspec
 
 
 class Extension(msgspec.Struct, frozen=True):
-    """A member of `Dialect.extensions`; `Dialect.each` returns those of a type.
+    """A member of `Dialect.extensions`; `Dialect.each` returns the extensions of a type.
 
     A function of an extension takes the dialect first, as a method does: its tables and options.
     """

@@ -45,7 +45,7 @@ class Translation(NamedTuple):
     further: Sequence[Translated] = ()
     """What may contradict other objects because these are in effect."""
     followed: tuple[Table[Any], ...] = ()
-    """The tables that ``further`` depends on, beside those of the compilation."""
+    """The tables that ``further`` depends on, beside the compilation's."""
 
 
 class Beside(Protocol):
@@ -61,7 +61,7 @@ class Beside(Protocol):
 
 
 class Reasons(NamedTuple):
-    """Why an object is left out, as far as objects of its own dialect are the reason."""
+    """Why an object is not in effect, as far as objects of its own dialect are the reason."""
 
     problems: Sequence[Problem]
     """About the object alone, or about it and the older ones with which it conflicts."""
@@ -79,7 +79,7 @@ class Relations(Protocol):
 
     @property
     def wrong(self) -> AbstractSet[ObjectRef]:
-        """The objects that are left out whatever the others are; they have no unit."""
+        """The objects that are not in effect whatever the others are; they have no unit."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class Relations(Protocol):
         ...
 
     def reasons(self, accepted: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
-        """Yield why each of the other objects is left out, where the reason is known here."""
+        """Yield why each of the other objects is not in effect, where the reason is known here."""
         ...
 
 
@@ -182,7 +182,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """The outcome of the objects of a feed on a node."""
 
     objects: Objects = {}
-    """The objects that were merged: without those that are left out, or those of an earlier state."""
+    """The merged objects: without isolated ones, or the objects of an earlier state."""
     problems: tuple[Problem, ...] = ()
     note: str = ""
     """Why objects may not be in effect, as a clause; empty where all are."""

@@ -34,7 +34,7 @@ class Feeding:
     def __init__(self, dialects: Iterable[Dialect]) -> None:
         """Raises ValueError where dialects feed each other in a circle."""
         self.dialects: Mapping[str, Dialect] = _feeders_first(dialects)
-        """By name: one that feeds another comes before it, otherwise in the order of their names."""
+        """By name: a feeder precedes what it feeds, otherwise in the order of their names."""
         self._feeders = {
             name: tuple(feeder for feeder in self.dialects.values() if feeder.feeds == name)
             for name in self.dialects
@@ -61,7 +61,7 @@ class Feeding:
         return self.dialects.get(dialect.feeds or "")
 
     def route_sources(self, dialect: Dialect) -> tuple[RouteSource, ...]:
-        """Return the sources of the route sets of a dialect: its own, and those of what feeds it.
+        """Return the sources of the route sets of a dialect: its own, and its feeders'.
 
         A dialect that feeds another one has no route sets: a source follows changes in one place.
         """
@@ -97,7 +97,7 @@ class Feeding:
         """Return the context in which the operator's part of a dialect runs on a snapshot.
 
         What feeds it is compiled node by node, when it is needed; `FeederError` where it cannot be.
-        ``operated`` is what dialects have returned, those that are fed before their feeders.
+        ``operated`` is what dialects have returned, fed dialects before their feeders.
         """
         fed = operated.get(dialect.feeds or "")
         feeders = self.feeders(dialect)

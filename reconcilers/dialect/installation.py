@@ -12,7 +12,7 @@ from statedb import Snapshot
 
 
 class RbacRule(Extension, frozen=True):
-    """A permission beyond those that follow from the dialect's kinds (RBAC PolicyRule)."""
+    """A permission that does not follow from the dialect's kinds (RBAC PolicyRule)."""
 
     kinds: tuple[Kind[Any], ...]
     verbs: tuple[str, ...]

@@ -21,5 +21,5 @@ class ReservedAddresses(Extension, frozen=True):
     """Addresses of nodes, Pods and peers that objects have: no Service may use them."""
 
     addresses: Callable[[Any, Snapshot, str | None], ClusterAddresses]
-    """Returns those of all nodes whose objects are in the tables (in an operator of all), or those of
-    the node with a name, where objects are those of one node; given the dialect."""
+    """Returns the addresses of all nodes whose objects are in the tables (in an operator of all), or of
+    the node with a name, where objects belong to one node; given the dialect."""

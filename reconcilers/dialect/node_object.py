@@ -105,12 +105,12 @@ def _none(
 class WrittenObjects(Extension, frozen=True):
     """The objects that an agent writes whole, for its own node; functions take the dialect.
 
-    The chart's admission policy rejects writes to those of other nodes.
+    The chart's admission policy rejects writes to other nodes' objects.
     """
 
     kinds: tuple[NodeObjectKind, ...]
     of_node: Callable[[Any, Snapshot, NodeObjectContext], Iterable[NodeObject]]
-    """Returns the objects of this node, except those of `of_origin`. Called after changes of
+    """Returns the objects of this node, except `of_origin`'s. Called after changes of
     `Dialect.compiled_tables`, of the intent and of sessions, and every few seconds."""
     origins: frozenset[str] = frozenset()
     """The kinds of the objects with routes that `of_origin` is called for."""

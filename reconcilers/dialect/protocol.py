@@ -42,7 +42,7 @@ class Dialect:
     title: ClassVar[str]
     """Human-readable: "Cilium BGP"."""
     kinds: ClassVar[tuple[Kind[Any], ...]]
-    """The kinds that an agent reads, those of Kubernetes itself included (`OptionalKinds`)."""
+    """The kinds that an agent reads, including Kubernetes' own (`OptionalKinds`)."""
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds that the operator reads (`OptionalKinds`)."""
     options_type: ClassVar[type[Options]] = Options
@@ -101,7 +101,7 @@ class Dialect:
     @classmethod
     @final
     def all_kinds(cls) -> Kinds:
-        """Return the kinds that programs read, and those that an agent writes."""
+        """Return the kinds that programs read, and the kinds that an agent writes."""
         written = (kind.kind for own in cls.each(WrittenObjects) for kind in own.kinds)
         return Kinds(cls.kinds, cls.cluster_kinds, written)
 
@@ -109,7 +109,7 @@ class Dialect:
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make `compile` due; by default those of all its own kinds."""
+        """The tables whose changes make `compile` due; by default the tables of all its own kinds."""
         return tuple(self.tables.of(kind) for kind in self.kinds if kind.custom)
 
     def compile(

@@ -95,7 +95,7 @@ class RouteSource(Protocol):
         ...
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
-        """Return the object: the one that its contributions name as their origin."""
+        """Return the object that its contributions name as their origin."""
         ...
 
     def contributions(

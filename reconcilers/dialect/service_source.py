@@ -19,7 +19,7 @@ from statedb import Change, Key, Snapshot, Table
 class ServiceSource(ABC):
     """A `RouteSource` of Services; keys are namespace and name.
 
-    A changed EndpointSlice affects the Service that its label names, and the one that it named before.
+    A changed EndpointSlice affects the Services that its label names and named before.
     """
 
     name = "service"
@@ -35,7 +35,7 @@ class ServiceSource(ABC):
         return (self._tables.services, self._tables.endpoint_slices)
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:
-        """Return the Services, and those that EndpointSlices belong and belonged to."""
+        """Return the Services, and the Services that EndpointSlices belong and belonged to."""
         if table is self._tables.services:
             return [change.row.key for change in changes]
         keys: list[Key] = []

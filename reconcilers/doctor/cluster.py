@@ -54,7 +54,7 @@ def definitions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def rights(evidence: Evidence) -> Iterator[Finding]:
-    """Check the rights of the person, and those that agents miss."""
+    """Check the rights of the person, and the missing rights of agents."""
     for access in _cluster(evidence).access:
         if not access.allowed:
             where = f" in namespace {access.namespace}" if access.namespace else ""

@@ -83,7 +83,7 @@ def as_numbers(evidence: Evidence) -> Iterator[Finding]:
                 object=peer["name"],
                 evidence=f"{peer.get('reason')} (here AS {peer.get('localASN')}, the peer as AS "
                 f"{peer.get('peerASN', 'any')})",
-                remedy="make localASN and peerASN those that the router has (remote-as and its own)",
+                remedy="set localASN and peerASN as the router has them (remote-as and its own)",
             )
     if evidence.cluster is None:
         return  # nodes with one AS number drop each other's routes on purpose: not decidable
@@ -105,7 +105,7 @@ def as_numbers(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _shared_on_purpose(evidence: Evidence) -> frozenset[int]:
-    """Return AS numbers that nodes share where most nodes share one, as those of a rack do."""
+    """Return AS numbers that nodes share where most nodes share one, as the nodes of a rack do."""
     owners: dict[int, set[str]] = {}
     of_statuses = evidence.cluster.sessions if evidence.cluster is not None else {}
     sessions = [(node.node, peer) for node in evidence.answered for peer in node.peers]
@@ -120,7 +120,7 @@ def _shared_on_purpose(evidence: Evidence) -> frozenset[int]:
 
 
 def established(evidence: Evidence) -> Iterator[Finding]:
-    """Check that sessions are up; those of other checks are not repeated."""
+    """Check that sessions are up; findings of other checks are not repeated."""
     known = {
         (finding.node, finding.object)
         for check in (passwords, hops, as_numbers)

@@ -60,7 +60,7 @@ def prefixes_not_in_effect(
             continue
         own = [problem.message for problem in problems if unit.ref in problem.objects]
         if mode == "isolate":
-            reason, head = "LeftOut", "the object is left out"
+            reason, head = "LeftOut", "the object is not in effect"
         else:
             reason, head = "NotInEffect", "the objects of the node do not go together"
             own = own or [problem.message for problem in problems[:1]]
@@ -108,9 +108,9 @@ def candidates(
     _rules: Mapping[str, Any],
     target: Target | None,
 ) -> Iterator[Candidate]:
-    """Yield the prefixes of routers, and those of objects that are not in effect.
+    """Yield the prefixes of routers, and of objects that are not in effect.
 
-    For a prefix that none of them covers, the one that a redistribution permits.
+    For a prefix that none of them covers, what a redistribution permits.
     """
     state: State = context.state or State()
     known = tuple(of_routers(state.routers, context.node))

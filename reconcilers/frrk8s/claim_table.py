@@ -23,7 +23,7 @@ PIECES_OF_UNIT: Final = 4
 
 
 class UnitClaims:
-    """The claims of one unit; compared with those of the last merge by identity and value."""
+    """The claims of one unit; compared with the last merge's by identity and value."""
 
     __slots__ = ("compiled", "passwords")
 
@@ -108,7 +108,7 @@ class ClaimTable:
 
 
 def _agree(own: Sequence[Claim], slot: Slot, of_slots: dict[Slot, list[Claim]]) -> bool:
-    """True if the claims of a unit equal each other, and those of another unit: these all agree."""
+    """True if the claims of a unit equal each other, and another unit's: these all agree."""
     value = own[0].value
     if any(claim.value != value for claim in own[1:]):
         return False

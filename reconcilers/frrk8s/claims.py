@@ -197,7 +197,7 @@ def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]
 def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve, node: str) -> list[Problem]:
     """Return the problems of a unit by itself, and of its references.
 
-    ``node`` is the one that lacks what is missing; empty where the same is reported of several nodes.
+    ``node`` lacks what is missing; empty where the same is reported of several nodes.
     """
     of_node = f" of node {node}" if node else ""
     problems = [
@@ -235,7 +235,7 @@ def unresolved(compiled: Compiled, resolve: Resolve) -> list[tuple[NeighborPart,
 
 
 class _Conflict(NamedTuple):
-    """The claims of several objects, or of one that contradicts itself, to one field."""
+    """The claims of several objects, or of a contradictory one, to one field."""
 
     field: str
     subject: Subject

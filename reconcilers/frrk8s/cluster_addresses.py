@@ -19,7 +19,7 @@ def cluster_addresses(
 ) -> ClusterAddresses:
     """Return both ends of the sessions of all FRRConfigurations in effect.
 
-    Objects of the namespace; a source address that is the name of an interface is left out.
+    Objects of the namespace; a source address that is the name of an interface is ignored.
     """
     return dialect.addresses.of(snapshot, dialect.options.namespace)
 

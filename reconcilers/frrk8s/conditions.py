@@ -28,7 +28,7 @@ _PARTS: Final[Mapping[str, str]] = {
     "RawConfig": "raw configuration has no effect",
     "EVPN": "EVPN has no effect",
     "KernelRoutes": "accepted routes are not installed in the kernel",
-    "LeftOut": "the object is left out",
+    "LeftOut": "the object is not in effect",
 }
 OTHER_NAMESPACE: Final = "OtherNamespace"
 PIECES_OF_CONDITION: Final = 10
@@ -61,7 +61,7 @@ class _Found(msgspec.Struct):
     nodes: set[str] = msgspec.field(default_factory=set)
     problems: dict[Problem, set[str]] = msgspec.field(default_factory=dict)
     standing_in_the_way: set[Problem] = msgspec.field(default_factory=set)
-    """Without problems of younger objects that ``isolate`` leaves out in favour of this one."""
+    """Without problems of younger objects that ``isolate`` rejects in favour of this one."""
     parts: set[str] = msgspec.field(default_factory=set)
 
 
@@ -73,7 +73,7 @@ def conditions(
 ) -> Slices[list[Condition]]:
     """Return the conditions of objects, which are given with their generation.
 
-    ``own_problems`` are those of objects that select no node, as their selector is invalid.
+    ``own_problems`` concern objects that select no node, as their selector is invalid.
     """
     outcomes = {ref: _Found() for ref in objects}
     for node in outcome.nodes:

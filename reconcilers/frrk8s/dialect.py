@@ -151,7 +151,7 @@ class Frrk8sDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables of FRR-k8s's kinds, and Secrets; those of the blocked networks of the cluster."""
+        """The tables of FRR-k8s's kinds, and Secrets; the tables of the cluster's blocked networks."""
         t = self.tables
         tables = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
         return (*tables, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else tables

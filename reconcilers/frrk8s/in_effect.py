@@ -1,4 +1,4 @@
-"""The objects that are in effect on a node: its own and those of all feeds, by ``--on-conflict``.
+"""The objects that are in effect on a node: its own and all feeds', by ``--on-conflict``.
 
 With ``isolate`` all of them are one order, by their age. With ``keep`` and ``clear`` a feed whose
 objects are wrong by themselves stops no other: its last good objects are merged, or none of it. So do
@@ -36,7 +36,7 @@ class InEffect(NamedTuple):
     units: Sequence[Unit]
     """Of all objects."""
     accepted: frozenset[ObjectRef]
-    """All objects but those that isolation leaves out, also those without units."""
+    """All objects but the isolated ones, also objects without units."""
     outcomes: Mapping[str, Outcome]
     """By feed."""
     followed: tuple[Table[Any], ...]
@@ -52,7 +52,7 @@ class NodeObjects(NamedTuple):
     merger: Merger
     resolve: Resolve
     own: Sequence[Unit]
-    """The FRRConfigurations that select it, but for those that are replaced."""
+    """The FRRConfigurations that select it, except replaced ones."""
     feeds: Mapping[str, Feed] = {}
     replaced: Mapping[str, Sequence[Problem]] = {}
     """By feed: a problem for each FRRConfiguration that its objects replace."""
@@ -121,7 +121,7 @@ class NodeObjects(NamedTuple):
         return result._replace(merge=result.merge._replace(problems=problems), units=whole.units)
 
     def _isolated(self, pieces: Pieces) -> Slices[InEffect]:
-        """Leave out the objects that conflict with older ones, of whichever dialect."""
+        """Isolate the objects that conflict with older ones, of whichever dialect."""
         given_relations: dict[str, Relations] = {}
         for name, of_feed in self.feeds.items():
             given_relations[name] = of_feed.relations()
@@ -162,7 +162,7 @@ class NodeObjects(NamedTuple):
     def _reasons(
         self, result: Isolated, relations: JointRelations, pieces: Pieces
     ) -> Slices[tuple[list[Problem], dict[str, Sequence[Problem]]]]:
-        """Return why objects are left out: the problems of units, and those of feeds.
+        """Return why objects are not in effect: the problems of units, and of feeds.
 
         A conflict among the units of one feed is its own to describe, where it knows the reason.
         """
@@ -199,7 +199,7 @@ class NodeObjects(NamedTuple):
         return translations
 
     def _others(self, feed: str) -> list[Any]:
-        """Return the rows of the node beside those of one feed."""
+        """Return the rows of the node beside the rows of one feed."""
         of_feeds = (
             translated.row
             for name, other in self.feeds.items()
@@ -235,7 +235,7 @@ class NodeObjects(NamedTuple):
         note = ""
         if problems:
             earlier = self.mode == "keep"
-            head = "earlier objects are in effect" if earlier else "objects are left out"
+            head = "earlier objects are in effect" if earlier else "objects are not in effect"
             note = f"{head}: {problems[0].message}"
         elif merge.routers is None:
             note = "earlier objects are in effect, as some are in conflict"

@@ -23,7 +23,7 @@ def kernel_tables(routers: Iterable[MergedRouter]) -> frozenset[KernelTable]:
 def with_kernel_routes(
     routers: Sequence[MergedRouter], routes: Sequence[KernelRoute]
 ) -> Sequence[MergedRouter]:
-    """Return routers with the prefixes and routes that they redistribute, of those of the kernel."""
+    """Return routers with the prefixes and routes of the kernel that they redistribute."""
     if not routes:
         return routers
     tables = kernel_tables(routers)

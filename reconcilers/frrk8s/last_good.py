@@ -1,6 +1,6 @@
 """The last good state of a node: the objects that went together, and the passwords of their sessions.
 
-Kept over restarts without passwords. The rules of feeding dialects are those of the present. Pure.
+Kept over restarts without passwords. The rules of feeding dialects are the present ones. Pure.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ MAX_REASONS: Final = 3
 
 @final
 class NodeState:
-    """Computes the FRRNodeState; the texts are those of before while nothing has changed."""
+    """Computes the FRRNodeState; the texts stay while nothing has changed."""
 
     def __init__(self) -> None:
         self._desired: tuple[object, str] = (None, "")

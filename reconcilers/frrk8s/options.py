@@ -26,7 +26,7 @@ class Frrk8sClusterOptions(Options, frozen=True):
         setting(
             "while objects of a node are invalid or conflict. keep: the last good state stays; clear: "
             "the sessions end; isolate: each object, from the oldest on, that does not go with the "
-            "others is left out",
+            "others is not in effect",
             flag="--on-conflict",
         ),
     ] = "keep"

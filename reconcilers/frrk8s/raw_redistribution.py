@@ -195,7 +195,7 @@ class RawPolicies:
 
 
 def _entry(match: re.Match[str]) -> _Entry | None:
-    """Return an entry of a prefix list; None for one that is invalid."""
+    """Return an entry of a prefix list; None for an invalid one."""
     text, ip = match["prefix"], match["ip"]
     ge, le = (None if match[key] is None else int(match[key]) for key in ("ge", "le"))
     if text == "any":

@@ -1,4 +1,4 @@
-"""The sessions in BGPSessionStates, an object each; also those of dialects that feed FRR-k8s."""
+"""The sessions in BGPSessionStates, an object each; also of dialects that feed FRR-k8s."""
 
 from __future__ import annotations
 

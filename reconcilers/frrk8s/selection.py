@@ -16,7 +16,7 @@ from resources.tables import Tables
 
 
 class Selected(NamedTuple):
-    """The objects of a node, and the problems of those whose selector is invalid."""
+    """The objects of a node, and the problems of objects whose selector is invalid."""
 
     rows: tuple[FRRConfiguration, ...]
     problems: tuple[Problem, ...]

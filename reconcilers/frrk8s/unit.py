@@ -82,7 +82,7 @@ class NeighborKey(NamedTuple):
 class Session(NamedTuple):
     """The settings of a session that are compared, in the order of the conflicts C3 to C13 and C15.
 
-    Defaults are filled in, so that a setting that is written out equals one that is not.
+    Defaults are filled in: a setting that is written out equals an absent one.
     """
 
     asn: PeerAs

@@ -81,7 +81,7 @@ def address(text: str) -> str:
 
 
 def bfd_profile(spec: ProfileSpec) -> BfdProfile:
-    """Return a profile with its defaults, so that one that is written out equals one that is not."""
+    """Return a profile with its defaults: a setting that is written out equals an absent one."""
     return BfdProfile(
         name=spec.name,
         receive_interval=spec.receive_interval or 300,

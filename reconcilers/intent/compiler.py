@@ -82,7 +82,7 @@ class IntentCompiler:
     ) -> None:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
 
-        ``states`` are those of dialects, of an earlier process (`Dialect.restore`) or compiler.
+        ``states`` belong to dialects, of an earlier process (`Dialect.restore`) or compiler.
         ``bfd_off`` is why this node has no BFD sessions; a problem of each peer that shall have one.
         ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
         problem as well. ``clock`` is monotonic, in seconds.
@@ -121,7 +121,7 @@ class IntentCompiler:
         self._object_problems = ObjectProblems(resources.kinds)
         self._peer_limits = PeerLimits(intent, options, node, self._pieces)
         self._last: Revisions | None = None
-        """Of the tables at the last run: those that have changed since decide what is due."""
+        """Of the tables at the last run: tables that have changed since decide what is due."""
         self._readings = DialectReadings(
             (*resources.resources, resources.gateways),
             {
@@ -451,7 +451,7 @@ class IntentCompiler:
         return self._intents.states
 
     def rendered(self) -> Iterator[dict[str, Any]]:
-        """Yield the objects that dialects add to those of ``waggle render`` (`Rendering`)."""
+        """Yield the objects that dialects add to ``waggle render`` (`Rendering`)."""
         snapshot = self._db.snapshot()
         for dialect, rendering in extended(self._dialects.values(), Rendering):
             context = self._feeding.node_context(dialect, self._context, self._intents.compiled)

@@ -36,7 +36,7 @@ class OfOperator(NamedTuple):
 
 @final
 class DialectIntents:
-    """The last intent of each dialect; `compile` replaces those that are due."""
+    """The last intent of each dialect; `compile` replaces the due ones."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class DialectIntents:
     ) -> None:
         """``on_error`` takes the name of a dialect that cannot be compiled, and the error.
 
-        ``states`` are those of an earlier process, or before a failure.
+        ``states`` are from an earlier process, or before a failure.
         """
         self._resources = resources
         self._intent = intent
@@ -61,7 +61,7 @@ class DialectIntents:
             for name, dialect in feeding.dialects.items()
         }
         self._tables = dict(self._own_tables)
-        """By dialect, with those that its last intent depends on (`NodeIntent.followed`)."""
+        """By dialect, with the tables that its last intent depends on (`NodeIntent.followed`)."""
         self._by_operator: dict[str, OfOperator] = {}
         self._inputs: dict[str, tuple[Node | None, OfOperator]] = {}
         """By dialect, as of the last compilation: the node, and what its operator's part has."""

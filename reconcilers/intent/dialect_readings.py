@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
 @final
 class DialectReadings:
-    """Decides which dialects are ready; one that is ready stays so."""
+    """Decides which dialects are ready; a ready dialect stays ready."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class DialectReadings:
         feeding: Feeding,
         clock: Callable[[], float],
     ) -> None:
-        """``tables`` are all that a source fills, ``own`` by dialect those of its kinds.
+        """``tables`` are all that a source fills, ``own`` by dialect the tables of its kinds.
 
         What no dialect has for its own all of them wait for. ``clock`` is monotonic, in seconds.
         """
@@ -61,7 +61,7 @@ class DialectReadings:
         """Until which the first dialects that have been read wait for the others."""
 
     def unread_of(self, dialect: str) -> tuple[str, ...]:
-        """Return the tables for which a dialect waits, those of the dialects that it feeds with."""
+        """Return the tables for which a dialect waits, with the tables of dialects it feeds."""
         waiting = (own for names, own in self._waiting.items() if dialect in names)
         own = next(waiting, frozenset[Table[Any]]())
         return tuple(table.name for table in self._unread if table in own)

@@ -188,7 +188,7 @@ class Explainer:
         ]
 
     def _with_limit(self, explanation: RouteExplanation, peer: Peer) -> RouteExplanation:
-        """Leave out prefixes that wait because the peer has a limit."""
+        """Remove prefixes that wait because the peer has a limit."""
         family = explanation.family
         if peer.unlimited_set is None or peer.route_set is None or family is None:
             return explanation
@@ -247,7 +247,7 @@ class Explainer:
     def _with_conflicts(
         self, explanation: RouteExplanation, route_set: str | None
     ) -> RouteExplanation:
-        """Leave out prefixes whose contributions contradict each other."""
+        """Remove prefixes whose contributions contradict each other."""
         table, family = self._intent.conflicting_routes, explanation.family
         if route_set is None or family is None:
             return explanation

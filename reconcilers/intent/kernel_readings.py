@@ -21,7 +21,7 @@ WAIT_SECONDS: Final = 10.0
 
 @final
 class KernelReadings:
-    """Decides which dialects wait for a table of the kernel, together with those that they feed."""
+    """Decides which dialects wait for a table of the kernel, together with the dialects they feed."""
 
     def __init__(self, feeding: Feeding, node: str, clock: Callable[[], float]) -> None:
         """``clock`` is monotonic, in seconds."""
@@ -42,7 +42,7 @@ class KernelReadings:
         needing: Collection[str],
         in_effect: AbstractSet[str] = frozenset(),
     ) -> frozenset[str]:
-        """Return which dialects wait for a table, of ``needing`` and those that feed them.
+        """Return which dialects wait for a table, of ``needing`` and their feeders.
 
         Those ``in_effect`` do not: they take what is read later.
         """

@@ -148,7 +148,7 @@ class RouteRows:
     def _joined(
         self, contributions: tuple[Contribution, ...]
     ) -> tuple[Attributes, JoinConflictError | None]:
-        """Return the attributes of a route; with a conflict those of the first contribution."""
+        """Return the attributes of a route; with a conflict the first contribution's."""
         try:
             attributes = self._dialect.join(contributions)
             route_attributes(attributes)

@@ -79,7 +79,7 @@ class RouteSets:
         object_problems: ObjectProblems,
         on_change: Callable[[str, Family, bytes], None],
     ) -> None:
-        """``sources`` are those of the dialect, and of the dialects that feed it.
+        """``sources`` belong to the dialect, and to the dialects that feed it.
 
         ``pieces`` counts the prefixes of a slice. ``object_problems`` takes the problems of objects,
         ``on_change`` each changed route.
@@ -94,7 +94,7 @@ class RouteSets:
             for table in source.tables
         ]
         self.rules: dict[str, Any] = {}
-        """The rules of each set, by the name of the set among those of all dialects."""
+        """The rules of each set, by the name of the set among the sets of all dialects."""
         self._fresh: list[str] = []
         """Sets to which no object has contributed yet."""
         self._pending: dict[str, dict[Key, AbstractSet[RouteKey] | None]] = {}
@@ -406,7 +406,7 @@ class RouteSets:
 
 
 def _add(parts: list[Contribution], contribution: Contribution) -> None:
-    """Add a contribution of an object to those that it makes to one prefix."""
+    """Add a contribution of an object to its contributions to one prefix."""
     for place, part in enumerate(parts):
         if (part.origin, part.attributes) == (contribution.origin, contribution.attributes):
             # Several addresses of one aggregate: it has the rank of the first one.

@@ -27,7 +27,7 @@ class SecretReferences:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """The references of ``dialects``; ``kinds`` are those that this program reads.
+        """The references of ``dialects``; ``kinds``: all that this program reads.
 
         ``on_error`` takes the name of a dialect whose references cannot be found, and the error;
         ``clock`` is monotonic, in seconds.

@@ -32,7 +32,7 @@ class FailedRoutes:
         return bool(self._failures)
 
     def get(self, nlri: bytes) -> RouteFailure | None:
-        """Return why a route failed; None for one that did not."""
+        """Return why a route failed; None if it did not."""
         return self._failures.get(nlri)
 
     def add(self, prefixes: Collection[bytes], failure: RouteFailure) -> None:

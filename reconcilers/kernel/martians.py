@@ -1,6 +1,6 @@
 """Prefixes that are never installed, whatever a peer announces: none of them leads to hosts elsewhere.
 
-The IPv4 blocks of RFC 6890 that are not forwarded, those of RFC 4291 and RFC 4038 of IPv6. Pure.
+The IPv4 blocks of RFC 6890 that are not forwarded, and IPv6's of RFC 4291 and RFC 4038. Pure.
 """
 
 from __future__ import annotations

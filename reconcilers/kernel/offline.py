@@ -1,7 +1,7 @@
 """The kernel's routes of a node, offline: ``kernel`` and ``notInstalled`` of ``waggle render``.
 
-The speaker's decisions are those of `reconcilers.kernel.offline_speaker`, everything after them is what
-an agent does, too.
+`reconcilers.kernel.offline_speaker` makes the speaker's decisions, everything after them is what an
+agent does, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def kernel_document(
 ) -> Json:
     """Return ``kernel`` and ``notInstalled``; ``installing``: dialects whose routes are installed.
 
-    ``routes`` are those that the node advertises.
+    The node advertises ``routes``.
 
     Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
     """

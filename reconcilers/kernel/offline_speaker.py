@@ -2,7 +2,7 @@
 
 The core of the speaker is given the instances and peers of the intent, and then the octets that each
 peer would send: OPEN, KEEPALIVE, an UPDATE for each route. So import policies, loop checks, imports
-between instances and route selection are those of an agent.
+between instances and route selection are as in an agent.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _peer_asn(peer: Peer, local_asn: int, routes: Sequence[ReceivedRoute]) -> in
 
 
 def _router_id(address: str, number: int, instance: Instance) -> int:
-    """Return the BGP Identifier of a peer: its IPv4 address, or one that no other router has."""
+    """Return the BGP Identifier of a peer: its IPv4 address, or one of no other router."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if parsed.version == 4 and str(parsed) != instance.router_id:
         return int(parsed)

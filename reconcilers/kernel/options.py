@@ -22,8 +22,8 @@ class FibOptions(Options, frozen=True):
     fib: Annotated[
         Fib,
         setting(
-            "install received routes in the kernel. auto: those of dialects whose API is for that "
-            "(FRR-k8s and what builds on it); true: those of all dialects; false: none, and those of "
+            "install received routes in the kernel. auto: routes of dialects whose API is for that "
+            "(FRR-k8s and what builds on it); true: routes of all dialects; false: none, and routes of "
             "an earlier run are removed. By default auto, if such a dialect is on, and the agent has "
             "NET_ADMIN or --fib-socket is set; otherwise the kernel is left alone",
             flag="--fib",
@@ -77,8 +77,8 @@ class FibOptions(Options, frozen=True):
     default_route: Annotated[
         bool,
         setting(
-            "install default routes that no import rule names, as with mode all; otherwise those of "
-            "rules with the prefix 0.0.0.0/0 or ::/0 alone",
+            "install default routes that no import rule names, as with mode all; otherwise only routes "
+            "of rules with the prefix 0.0.0.0/0 or ::/0",
             flag="--fib-default-route",
         ),
     ] = False

@@ -1,7 +1,7 @@
 """The prefixes that this node advertises itself, by VRF: no peer's route to one is installed. Pure.
 
-The speaker's Loc-RIB has some of them, as routes of the instance. Those of Services and pools stand in
-route sets alone, where a peer's route, from another node with the same Service, is the best path.
+The speaker's Loc-RIB has some of them, as routes of the instance. Prefixes of Services and pools stand
+in route sets alone, where a peer's route, from another node with the same Service, is the best path.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The host's own routes as the writer looks them up in the kernel (`Routing`), address by address.
 
 The kernel has the most specific route, whatever the number of its routes: the agent reads none of them.
-The writer looks up the next hops in use. Interfaces, addresses and VRFs are those
-of the `Host`.
+The writer looks up the next hops in use. Interfaces, addresses and VRFs come from
+the `Host`.
 """
 
 from __future__ import annotations

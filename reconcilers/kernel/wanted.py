@@ -22,7 +22,7 @@ from speaker.nlri import Family, prefix_to_text
 DEFAULT_ROUTE: Final = b"\0"
 """The prefix of length 0 in wire form."""
 PENDING: Final[NextHopSet] = ()
-"""The next hops of a prefix are not known yet: it keeps those that it has."""
+"""The next hops of a prefix are not known yet: it keeps its next hops."""
 
 NamesDefaultRoute: TypeAlias = Callable[[BestPath, Family], bool]
 """True if a rule by which a path was accepted names the default route."""

@@ -29,7 +29,7 @@ from speaker.api import (
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 FAMILIES: Final = {IPV4: IPV4_UNICAST, IPV6: IPV6_UNICAST}
-"""The families of the kernel, and those of BGP."""
+"""The families of the kernel, and of BGP."""
 TAKEN: Final = 2_000
 """Changed prefixes that are taken at a time: a round of one slice, so that none waits for long."""
 FEW: Final = 100

@@ -125,7 +125,7 @@ def _attributes(row: BGPAdvertisement, names: Mapping[str, str]) -> Attributes:
 
 
 class PeerRulesFactory:
-    """Makes the rules of peers from those of their node."""
+    """Makes the rules of peers from the rules of their node."""
 
     def __init__(self, node: NodeRules) -> None:
         self._node = node

@@ -1,7 +1,7 @@
 """The metrics of MetalLB's speaker, ``metallb_*``, as in its FRR mode.
 
-Source: MetalLB speaker/main.go, internal/k8s and frr-tools/metrics. Those of the controller
-(``metallb_allocator_*``) are served by MetalLB's controller, which allocates the addresses.
+Source: MetalLB speaker/main.go, internal/k8s and frr-tools/metrics. MetalLB's controller,
+which allocates the addresses, serves its own (``metallb_allocator_*``).
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class MetalLBOptions(MetalLBOperatorOptions, frozen=True):
     service_statuses: Annotated[
         bool,
         setting(
-            "write a ServiceBGPStatus for each Service that the node advertises; if false, those that "
-            "were written are removed",
+            "write a ServiceBGPStatus for each Service that the node advertises; if false, "
+            "written statuses are removed",
             flag="--metallb-service-statuses",
         ),
     ] = True

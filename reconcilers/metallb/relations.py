@@ -25,7 +25,7 @@ from resources.metallb.community import Community
 from resources.metallb.objects import MetalLBObject
 
 COMPARED: Final = 8
-"""Objects with which an object that is left out is compared in detail."""
+"""Objects with which an object that is not in effect is compared in detail."""
 
 
 class MetalLBRelations:
@@ -59,7 +59,7 @@ class MetalLBRelations:
         return ObjectsBeside(self._facts, environment)
 
     def reasons(self, taken: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
-        """Yield why objects are left out, as far as MetalLB's objects are the reason."""
+        """Yield why objects are not in effect, as far as MetalLB's objects are the reason."""
         beside = self.beside(taken)
         for ref in taken:
             beside.take(ref)
@@ -110,7 +110,7 @@ class MetalLBRelations:
         objects = Objects.of((each, rows[each]) for each in {ref, *others})
         about = findings(objects, self._secrets, self._namespace)
         if ref.kind == kinds.IP_ADDRESS_POOL.name:
-            # Two preferences concern advertisements, which are taken here; the pool is left out.
+            # Two preferences concern advertisements, which are taken here; the pool is not.
             about = [
                 replace(problem, objects=tuple(sorted((*problem.objects, ref))))
                 if problem.field == PREFERENCE

@@ -1,6 +1,6 @@
 """Whether this node advertises a Service, and as which prefixes. Pure.
 
-The steps are those of MetalLB's speaker, in its order (speaker/main.go, speaker/bgp_controller.go).
+The steps of MetalLB's speaker, in its order (speaker/main.go, speaker/bgp_controller.go).
 """
 
 from __future__ import annotations

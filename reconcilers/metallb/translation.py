@@ -2,7 +2,7 @@
 
 Source: MetalLB internal/bgp/frrk8s/frrk8s.go; in place of its one FRRConfiguration for a node, each
 BGPPeer is its own, so that the merge names the BGPPeer. Source address and local AS are translated,
-which MetalLB leaves out.
+which MetalLB does not translate.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FIELDS: Final = {
     f"{_NEIGHBOR}.dualStackAddressFamily": "spec.dualStackAddressFamily",
     f"{_NEIGHBOR}.localASN": "spec.localASN",
 }
-"""Paths of an FRRConfiguration without indices, and those of the BGPPeer that it is made of."""
+"""Paths of an FRRConfiguration without indices, and paths of the BGPPeer that it is made of."""
 ADVERTISEMENT_FIELDS: Final = {
     f"{_NEIGHBOR}.toAdvertise.withLocalPref.localPref": "spec.localPref",
     f"{_NEIGHBOR}.toAdvertise.withLocalPref": "spec.localPref",

@@ -109,7 +109,7 @@ PeerAs: TypeAlias = int | Literal["internal", "external"]
 class Peer(msgspec.Struct, frozen=True):
     """One configured neighbour of an instance, and the route set that is advertised to it.
 
-    Times are in seconds; their defaults are those of RFC 4271 section 10.
+    Times are in seconds; their defaults come from RFC 4271 section 10.
     """
 
     instance: str
@@ -139,7 +139,7 @@ class Peer(msgspec.Struct, frozen=True):
     accept: tuple[PrefixRule, ...] | None = ()
     """Prefixes accepted from the peer; None is all, the empty tuple nothing."""
     accept_origins: tuple[ObjectRef, ...] = ()
-    """Where ``accept`` is None: the objects that accept all, the one that decides first."""
+    """Where ``accept`` is None: the objects that accept all, the deciding one first."""
     reject: tuple[PrefixRule, ...] = ()
     """Prefixes never accepted, whatever ``accept`` allows."""
     allowas_in_origin: bool = False
@@ -149,7 +149,7 @@ class Peer(msgspec.Struct, frozen=True):
     """Next hops other than the address of the session, by family: configured ones, or an address of
     the node for the prefixes of the family that the session's address is not of."""
     origins: tuple[ObjectRef, ...] = ()
-    """The objects that configure it, the one that decides first."""
+    """The objects that configure it, the deciding one first."""
     held_password: SecretValue | None = None
     """While an earlier state of the configuration is in force: the password that it had."""
     down_reason: str | None = None

@@ -56,7 +56,7 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect reports."""
     count: int = 1
-    """The number of problems that it stands for: those that are not listed have one together."""
+    """The number of problems: problems beyond the limit share this row."""
     of_tenant: bool = False
     """True if users of a namespace cause and solve it: it is apart from problems of administrators."""
 

@@ -34,7 +34,7 @@ class Origin(msgspec.Struct, frozen=True, order=True):
 
 
 class AddressRank(NamedTuple):
-    """The rank of an address that a Service names, among those of its namespace and name.
+    """The rank of an address that a Service names, among addresses of its namespace and name.
 
     Where not all can be advertised, those with the lowest rank are.
     """
@@ -42,7 +42,7 @@ class AddressRank(NamedTuple):
     created: str
     """The creationTimestamp of the Service, in UTC."""
     position: int
-    """Of the address among those of the Service."""
+    """Of the address among the Service's addresses."""
 
 
 class Contribution(msgspec.Struct, frozen=True):

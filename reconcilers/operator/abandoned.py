@@ -1,6 +1,6 @@
 """Deletes the objects that agents wrote about nodes which no longer exist.
 
-The API server collects objects whose owner is the Node or a Pod; others, and those of earlier programs,
+The API server collects objects whose owner is the Node or a Pod; others, and earlier programs' objects,
 stay. An object is deleted when two passes in a row have found no Node for it.
 """
 

@@ -43,8 +43,8 @@ async def delete_leftovers(
 ) -> tuple[Leftover, ...]:
     """Delete the objects of these kinds that ``manager`` alone has written; returns them.
 
-    A kind that may not be listed, or does not exist, has none; nor does one that cannot be read at
-    present. Raises `KubernetesError` for an API server that does not answer.
+    A kind that may not be listed, or does not exist, has none; nor does a kind that cannot be read
+    at present. Raises `KubernetesError` for an API server that does not answer.
     """
     deleted: list[Leftover] = []
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""Reconciles the conditions that the operator reports with those that objects have in the API server.
+"""Reconciles the conditions that the operator reports with conditions of objects in the API server.
 
 An object's conditions are read once, before the first write, and updated from the answers to writes; no
 row has them. A transition time changes only with the condition's status. Kinds whose definition has no
@@ -87,18 +87,18 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
 
     @property
     def kinds_without_conditions(self) -> tuple[str, ...]:
-        """The kinds whose definition has no conditions: the API server drops those that are written."""
+        """The kinds whose definition has no conditions: the API server drops written ones."""
         return tuple(sorted(self._dropped))
 
     def plan(self, plan: Plan) -> None:
-        """Take the conditions of a plan in place of those of the plan before."""
+        """Take the conditions of a plan in place of the plan before."""
         gone = self.give_all({key_of(ref): wanted for ref, wanted in plan.conditions.items()})
         for key in gone:
             self._known.pop(key, None)
         self._not_found -= gone
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Conditions:
-        """Return the conditions of the plan, with the times of those that have not changed."""
+        """Return the conditions of the plan, with the times of unchanged ones."""
         del snapshot
         known = self._known[key]
         time = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -136,7 +136,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
         self._known[key] = conditions.decode(stored)
 
     async def set_value(self, key: ObjectKey, value: Conditions) -> None:
-        """Apply the conditions; the managed ones that are not among them are removed."""
+        """Apply the conditions; other managed conditions are removed."""
         kind, namespace, name = key
         content = {
             "apiVersion": kind_of(self._kinds, key).api_versions[0],
@@ -162,7 +162,7 @@ class PlannedConditions(PlannedWrites[tuple[Condition, ...]]):
             self._dropped.pop(kind, None)
         else:
             self._drop(key)
-        # Where conditions are removed, those that other managers own remain.
+        # Where conditions are removed, other managers' conditions remain.
         self._known[key] = stored if value else {}
         self._not_found.discard(key)
 

@@ -1,7 +1,7 @@
 """Reconciles the objects of the operator's plan: generated ones, deletions, annotations.
 
-A plan has the objects that differ from those of the operator's watch, which confirms a write by leaving
-the object out of the next plan. A write that is not confirmed is repeated after `UNCONFIRMED_SECONDS`.
+A plan has the objects that differ from the operator's watch, which confirms a write: the object is not
+in the next plan. A write that is not confirmed is repeated after `UNCONFIRMED_SECONDS`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PlannedObjects(PlannedWrites[Write]):
         """The last write of each object, and when it was sent."""
 
     def plan(self, plan: Plan) -> None:
-        """Take the objects of a plan in place of those of the plan before."""
+        """Take the objects of a plan in place of the plan before."""
         self.give_all({key_of(write.object): write for write in plan.objects})
 
     def verb(self, key: ObjectKey) -> Verb:

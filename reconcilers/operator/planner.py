@@ -29,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True):
     """The writes that bring the API server to the desired state."""
 
     objects: tuple[Write, ...]
-    """Generated objects that differ from those of the API server, and deletions."""
+    """Generated objects that differ from the API server's, and deletions."""
     conditions: dict[ObjectRef, tuple[Condition, ...]]
     """The desired managed conditions of each object that is reported on; empty removes them."""
     problems: tuple[Problem, ...]
@@ -141,7 +141,7 @@ class Planner:
         return not self._waiting(snapshot)
 
     def _waiting(self, snapshot: Snapshot) -> tuple[Table[Any], ...]:
-        """Return the tables that no source has filled yet; one that is filled stays so."""
+        """Return the tables that no source has filled yet; a filled table stays so."""
         waiting = self.followed if self._unread is None else self._unread
         self._unread = tuple(table for table in waiting if not table.initialized(snapshot))
         return self._unread

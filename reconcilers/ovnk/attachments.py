@@ -22,15 +22,15 @@ class Advertisers(NamedTuple):
     """Which RouteAdvertisements advertise which networks."""
 
     accepted: Mapping[str, frozenset[str]]
-    """By network: the names of those that are accepted."""
+    """By network: the names of its accepted RouteAdvertisements."""
     held: frozenset[str]
-    """The names of those whose earlier state stays."""
+    """The names of RouteAdvertisements whose earlier state stays."""
 
 
 def advertiser_annotations(
     attachments: Sequence[Attachment], advertisers: Advertisers, *, unchanged: bool
 ) -> Iterator[ObjectAnnotations]:
-    """Yield the annotations that attachments have to have; ``unchanged``: also those that they have."""
+    """Yield the annotations that attachments have to have; ``unchanged``: also present annotations."""
     for attachment in attachments:
         row, network = attachment.row, attachment.network
         present = _names(row)

@@ -24,7 +24,7 @@ class Comparison:
     ) -> tuple[list[Generated], list[Delete]]:
         """Return what is to be written and deleted.
 
-        ``all_objects``: also those that are as they have to be are returned.
+        ``all_objects``: objects that are as they have to be are returned, too.
         """
         same = stored is self._stored
         before, self._differing = self._differing, {}

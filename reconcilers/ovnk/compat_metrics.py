@@ -1,6 +1,6 @@
 """The metric of OVN-Kubernetes' cluster manager for networks with dynamic allocation.
 
-Those of conditions are `reconcilers.dialect.ConditionMetric`. Source: OVN-Kubernetes,
+`reconcilers.dialect.ConditionMetric` has the metrics of conditions. Source: OVN-Kubernetes,
 ``go-controller/pkg/metrics/cluster_manager.go``.
 """
 

@@ -1,6 +1,6 @@
 """Why RouteAdvertisements are not accepted: a wrong configuration, or something that is missing.
 
-Reasons and texts are those of OVN-Kubernetes' condition Accepted.
+Reasons and texts are as in OVN-Kubernetes' condition Accepted.
 """
 
 from __future__ import annotations

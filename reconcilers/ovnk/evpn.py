@@ -38,7 +38,7 @@ class Evpn:
     ) -> None:
         """``base`` is the router of the default VRF with neighbours, ``copied`` are routers so far.
 
-        ``sections`` are those of these routers in the text.
+        ``sections`` are the sections of these routers in the text.
         """
         self._base = base
         self._sections = sections

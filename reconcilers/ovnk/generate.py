@@ -215,7 +215,7 @@ class _Source:
         )
 
     def _prefixes(self, router: Router) -> tuple[str, ...] | None:
-        """Return the prefixes of a router; None of one that is not copied."""
+        """Return the prefixes of a router; None if it is not copied."""
         target, values = self._advertised.target, self._values
         default = is_default(router.vrf)
         if target == AUTO:

@@ -1,4 +1,4 @@
-"""Generated FRRConfigurations beside those of the cluster: what differs, and what is to be deleted.
+"""Generated FRRConfigurations beside the cluster's: what differs, and what is to be deleted.
 
 An object is known by its namespace and its annotation, which names the RouteAdvertisements, the source
 and the node; its name is kept. Names of new ones follow from these, so that none is created twice.

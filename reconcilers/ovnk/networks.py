@@ -1,7 +1,7 @@
-"""The networks of a cluster: the default one, and those of ClusterUserDefinedNetworks.
+"""The networks of a cluster: the default network, and ClusterUserDefinedNetworks.
 
-They are read from NetworkAttachmentDefinitions, as OVN-Kubernetes does. Manifests without any have the
-ones that OVN-Kubernetes would write for the ClusterUserDefinedNetworks and Namespaces.
+They are read from NetworkAttachmentDefinitions, as OVN-Kubernetes does. Manifests without any have what
+OVN-Kubernetes would write for the ClusterUserDefinedNetworks and Namespaces.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def networks(
 ) -> Networks:
     """Return the networks of attachments; ``default`` is that of the one in ``namespace``.
 
-    ``of_manifests`` are used where there are no ``rows``; ``uplinks`` are those of
+    ``of_manifests`` are used where there are no ``rows``; ``uplinks`` belong to
     ClusterUserDefinedNetworks.
     """
     attachments: list[Attachment] = []

@@ -102,7 +102,7 @@ def own_addresses(node: Node) -> PrimaryAddresses:
 
 
 def vtep_addresses(advertised: Advertised, node: Node) -> Mapping[str, tuple[str, ...]]:
-    """Return the addresses of a node by VTEP, of those that EVPN networks have."""
+    """Return the addresses of a node by VTEP, for the VTEPs of EVPN networks."""
     if not advertised.vteps:
         return {}
     by_name = parsed(node, node_annotations.VTEPS, node_annotations.vteps) or {}
@@ -114,7 +114,7 @@ NextHops: TypeAlias = tuple[str | None, str | None]
 
 
 def next_hops(node: Node, options: OvnkOptions) -> NextHops:
-    """Return the next hops that a node advertises: those of its DPU, if it has one.
+    """Return the next hops that a node advertises: its DPU's, if it has one.
 
     Raises `ConfigurationError` and `ConfigurationPending`.
     """

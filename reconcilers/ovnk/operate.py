@@ -367,7 +367,7 @@ def _with_metadata(
 def _outdated_managed(
     managed: managed_bgp.ManagedBgp, tables: Tables, snapshot: Snapshot, context: ClusterContext
 ) -> Iterable[Generated]:
-    """Yield the objects of managed BGP, in a cluster those that it lacks, or has differently."""
+    """Yield the objects of managed BGP, in a cluster only missing or different ones."""
     specs = {
         ref_to(FRR_CONFIGURATION, managed.source): managed.source.spec,
         **{ref_to(ROUTE_ADVERTISEMENTS, row): row.spec for row in managed.advertisements},

@@ -1,4 +1,4 @@
-"""The options of the OVN-Kubernetes dialect: those of OVN-Kubernetes that its result depends on."""
+"""The options of the OVN-Kubernetes dialect: OVN-Kubernetes' options that its result depends on."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OvnkOptions(Options, frozen=True):
     evpn_form: Annotated[
         Literal["auto", "text", "fields"],
         setting(
-            "how EVPN is written to FRRConfigurations. text: raw configuration; fields: those of newer "
+            "how EVPN is written to FRRConfigurations. text: raw configuration; fields: as in newer "
             "versions of FRR-k8s; auto: fields where the definition in the cluster has them"
         ),
     ] = "auto"

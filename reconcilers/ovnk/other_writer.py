@@ -1,7 +1,7 @@
 """OVN-Kubernetes' own controller beside the operator: two writers of the same objects.
 
 Its server-side apply leaves an entry in the field managers of RouteAdvertisements. An entry of an
-earlier time is left from before; one that comes or changes while the operator watches is a writer.
+earlier time is left from before; a new or changed entry while the operator watches is a writer.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _rejection(vtep: Vtep, users: Sequence[str], others: Iterable[str]) -> tuple
         return "ManagedModeNotSupported", "mode Managed is not supported: set mode: Unmanaged"
     if others:
         names = enumerate_some(sorted(others), _SHOWN)
-        return "CIDROverlap", f"spec.cidrs overlap with those of VTEP {names}"
+        return "CIDROverlap", f"spec.cidrs overlap with VTEP {names}"
     ipv6 = [cidr for cidr in vtep.spec.cidrs if ":" in cidr]
     if ipv6 and users:
         text = f"{ipv6[0]}: EVPN has no IPv6 addresses of VTEPs; ClusterUserDefinedNetwork"

@@ -24,7 +24,7 @@ ROUTES: Final = 100
 WITHHELD: Final = Secret("withheld")
 """In place of any password."""
 CHANGED: Final = Secret("changed")
-"""In place of one that differs from that of the agent."""
+"""In place of a password that differs from the agent's."""
 
 
 class _PeerItem(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class _PeerItem(msgspec.Struct, frozen=True):
 def masked(state: NodeState, changed: Collection[tuple[str, str]] = ()) -> NodeState:
     """Return a state with one value in place of all passwords, as states of agents have it.
 
-    Those of the peers ``changed`` have another one.
+    The peers ``changed`` have another one.
     """
     return replace(
         state,

@@ -1,8 +1,8 @@
 """The status of each object that this node reports on, as rows of the table ``object-statuses``.
 
 Level-triggered: every dialect computes its statuses whole, and a row is written where it differs. Of a
-dialect that fails the last statuses are kept, and one that has not been read has none yet: those of the
-API server stay. The others are not affected.
+dialect that fails the last statuses are kept, and an unread dialect has none yet: the API server's
+statuses stay. The others are not affected.
 """
 
 from __future__ import annotations

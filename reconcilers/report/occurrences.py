@@ -62,7 +62,7 @@ class Occurrences:
         self._resolved = resolved
         self._reported: set[Occurrence] = set()
         self._bfd: dict[tuple[str, str], BfdSession] = {}
-        """The BFD sessions as of the last call, without those whose state was unknown then."""
+        """The BFD sessions as of the last call, without sessions whose state was unknown then."""
 
     def receive(self, event: Event) -> None:
         """Report a session that was established or lost, from an event of the speaker."""

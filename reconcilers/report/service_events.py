@@ -1,6 +1,6 @@
-"""Events of Services whose addresses are not advertised on any node, and of those that begin to be.
+"""Events of Services whose addresses are not advertised on any node, or begin to be advertised.
 
-Pure: selected Services, and those that are advertised by the statuses of nodes, in; occurrences out.
+Pure: selected Services, and advertised Services by the statuses of nodes, in; occurrences out.
 Agents write their statuses some seconds after a change, so that a Service has `GRACE_SECONDS`.
 The leader alone reports, and a Service may change to and fro: each Event is of its own time.
 """

@@ -8,7 +8,7 @@
 * `verification`: the full comparison with what a target holds
 
 It knows no target. `reconcilers.apply` has the reconcilers of the speaker, `reconcilers.report` and
-`reconcilers.operator` those of the API server.
+`reconcilers.operator` the API server's.
 """
 
 from reconcilers.target.queue import Outcome

@@ -144,7 +144,7 @@ class Queue:
             self._paused_until = self._listing_due
 
     def add(self, changes: Mapping[ObjectKey, Parts], now: float, *, settle: float = 0.0) -> None:
-        """Add changed objects; where the pace permits it, one that failed is due at once then."""
+        """Add changed objects; where the pace permits it, a failed object is due at once then."""
         for key, parts in changes.items():
             self._advance(key, now + settle, now)
             if key not in self.statuses or (key in self.failing and self.owed.get(key) is None):

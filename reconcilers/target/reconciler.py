@@ -86,7 +86,7 @@ class ReconcileError(Exception):
     ) -> None:
         """``retry_after``: seconds that the target requires, added to the pause.
 
-        ``parts``: those that failed; the others of the call were written. None: any may have failed.
+        ``parts``: the failed ones; the others of the call were written. None: any may have failed.
 
         With ``all_objects`` the error concerns every object of the reconciler: it pauses, and lists its
         objects again. ``outdated``: the listing of the target is to be renewed soon.
@@ -176,7 +176,7 @@ class Reconciler(ABC):
     def desired(self, snapshot: Snapshot, key: ObjectKey, parts: Parts) -> State:
         """Return the desired state of a wanted object, after its actual state was read.
 
-        Raises ValueError for one that cannot be.
+        Raises ValueError for an impossible value.
         """
 
     @abstractmethod

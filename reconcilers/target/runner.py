@@ -301,7 +301,7 @@ class Runner:
                     )
         for task in work:
             if task.wanted:
-                # An object may need one that comes later in the order: it may be there now.
+                # An object may need a later one in the order: it may be there now.
                 with task.measured(task.wanted):
                     task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
             run = self._runs[task.queue.name]
@@ -312,7 +312,7 @@ class Runner:
     def _delete(
         self, queue: Queue, keys: list[ObjectKey], now: Callable[[], float], *, long: bool
     ) -> Slices[list[ObjectKey]]:
-        """Delete objects, each in a slice of a long round; returns those that are still used."""
+        """Delete objects, each in a slice of a long round; returns the objects still in use."""
         reconciler = queue.reconciler
         present = set()
         for key in keys:
@@ -350,7 +350,7 @@ class Runner:
     def _update(
         self, snapshot: Snapshot, queue: Queue, keys: list[ObjectKey], now: Callable[[], float]
     ) -> Slices[list[ObjectKey]]:
-        """Create and change objects; returns those that another object is missing for."""
+        """Create and change objects; returns the objects that another object is missing for."""
         reconciler = queue.reconciler
         waiting = []
         for key in keys:
@@ -397,7 +397,7 @@ def _check(
 def _still_used(
     queue: Queue, keys: Collection[ObjectKey], now: Callable[[], float]
 ) -> dict[ObjectKey, bool]:
-    """Return whether objects are still used, without those whose check failed."""
+    """Return whether objects are still used, without objects whose check failed."""
     if not keys:
         return {}
     still_used = queue.reconciler.still_used

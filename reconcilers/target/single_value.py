@@ -15,7 +15,7 @@ class SingleValue(Reconciler):
 
     @abstractmethod
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Any:  # noqa: ANN401
-        """Return the value of a wanted object. Raises ValueError for one that cannot be."""
+        """Return the value of a wanted object. Raises ValueError for an impossible value."""
 
     @abstractmethod
     def actual_value(self, key: ObjectKey) -> Any:  # noqa: ANN401

@@ -3,7 +3,7 @@
 Rounds compare what has changed. This compares the rest, in slices of a few milliseconds between which
 rounds go on: each comparison reads the snapshot that the last round has applied, so that a change
 between two slices is not a difference. Objects that are owed (failed, or waiting for another object)
-are left to the rounds, and so are those of a reconciler that cannot list them. Rounds compare the whole
+are left to the rounds, as are objects of a reconciler that cannot list them. Rounds compare the whole
 of a target that answers with coroutines, at the pace of its reconciler (`Pace.compare`, `list_again`).
 
 What differs is *drift*: it is repaired at once, in the order of the reconcilers, and reported once per

@@ -124,7 +124,7 @@ def to_bgppolicy(given: Description, notes: Notes) -> list[dict[str, Any]]:
         notes.add(policy(name), "spec.bgpConfigurations", "is empty: there is no process")
         return []
     for other in given.processes[1:]:
-        text = f"is left out: a node has one process, that of {process.path}"
+        text = f"is not converted: a node has one process, that of {process.path}"
         notes.add(policy(name), other.path, text)
     spec: dict[str, Any] = {"nodeSelector": given.node_selector, "localASN": process.local_asn}
     if process.local_asn > MAX_RELEASED_ASN:
@@ -154,7 +154,7 @@ def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]
         ):
             if selector is not None:
                 kinds = ", ".join(service.ip_types) or "no type"
-                text = f"is left out: the addresses ({kinds}) of all Services are advertised"
+                text = f"is not converted: the addresses ({kinds}) of all Services are advertised"
                 notes.add(policy(name), f"{service.path}.{field}", text)
     advertised: dict[str, Any] = {}
     if types:

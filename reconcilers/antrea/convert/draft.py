@@ -101,7 +101,7 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
     if isinstance(configurations, list):
         where = _join(path, CONFIGURATIONS)
         for field in sorted(spec.keys() & _PROCESS_FIELDS - {CONFIGURATIONS, "nodeSelector"}):
-            text = f"is left out: {CONFIGURATIONS} has the processes"
+            text = f"is not converted: {CONFIGURATIONS} has the processes"
             notes.add(policy(name), _join(path, field), text)
         processes = [
             reader.process(_object(item), f"{where}[{i}]") for i, item in enumerate(configurations)
@@ -129,7 +129,7 @@ class _Reader:
 
     def _note_unknown(self, given: Mapping[str, Any], known: Iterable[str], path: str) -> None:
         for field in sorted(map(str, given.keys() - set(known))):
-            self._note(_join(path, field), "is left out: no draft has this field")
+            self._note(_join(path, field), "is not converted: no draft has this field")
 
     def process(self, given: Mapping[str, Any], path: str) -> Process:
         """Read one process."""
@@ -143,7 +143,8 @@ class _Reader:
             self._note(_join(path, "localASN"), text)
             asn = DEFAULT_ASN
         if given.get("bindAddresses"):
-            self._note(_join(path, "bindAddresses"), "is left out: a node listens on all addresses")
+            text = "is not converted: a node listens on all addresses"
+            self._note(_join(path, "bindAddresses"), text)
         where = _join(path, "advertisements")
         wanted = self._of_type(given, "advertisements", path, dict) or {}
         self._note_unknown(wanted, _ADVERTISEMENT_FIELDS, where)
@@ -172,7 +173,7 @@ class _Reader:
         if value is None or type(value) in types:
             return value
         names = " or ".join(_TYPE_NAMES[shape] for shape in types)
-        self._note(_join(path, field), f"is left out: it is not {names}")
+        self._note(_join(path, field), f"is not converted: it is not {names}")
         return None
 
     def _number(self, given: Mapping[str, Any], field: str, path: str) -> int | None:
@@ -182,7 +183,7 @@ class _Reader:
     def _egress(self, wanted: Mapping[str, Any], path: str) -> bool:
         given = self._of_type(wanted, "egressIPs", path, bool, dict)
         if isinstance(given, dict):
-            text = "the selector is left out: all egress IPs of the node are advertised"
+            text = "the selector is not converted: all egress IPs of the node are advertised"
             self._note(f"{path}.egressIPs", text)
             return True
         return given is True
@@ -214,13 +215,15 @@ class _Reader:
     def _neighbor(self, given: Mapping[str, Any], path: str) -> Neighbor | None:
         address, asn = given.get("address"), given.get("asn")
         if not isinstance(address, str) or not isinstance(asn, int):
-            self._note(path, "the peer is left out: it needs an address and an AS number")
+            self._note(path, "the peer is not converted: it needs an address and an AS number")
             return None
         self._note_unknown(given, _PEER_FIELDS, path)
         filters = given.get("filters")
         if filters:
             names = ", ".join(str(name) for name in filters)
-            self._note(f"{path}.filters", f"is left out ({names}): all peers get the same routes")
+            self._note(
+                f"{path}.filters", f"is not converted ({names}): all peers get the same routes"
+            )
         restart = self._number(given, "gracefulRestartTime", path)
         nested = self._of_type(given, "gracefulRestart", path, dict)
         if nested:

@@ -63,10 +63,10 @@ def _note_process(name: str, process: Process, notes: Notes) -> None:
         text = "set it in the CiliumBGPNodeConfigOverride of the node"
         notes.add(policy(name), f"{process.path}.routerID", text)
     if process.confederation is not None:
-        text = "is left out: Cilium's API has no confederations"
+        text = "is not converted: Cilium's API has no confederations"
         notes.add(policy(name), f"{process.path}.confederation", text)
     if process.egress:
-        text = "is left out: Cilium's API advertises no egress IPs"
+        text = "is not converted: Cilium's API advertises no egress IPs"
         notes.add(policy(name), f"{process.path}.advertisements", f"egress {text}")
 
 

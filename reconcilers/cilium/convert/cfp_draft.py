@@ -2,7 +2,7 @@
 
 Pure: JSON in, JSON and notes out. The draft identifies instances by AS number and peers by address,
 which become their names here, as in the translation of v1 policies; an override by ``nodeRef`` becomes
-the override of that name. What v2 has no place for is left out, with a note. The result is validated by
+the override of that name. What v2 has no place for is dropped, with a note. The result is validated by
 its kind like any other object.
 """
 
@@ -38,7 +38,7 @@ def convert_draft(value: Mapping[str, Any], notes: Notes) -> list[Json] | None:
     wanted = _KINDS[kind](draft, dict(spec))
     converted = {"apiVersion": V2, "kind": kind, "metadata": draft.metadata(), "spec": wanted}
     if "status" in value:
-        draft.note("status", "is left out: the agent of the node writes it")
+        draft.note("status", "is not converted: the agent of the node writes it")
     return [converted]
 
 
@@ -208,7 +208,7 @@ def _entry(draft: _Draft, entry: Json, index: int) -> Json:
             )
     if kind == "PodCIDR":
         if entry.pop("selector", None):
-            draft.note(f"{field}.selector", "is left out: PodCIDR has none in v2")
+            draft.note(f"{field}.selector", "is not converted: PodCIDR has none in v2")
     else:
         # Without a selector the draft advertises everything of the type, and v2 nothing.
         entry["selector"] = entry.get("selector") or {}

@@ -2,5 +2,5 @@
 
 `selection` selects the policy of each node, `annotations` parses the settings of a node, `compile`
 compiles a policy to instances, peers and route sets, `translate` translates it to objects of v2.
-Source: Cilium 1.14 to 1.16, package bgpv1; the names of `translate` are those of CFP-28175.
+Source: Cilium 1.14 to 1.16, package bgpv1; the names of `translate` are from CFP-28175.
 """

@@ -1,4 +1,4 @@
-"""The names of translated objects: those of CFP-28175, changed where Kubernetes rejects them.
+"""The names of translated objects: as in CFP-28175, changed where Kubernetes rejects them.
 
 ``bgpp-<policy>-<asn>`` and ``bgpp-<policy>-<asn>-<neighbor>``. The colons of an IPv6 address become
 dashes; a name beyond the limit is truncated and ends in a hash of the whole name.

@@ -1,7 +1,7 @@
 """Selects the CiliumBGPPeeringPolicy of each node, and reports conflicts as conditions.
 
 Pure. If several policies select a node, none applies, as in Cilium: all sessions of the node end. With
-``first_wins`` one applies: the one that applied before, otherwise the oldest (by creationTimestamp,
+``first_wins`` one applies: as before, otherwise the oldest (by creationTimestamp,
 then name), and the others get the condition.
 """
 
@@ -77,7 +77,7 @@ def select(
 def _selecting_policies(
     ordered: Sequence[CiliumBGPPeeringPolicy], nodes: Iterable[Node], pieces: Pieces
 ) -> Slices[dict[str, list[str]]]:
-    """Return the policies that select each node, from the oldest; nodes without one are left out."""
+    """Return the policies that select each node, from the oldest; nodes without one are omitted."""
     selecting: dict[str, list[str]] = {}
     for node in sorted(nodes, key=lambda node: node.metadata.name):
         names = [

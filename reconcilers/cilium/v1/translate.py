@@ -2,7 +2,7 @@
 
 Pure. One ClusterConfig per policy, one PeerConfig per neighbor, one Advertisement per virtual router
 and one per neighbor with attributes of its own, and overrides for the annotations of Nodes. What v2
-cannot express is left out, with a note. Instances and peers have the names that `compile` gives them,
+cannot express is dropped, with a note. Instances and peers have the names that `compile` gives them,
 so that the migration of a node resets no session.
 """
 
@@ -183,9 +183,9 @@ class _PolicyTranslation:
         for i, router in enumerate(self._policy.spec.virtual_routers):
             path = f"spec.virtualRouters[{i}]"
             if router.local_asn == 0:
-                self._note(f"{path}.localASN", "left out: 0 is no AS number (RFC 7607)")
+                self._note(f"{path}.localASN", "not translated: 0 is no AS number (RFC 7607)")
             elif len(instances) == MAX_INSTANCES:
-                self._note(path, f"left out: v2 has at most {MAX_INSTANCES} instances")
+                self._note(path, f"not translated: v2 has at most {MAX_INSTANCES} instances")
             else:
                 instances.append(self._router(path, router))
                 self._overrides(router.local_asn)
@@ -229,7 +229,7 @@ class _PolicyTranslation:
             where = f"{path}.neighbors[{j}]"
             address = neighbor.address
             if address in peers:
-                text = f"left out: {address} is listed twice; the first entry is used"
+                text = f"not translated: {address} is listed twice; the first entry is used"
                 self._note(f"{where}.peerAddress", text)
                 continue
             own = self._entries(where, router, neighbor.advertised_path_attributes)
@@ -342,7 +342,7 @@ class _PolicyTranslation:
         )
         self._note(
             f"{path}.selector",
-            f"these attributes are left out: v2's PodCIDR has no selector, and {which}",
+            f"these attributes are not translated: v2's PodCIDR has no selector, and {which}",
         )
         return False
 
@@ -356,12 +356,12 @@ class _PolicyTranslation:
                 which = "selects some of the pools" if matches else "the pools are not given"
                 self._note(
                     f"{path}.selector",
-                    f"these attributes are left out: v2 selects Services, not pools, and {which}",
+                    f"these attributes are not translated: v2 selects Services, not pools, and {which}",
                 )
             return False
         self._note(
             path,
-            "these attributes are those of addresses of the pools in v1, and of every "
+            "these attributes are for addresses of the pools in v1, and for every "
             "LoadBalancerIP in v2",
         )
         return True

@@ -1,11 +1,11 @@
-"""The order of isolation: what is taken, and why the rest is left out. Pure.
+"""The order of isolation: what is taken, and why the rest is not in effect. Pure.
 
 Objects are taken in from the oldest to the youngest. An object that is invalid or unresolved, or that
-differs from an older one, is left out as a whole.
+differs from an older one, has no effect as a whole.
 
 A reference to a VRF is resolved where any object of the node has a router of it, also a younger one:
-objects may import the VRFs of each other. What refers to an object that is left out is left out, too;
-what it had displaced is tried again.
+objects may import the VRFs of each other. What refers to an isolated object is isolated, too; what it
+had displaced is tried again.
 
 Objects of all dialects that feed this one are in the same order. What these know of them
 beside units, such as other references and other conflicts, are `JointRelations`.
@@ -48,7 +48,7 @@ MAX_LISTED: Final = 3
 
 
 class LeftOut(NamedTuple):
-    """Why an object is left out, as far as its units are the reason."""
+    """Why an object is not in effect, as far as its units are the reason."""
 
     problems: Sequence[Problem]
     cause: Literal["itself", "older", "later"]
@@ -67,7 +67,7 @@ class Isolated(NamedTuple):
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems of all that is left out."""
+        """The problems of all isolated objects."""
         return [problem for reasons in self.left_out.values() for problem in reasons.problems]
 
 
@@ -79,9 +79,9 @@ def isolated(
     pieces: Pieces | None = None,
     node: str = "",
 ) -> Slices[Isolated]:
-    """Take units in from the oldest to the youngest, those of one object together.
+    """Take units in from the oldest to the youngest, the units of one object together.
 
-    ``node`` is the one that problems name (`own_problems`).
+    Problems name ``node`` (`own_problems`).
     """
     isolation = _Isolation(units, compile_unit, resolve, relations, pieces or Pieces(), node)
     yield from isolation.check()
@@ -114,7 +114,7 @@ class _Isolation:
         self._relations = relations
         self._objects = isolated_objects(units, relations)
         self._wrong: dict[ObjectRef, list[Problem]] = {ref: [] for ref in relations.wrong}
-        """The problems of objects that are left out whatever the others are."""
+        """The problems of objects that are not in effect whatever the others are."""
         self._claims: dict[ObjectRef, Claims] = {}
 
     def check(self) -> Slices[None]:
@@ -142,7 +142,7 @@ class _Isolation:
         yield from password_claims(unit, compiled, self._resolve)
 
     def result(self) -> Slices[Isolated]:
-        """Take in objects until none of the others goes with those that are taken."""
+        """Take in objects until none of the others goes with the taken objects."""
         taken: dict[ObjectRef, IsolatedObject] = {}
         values: dict[Subject, Any] = {}
         waiting = [member for member in self._objects if member.ref not in self._wrong]
@@ -194,7 +194,7 @@ class _Isolation:
     def _together(
         self, waiting: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
     ) -> Slices[dict[ObjectRef, IsolatedObject]]:
-        """Return the objects that go together, with each other and with those that are taken."""
+        """Return the objects that go together, with each other and with the taken objects."""
         present = {member.ref: member for member in waiting}
         while True:
             references = References(present, taken.values(), self._is_resolved)
@@ -209,7 +209,7 @@ class _Isolation:
     def _agreeing(
         self, objects: Iterable[IsolatedObject], taken: Mapping[ObjectRef, IsolatedObject]
     ) -> Slices[_Accepted]:
-        """Return the objects without those that differ from an earlier one."""
+        """Return the objects that differ from no earlier one."""
         given = list(objects)
         agreeing = yield from self._agreeing_in(given, given, taken)
         if self._relations.ages and agreeing.rejected:
@@ -272,7 +272,7 @@ class _Isolation:
         for rejected in accepted.rejected:
             claims = self._claims[rejected.ref]
             if _contradicts(claims, {}):
-                continue  # It is left out whatever the others are.
+                continue  # It is not in effect whatever the others are.
             displacing.update(accepted.beside.against(rejected.ref))
             disputed.update(
                 subject
@@ -309,7 +309,7 @@ class _Isolation:
         table: Mapping[Subject, Sequence[Claim]],
         left_out: Mapping[ObjectRef, IsolatedObject],
     ) -> LeftOut:
-        """Return why an object is left out."""
+        """Return why an object is not in effect."""
         wrong = self._wrong.get(member.ref)
         if wrong is not None:
             return LeftOut(wrong, "itself")
@@ -335,7 +335,7 @@ def _contradicts(claims: Claims, taken: Mapping[Subject, Any]) -> bool:
 def _disagreements(
     claims: Claims, table: Mapping[Subject, Sequence[Claim]]
 ) -> tuple[list[Problem], list[Problem]]:
-    """Return the conflicts of an object with itself and older ones that are taken, and with all."""
+    """Return the conflicts of an object with itself and older taken ones, and with all."""
     own: dict[Subject, list[Claim]] = {}
     for subject, claim in claims:
         own.setdefault(subject, []).append(claim)
@@ -353,7 +353,7 @@ def _disagreements(
 def _left_out_vrfs(
     member: IsolatedObject, left_out: Mapping[ObjectRef, IsolatedObject], node: str
 ) -> Iterator[Problem]:
-    """Yield a problem for each import from an object that is left out."""
+    """Yield a problem for each import from an object that is not in effect."""
     on_node = f" on node {node}" if node else ""
     for unit in member.units:
         elsewhere = imported_elsewhere(unit)
@@ -364,6 +364,6 @@ def _left_out_vrfs(
                 if vrf not in elsewhere or not refs:
                     continue
                 named = ", ".join(refs[:MAX_LISTED]) + (", ..." if len(refs) > MAX_LISTED else "")
-                text = f"VRF {shown_vrf(vrf)}: its router in {named} is left out{on_node}"
+                text = f"VRF {shown_vrf(vrf)}: its router in {named} is not in effect{on_node}"
                 path = unit.path(f"spec.bgp.routers[{i}].imports[{j}].vrf")
                 yield Problem((unit.ref,), path, text, category="unresolved")

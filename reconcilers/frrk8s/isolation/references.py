@@ -34,7 +34,7 @@ class Providers:
         return all(self._count[vrf] > 0 for vrf in wanted)
 
     def prefixes(self, member: IsolatedObject) -> dict[str, frozenset[Prefix]]:
-        """Return the prefixes of the VRFs that an object imports; without those that have no router."""
+        """Return the prefixes of the VRFs that an object imports; without VRFs that have no router."""
         return {vrf: self._of(vrf) for vrf in member.imported if self._count[vrf] > 0}
 
     def _of(self, vrf: str) -> frozenset[Prefix]:

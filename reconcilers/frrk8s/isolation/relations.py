@@ -1,4 +1,4 @@
-"""The relations of the objects of all feeds as one; those of two feeds meet in their units. Pure."""
+"""The relations of the objects of all feeds as one; two feeds meet in their units. Pure."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ of its objects::
 
 * A BGPPeer is a router with one neighbour, a BFDProfile a BFD profile. Several with one origin are
   several entries of that object.
-* A local preference that is to be compared with those of others is a further unit of the object that
+* A local preference that is to be compared with others is a further unit of the object that
   sets it, with the prefix and ``withLocalPref``.
 * The age of the object, for ``isolate``, is ``row.metadata.creation_timestamp``.
 * The feeding dialect's route sources contribute to the route sets of the peers: ``contributions`` is

@@ -42,7 +42,7 @@ COMPILATIONS: Final = 8
 SMALL: Final = 1_000
 """Prefixes of an object; the unused compilations of a larger one are forgotten."""
 SPARE_OBJECTS: Final = 64
-"""Objects that are remembered beside those of the last merge."""
+"""Objects that are remembered beside the last merge's."""
 NODES: Final = 64
 """Nodes whose last merges are remembered: the operator's part merges nodes with different objects."""
 SHARED_SETTINGS: Final = 4096
@@ -170,13 +170,13 @@ class _Known(NamedTuple):
 
 
 class Merger:
-    """Merges units; only those that changed since the last time are compiled and compared again."""
+    """Merges units; only units that changed since the last time are compiled and compared again."""
 
     def __init__(self, has_effect: Callable[[str], bool] = lambda _: False) -> None:
         """``has_effect``: whether fields that are without effect for this reason have one here."""
         self._has_effect = has_effect
         self._compiled: dict[ObjectRef, list[_Known]] = {}
-        """The last compilations of each object; several of one that is fed in parts."""
+        """The last compilations of each object; several if it is fed in parts."""
         self._used: dict[ObjectRef, list[_Known]] = {}
         """What was merged since the last call of `forget_unused`: objects, and their compilations."""
         self._compilations = 0
@@ -260,7 +260,7 @@ class Merger:
     def united(
         self, units: Sequence[Unit], problems: Iterable[Problem], pieces: Pieces
     ) -> Slices[Merge]:
-        """Unite the units that isolation accepts; ``problems`` are those of the others."""
+        """Unite the units that isolation accepts; ``problems`` concern the others."""
         compiled = yield from self._compile_all(units, pieces)
         reported = (*sorted(dict.fromkeys(problems)), *self._unsupported(units, compiled))
         partial = self._partial(units, compiled)
@@ -294,7 +294,7 @@ class Merger:
         pieces: Pieces,
         node: str = "",
     ) -> Slices[Isolated]:
-        """Accept units from the oldest to the youngest; ``relations`` are those of all feeds."""
+        """Accept units from the oldest to the youngest; ``relations`` concern all feeds."""
         return isolated(units, self._compile, resolve, relations, pieces, node)
 
     def without_password(

@@ -230,7 +230,7 @@ class _Compiler:
 
 
 def routed_vrfs(unit: Unit) -> dict[str, frozenset[Prefix]]:
-    """Return the prefixes of each VRF that a unit has a router of; invalid ones are left out."""
+    """Return the prefixes of each VRF that a unit has a router of; invalid ones are ignored."""
     routed: dict[str, set[Prefix]] = {}
     for router in unit.row.spec.bgp.routers:
         prefixes = routed.setdefault(vrf_name(router.vrf), set())

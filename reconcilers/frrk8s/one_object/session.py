@@ -19,10 +19,10 @@ from resources.passwords import password_error
 
 PORT: Final = 179
 _DOTTED_QUAD: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
-"""Written as an IPv4 address: one that cannot be a source is not the name of an interface."""
+"""Written as an IPv4 address: an invalid source is not the name of an interface."""
 SECRETS_NAMESPACE: Final = "waggle.dev/secrets-namespace"
 """Annotation of an FRRConfiguration that ``waggle render`` generates: the namespace of the Secrets that
-it refers to, where they are those of another dialect."""
+it refers to, where they belong to another dialect."""
 MAX_SECRET_NAME: Final = 253
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 """A DNS subdomain (RFC 1123)."""

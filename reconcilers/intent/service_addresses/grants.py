@@ -36,7 +36,7 @@ class Grant(msgspec.Struct, frozen=True):
     exclusive: AddressSet = AddressSet()
     """Closed to other namespaces: all prefixes but 0.0.0.0/0 and ::/0."""
     error: str = ""
-    """Why the value is no list of prefixes; the prefixes are then those of its last valid value."""
+    """Why the value is no list of prefixes; the prefixes are then its last valid value's."""
     valid_before: bool = True
     """False if there was no valid value."""
 

@@ -103,7 +103,7 @@ class AddressRulesTracker:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables on which the rules depend, beside those of dialects."""
+        """The tables on which the rules depend, beside the tables of dialects."""
         return (
             *self._of_cluster,
             *self._of_api,
@@ -199,7 +199,7 @@ class AddressRulesTracker:
     ) -> AddressChanges:
         """Make the rules; returns what they judge differently than those before.
 
-        ``addresses`` are those that objects of dialects have for the node.
+        ``addresses`` come from objects of dialects, for the node.
         """
         arguments = (node, tuple(peers), tuple(addresses))
         if not self._due and arguments == self._arguments:

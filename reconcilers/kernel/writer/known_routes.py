@@ -23,7 +23,7 @@ class KnownRoutes:
         """Prefixes of foreign routes with our keys: what the kernel says exists need not be read."""
 
     def families(self) -> list[tuple[int, int]]:
-        """Return table and family of our routes, and of those that wait for a place."""
+        """Return table and family of our routes, and of routes that wait for a place."""
         return sorted({(k.table, k.family) for k in (*self.tables, *self.occupied)})
 
     def pieces(self, table: RouteTable | None) -> Iterator[tuple[SetRoutes, ...]]:

@@ -1,7 +1,7 @@
 """Netlink sockets: requests, packed requests with one acknowledgement, and dumps.
 
-linux/netlink.h. A datagram may hold many requests, which the kernel handles in order; it answers those
-that fail, and the one with an acknowledgement. An answer to a request that failed has the
+linux/netlink.h. A datagram may hold many requests, which the kernel handles in order; it answers
+failed requests, and the request with an acknowledgement. An answer to a request that failed has the
 whole request in it, so that requests of one datagram need no numbers of their own.
 """
 
@@ -153,7 +153,7 @@ class Kernel:
         return self._sequence
 
     def change(self, datagram: bytes, requests: int) -> list[Rejected]:
-        """Send packed requests, the last of them with `ACK`, and return those that failed."""
+        """Send packed requests, the last of them with `ACK`, and return the failed ones."""
         self._socket.send(datagram)
         self.requests += requests
         rejected: list[Rejected] = []

@@ -143,7 +143,7 @@ class NextHopGroups:
     def reread(self) -> tuple[list[Group], list[Group]]:
         """Compare with the kernel's objects: groups that are gone, and that have other next hops.
 
-        Groups that are not known are adopted. Those that are gone are forgotten.
+        Groups that are not known are adopted. Groups that are gone are forgotten.
         """
         try:
             listed = listings.objects(self._kernel)
@@ -185,7 +185,7 @@ class NextHopGroups:
         )
 
     def _members(self, next_hops: NextHopSet, family: int) -> list[tuple[int, int]]:
-        """Return the objects of next hops with their weights; makes those that are not there."""
+        """Return the objects of next hops with their weights; makes the missing ones."""
         members = []
         for weighted in next_hops:
             hop = weighted._replace(weight=1)

@@ -215,7 +215,7 @@ class RouteWriter:
     def _request(
         self, flags: int, table: RouteTable, group: Group, prefixes: Collection[bytes]
     ) -> list[Rejected]:
-        """Send requests for new routes and confirm those that the kernel took."""
+        """Send requests for new routes and confirm the routes that the kernel took."""
         if not prefixes:
             return []
         rejected = self._send(messages.NEW_ROUTE, flags, table, group, prefixes)
@@ -352,7 +352,7 @@ class RouteWriter:
             self.known.forget(table, prefixes)
 
     def _notice(self, changes: Changes, due: Collection[bytes]) -> None:
-        """Keep differences for the report, except for those of routes that are being written."""
+        """Keep differences for the report, except for routes that are being written."""
         written = set(due)
         for reason, tables in changes.items():
             for table, prefixes in tables.items():

@@ -124,7 +124,7 @@ class TrackedAddress(NamedTuple):
 
 
 class Track(NamedTuple):
-    """The next hops whose resolution the writer reports, in place of those of the last `Track`."""
+    """The next hops whose resolution the writer reports, in place of the last `Track`."""
 
     addresses: tuple[TrackedAddress, ...] = ()
 
@@ -242,7 +242,7 @@ class KernelRoute(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """The most specific foreign route to a tracked address; of equal ones that of the least metric."""
+    """The most specific foreign route to a tracked address; of equal ones the least metric's."""
 
     address: TrackedAddress
     route: KernelRoute | None

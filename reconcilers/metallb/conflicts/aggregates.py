@@ -71,7 +71,7 @@ class Aggregates:
             if not wrong:
                 continue
             others = wrong.bit_count() - 1
-            more = f", and than those of {others} more" if others else ""
+            more = f", and than the addresses of {others} more" if others else ""
             for number in members(1 << first(wrong) | wrong & ~self._named[version]):
                 pool = facts.pools[number]
                 text = (

@@ -37,7 +37,7 @@ class Echo:
         self._of_peer: dict[str, int] = defaultdict(int)
         """Advertisements that select such a pool, taken or not, by the names of their peers.
 
-        Under "" are those that name none.
+        Under "" are objects that name none.
         """
         self._live = 0
         """Advertisements, taken or not, of which a pool with IPv6 addresses is taken."""

@@ -28,7 +28,7 @@ MAX_LISTED_OBJECTS: Final = 8
 
 
 class Rule(Protocol):
-    """One rule that objects may break together, and those that are taken."""
+    """One rule that objects may break together, and the taken objects."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add an object."""
@@ -155,11 +155,11 @@ class Facts:
 
 
 def differing(rows: Mapping[int, BGPAdvertisement], version: int) -> dict[int, int]:
-    """Return for each advertisement those that give a prefix of one pool another local preference.
+    """Return for each advertisement the others that give a prefix of one pool another local preference.
 
     Of a version of IP. Two give none of a peer's prefixes another one if their aggregates differ in
-    length, nor if they name peers and have none in common. A set has the keys of ``rows``; those with
-    an empty one are left out.
+    length, nor if they name peers and have none in common. A set has the keys of ``rows``; empty
+    sets are omitted.
     """
     if len({row.spec.local_pref for row in rows.values()}) < 2:
         return {}

@@ -335,7 +335,7 @@ class NodeObjects(GivenObjects[NodeObject]):
         }
 
     def _with_times(self, key: ObjectKey, status: Any) -> Any:  # noqa: ANN401
-        """Give conditions the time of their last change, which is now for one that has changed."""
+        """Give conditions the time of their last change, which is now for a changed condition."""
         present = self._stored.get(key)
         known = {"status": msgspec.json.decode(kept(present).status)} if present else {}
         now = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -210,7 +210,7 @@ class NodeObjectRows:
         self._pending.update(refs, self._origins.pop(key, ()))
         prefix = (row.family, row.nlri)
         route_sets = self._route_sets.pop(prefix, set()) - {row.route_set}
-        # The peers of a prefix are those of all its routes, also of one that other objects have.
+        # A prefix has the peers of all its routes, also of a route of other objects.
         for route_set in route_sets:
             self._pending.update(self._origins[route_set, *prefix])
         if refs and not deleted:

@@ -82,7 +82,7 @@ def test_they_are_left_out_together_and_the_problems_name_the_cause() -> None:
         ("unresolved", "1a", "routers[0].imports[0].vrf"),
     ]
     assert result.problems[1].message == (
-        "VRF blue: its router in FRRConfiguration/frr-k8s-system/2b is left out"
+        "VRF blue: its router in FRRConfiguration/frr-k8s-system/2b is not in effect"
     )
 
 

@@ -91,7 +91,7 @@ def test_isolate_leaves_out_what_does_not_go_with_older_objects() -> None:
     ("mode", "reason", "head"),
     [
         ("keep", "NotInEffect", "the objects of the node do not go together; "),
-        ("isolate", "LeftOut", "the object is left out; "),
+        ("isolate", "LeftOut", "the object is not in effect; "),
     ],
 )
 def test_a_prefix_that_is_not_in_effect_is_explained(

@@ -194,7 +194,9 @@ class TestOnConflict:
 
         assert why() == "no pool has its address"
         found.put(wide)
-        head = {"keep": "earlier objects are in effect", "isolate": "objects are left out"}[mode]
+        head = {"keep": "earlier objects are in effect", "isolate": "objects are not in effect"}[
+            mode
+        ]
         assert why().startswith(f"no pool has its address; {head}: pools overlap: ")
         found.delete(wide)
         assert why() == "no pool has its address"
