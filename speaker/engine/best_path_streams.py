@@ -214,7 +214,8 @@ class BestPathStream:
         """Prefixes that were added to the queue since some of the backlog was sent."""
         self._backlog = Backlog()
         self._selection_due: int | None = None
-        """The swaps of the backlog after which all that preceded the end of selection was sent."""
+        """The swaps of the backlog after which all that preceded the end of selection was sent, but for
+        urgent prefixes; negative before the end of selection."""
         self._given: dict[Family, dict[bytes, PathSet]] = {}
         """The sets of several paths that the reader was given last."""
 
@@ -280,9 +281,14 @@ class BestPathStream:
             add(family, several.items())
 
     def _is_urgent(self, family: Family, nlri: Sequence[bytes]) -> bool:
-        """Return whether a change of few prefixes would wait for others, and need not."""
+        """Return whether a change of few prefixes would wait for others, and need not.
+
+        Not once the end of selection is due: it follows all urgent ones, which have an end then.
+        """
+        due = self._selection_due
         return (
             bool(self._queue)
+            and (due is None or due < 0)
             and len(nlri) <= URGENT_PREFIXES
             and self._queue.is_disjoint(family, nlri)
         )
@@ -401,7 +407,8 @@ class BestPathStream:
             return
         if due < 0:
             due = self._selection_due = self._backlog.swaps + 2
-        if self._backlog.swaps >= due or not self._backlog:
+        backlog = self._backlog
+        if not backlog or (backlog.swaps >= due and not backlog.has_urgent):
             items.append(SelectionEnd())
             self._selection_due = None
 

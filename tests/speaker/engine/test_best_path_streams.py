@@ -450,6 +450,30 @@ def test_rfc4724_4_1_selection_ends_behind_all_changes_that_preceded_its_end() -
     assert expected.keys() <= reader.routes.keys()
 
 
+def test_rfc4724_4_1_selection_ends_behind_urgent_changes_and_in_time() -> None:
+    lab = restarting_lab()
+    reader = lab.follow()
+    lab.settle()
+    for which in range(best_path_streams.MAX_UNREAD + 1):
+        lab.table().announce(PATHS[0][which % 2], PREFIXES[:8])
+        lab.turn()
+    for nlri in PREFIXES[8:]:
+        lab.table().announce(PATHS[1][0], [nlri])
+        lab.turn()
+    expected = lab.expected()
+    lab.now = CONFIG.selection_deferral_time + 1
+    lab.give(TimersDue())
+    flapping = 0
+    while reader.marks != WHOLE_TABLE:
+        flapping += 1
+        assert flapping < 100
+        for nlri in PREFIXES[20:]:
+            lab.table().announce(PATHS[1][flapping % 2], [nlri])
+            lab.turn()
+        lab.take()
+    assert expected.keys() <= reader.routes.keys()
+
+
 def test_a_speaker_that_stops_sends_nothing_more() -> None:
     """What forwards keeps its routes while the speaker is away (RFC 4724 section 4.1)."""
     lab = restarting_lab()
