@@ -6,7 +6,7 @@ Counted as they come and go: health and metrics are read far more often than rou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, final
 
 from reconcilers.kernel.writer.values import Reason
@@ -30,6 +30,9 @@ class FailedRoutes:
     def __bool__(self) -> bool:
         """Whether there are any."""
         return bool(self._failures)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._failures)
 
     def get(self, nlri: bytes) -> RouteFailure | None:
         """Return why a route failed; None if it did not."""

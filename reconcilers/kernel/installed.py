@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, cast, final
 
 from reconcilers.kernel.batch_spans import BatchSpans
 from reconcilers.kernel.batches import BatchSize, RouteChanges, batch_of, moved_routes, split
+from reconcilers.kernel.counts import Counts
 from reconcilers.kernel.failed_routes import FailedRoutes, RouteFailure
 from reconcilers.kernel.reading import Reading
 from reconcilers.kernel.waiting import take_some
@@ -55,22 +56,6 @@ class _InFlight(NamedTuple):
     """A batch that is not confirmed."""
 
     changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
-
-
-class Counts:
-    """What has been done, for metrics; all since the start."""
-
-    def __init__(self) -> None:
-        self.batches = 0
-        self.routes = 0
-        """Of confirmed batches."""
-        self.written = 0
-        """Messages to the kernel."""
-        self.seconds = 0.0
-        """The writer's time."""
-        self.failures: dict[Reason, int] = {}
-        self.changed: dict[str, int] = {}
-        """Routes that others changed, by the way in which the writer noticed it."""
 
 
 @final
@@ -267,15 +252,36 @@ class InstalledRoutes:
     def without_failed(
         self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]
     ) -> Mapping[bytes, NextHopSet | None]:
-        """Return the changes without routes that failed and are not to be sent again yet."""
+        """Return the changes without routes that failed and are not to be sent again yet.
+
+        A route that is not wanted any more is removed at once, unless its removal failed.
+        """
         failed = self._failed.get(table)
         if not failed or self._clock() >= self._retry.get(table, (0.0, 0.0))[0]:
             return changes
+        held = self._held.get(table, {})
         return {
             nlri: hops
             for nlri, hops in changes.items()
-            if (failure := failed.get(nlri)) is None or failure.reason not in ERRORS
+            if (failure := failed.get(nlri)) is None
+            or failure.reason not in ERRORS
+            or (hops is None and held.get(nlri) != UNKNOWN)
         }
+
+    def forget_failures(self, table: RouteTable, unwanted: Iterable[bytes] | None = None) -> None:
+        """Forget why routes failed that are not wanted any more, unless the kernel has them.
+
+        Without ``unwanted`` no route of the table is wanted.
+        """
+        failed = self._failed.get(table)
+        if not failed:
+            return
+        held = self._held.get(table, {})
+        some = failed if unwanted is None else unwanted
+        if gone := [nlri for nlri in some if failed.get(nlri) and nlri not in held]:
+            failed.discard(gone)
+            self._occupied.get(table, set()).difference_update(gone)
+            self._on_change()
 
     # ---------------------------------------------------------------- batches
 
@@ -348,6 +354,8 @@ class InstalledRoutes:
             return
         self._changed = dict.fromkeys((*self._held, *self._listing))
         self._held, self._listing = self._listing, {}
+        # Changes that came during the listing: all tables are compared with it.
+        self._waiting.clear()
         self._failed.clear()
         self._retry.clear()
         self._occupied.clear()
@@ -405,6 +413,9 @@ class InstalledRoutes:
                 self._lose(table, prefixes, RouteFailure(reason, "changed by another program"))
                 if reason is Reason.UNEXPECTED:
                     self._keep(table, prefixes)
+                elif reason is Reason.MISSING:
+                    # The change may have come before the routes that are on their way, or after them.
+                    self._keep(table, [nlri for nlri in prefixes if self._is_coming(table, nlri)])
                 if reason is Reason.OCCUPIED:
                     self._occupied.setdefault(table, set()).update(prefixes)
         self._on_change()
@@ -413,12 +424,18 @@ class InstalledRoutes:
         """Note that the kernel does not have some routes as they were sent."""
         held, waiting = self._held.get(table, {}), self._waiting.get(table, {})
         for nlri in prefixes:
-            if nlri not in waiting:
+            # What is on its way, or follows, is newer.
+            if nlri not in waiting and not self._is_coming(table, nlri):
                 held.pop(nlri, None)
         self._failed.setdefault(table, FailedRoutes()).add(prefixes, failure)
         known = self._changed.setdefault(table, set())
         if known is not None:
             known.update(prefixes)
+
+    def _is_coming(self, table: RouteTable, nlri: bytes) -> bool:
+        """Return whether a batch that is on its way installs a route."""
+        batches = self._in_flight.values()
+        return any(batch.changes.get(table, {}).get(nlri) is not None for batch in batches)
 
     def _keep(self, table: RouteTable, prefixes: Iterable[bytes]) -> None:
         """Note that the kernel has some routes that are to be removed."""

@@ -294,6 +294,7 @@ class KernelRoutes(Reconciler):
         table = _table(key)
         prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
         wanted = self.wanted_tables.next_hops(table, prefixes)
+        self.installed.forget_failures(table, (nlri for nlri in prefixes if nlri not in wanted))
         withheld = self.withheld.routes(table)
         for without in (self.installed.occupied(table), withheld):
             if without:
@@ -315,6 +316,7 @@ class KernelRoutes(Reconciler):
         """See `Reconciler`."""
         table = _table(key)
         if table not in self.installed.tables and table not in self.wanted_tables.tables:
+            self.installed.forget_failures(table)
             return None
         return self.installed.held(
             table, self.installed.prefixes(table) if parts is None else parts
@@ -338,6 +340,7 @@ class KernelRoutes(Reconciler):
     def delete(self, key: ObjectKey) -> None:
         """See `Reconciler`."""
         table = _table(key)
+        self.installed.forget_failures(table)
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:

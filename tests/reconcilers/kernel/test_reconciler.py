@@ -17,11 +17,16 @@ from reconcilers.kernel.wanted import InstanceRoutes
 from reconcilers.kernel.writer.values import (
     IPV4,
     MAX_ROUTES,
+    Cause,
+    Change,
+    Changed,
+    Confirmed,
     KernelRoute,
     Move,
     NextHop,
     NextHopSet,
     Reason,
+    Routes,
     RouteTable,
     TrackedAddress,
 )
@@ -682,6 +687,77 @@ class TestOthers:
         agent.kernel.end_deferral()
         agent.change(NO_PATHS, PREFIX, before=ONE)
         assert not agent.routes
+
+    @pytest.mark.parametrize("reason", [Reason.OCCUPIED, Reason.TABLE_FULL])
+    def test_a_route_that_failed_and_is_withdrawn_is_no_failure(self, reason: Reason) -> None:
+        agent = Agent()
+        agent.writer.reject = reason
+        agent.start().table(ONE, PREFIX)
+        installed = agent.kernel.installed
+        assert installed.failures() == {reason: 1}
+        seen = []
+        agent.kernel.changed.subscribe(lambda _: seen.append(installed.failures()))
+        agent.change(NO_PATHS, PREFIX, before=ONE)
+        assert seen[-1] == {}, "health and metrics are made again"
+        assert not agent.errors
+        # A place that was another program's may be free the next time.
+        agent.writer.reject = None
+        assert agent.change(ONE, PREFIX).routes == {PREFIX: hops("10.88.0.1")}
+
+    def test_routes_that_failed_go_with_their_instance(self) -> None:
+        agent = Agent()
+        agent.writer.reject = Reason.TABLE_FULL
+        agent.start().table(ONE, PREFIX)
+        with agent.db.write(agent.intent.instances) as txn:
+            agent.intent.instances.delete(txn, ("main",))
+        agent.settle()
+        assert agent.kernel.installed.failures() == {}
+        assert not agent.errors
+
+    def test_a_failure_does_not_hide_the_newer_route_that_follows_it(self) -> None:
+        agent = Agent().start().table(ONE, "198.51.100.0/24").change(TWO, "198.51.101.0/24")
+        others = agent.routes
+        nlri = wire(PREFIX)
+        for before, after in ((NO_PATHS, ONE), (ONE, TWO)):
+            agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, before, after, (nlri,))])
+            agent.round()
+        agent.writer.unusable = {(MAIN, nlri)}
+        agent.writer.step()
+        agent.writer.unusable.clear()
+        # The second route is on its way; the best path goes before it is there.
+        assert agent.change(NO_PATHS, PREFIX, before=TWO).routes == others
+
+    def test_a_route_that_another_program_removes_while_a_newer_one_follows(self) -> None:
+        agent = Agent().start().table(ONE, PREFIX).change(TWO, "198.51.101.0/24")
+        nlri = wire(PREFIX)
+        agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, ONE, TWO, (nlri,))])
+        agent.round()
+        agent.writer.change(Reason.MISSING, MAIN, nlri)
+        agent.change(NO_PATHS, PREFIX, before=TWO)
+        assert PREFIX not in agent.routes
+        agent.change(ONE, PREFIX)
+        agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, ONE, TWO, (nlri,))])
+        agent.round()
+        # Reported behind the write, and before its confirmation.
+        agent.writer.kernel.pop((MAIN, nlri))
+        (batch,) = agent.writer.sent
+        agent.writer.sent.clear()
+        agent.writer.report(Changed(Cause.EVENT, (Change(Reason.MISSING, (Routes(MAIN, nlri),)),)))
+        agent.writer.report(Confirmed(batch.number, 1, (), 0.001))  # type: ignore[union-attr]
+        assert agent.settle().routes[PREFIX] == hops("10.88.0.2")
+
+    def test_a_retry_while_a_new_writer_lists_its_routes_is_void(self) -> None:
+        agent = Agent().start()
+        agent.writer.reject = Reason.TABLE_FULL
+        agent.table(ONE, PREFIX)
+        agent.writer.reject = None
+        agent.writer.connect()
+        agent.now += 60
+        agent.round()
+        change = BestPathChange(IPV4_UNICAST, ONE, NO_PATHS, (wire(PREFIX),))
+        agent.kernel.best_paths("main", [change])
+        agent.settle()
+        assert set(agent.change(TWO, "198.51.101.0/24").routes) == {"198.51.101.0/24"}
 
     def test_verification_finds_nothing_and_repairs_what_differs(self) -> None:
         agent = Agent().start().table(ONE, PREFIX)
