@@ -4,7 +4,7 @@ An agent with 10,000 Services (20,000 routes) and 100 peers, which are sinks in 
 Measured for each dialect: the first full pass, an external IP that is added to a Service, an endpoint
 of a Service with traffic policy Local that moves to the node or away; of Antrea's alone a policy that
 is replaced by one with half of the routes, and 10,000 routes to 10 to 100 peers. Wall times are from
-the change of the file to the last session; CPU times are those of the agent. The limits hold for CPU
+the change of the file to the last session; CPU times are the agent's. The limits hold for CPU
 times, which other work on the machine changes less.
 
 ``python -m bench.bench_antrea [--services N] [--peers N] [--runs N] [--changes N]``

@@ -135,9 +135,7 @@ def _one_prefix(rounds: int) -> Iterable[Row]:
     updates = max(agent.work(changed).updates.values())
     down = sum(not status.established for status in agent.speaker.peers())
     what = "one prefix changes, from the event to the octets at ten peers"
-    note = (
-        f"{updates} UPDATEs to each for a prefix that goes and one that comes; {down} sessions lost"
-    )
+    note = f"{updates} UPDATEs to each for a removed and an added prefix; {down} sessions lost"
     yield Row(what, statistics.median(times), "ms", 10, note)
 
 
@@ -357,7 +355,7 @@ def _services(rounds: int) -> Iterable[Row]:
 
 
 class _Services:
-    """The objects of a dialect with their milliseconds; those of two are measured in turn."""
+    """The objects of a dialect with their milliseconds; two dialects are measured in turn."""
 
     def __init__(self, dialects: tuple[Any, ...], objects: list[Object]) -> None:
         self._dialects = dialects

@@ -2,7 +2,7 @@
 
 In a network namespace of its own, which it makes and removes: routes are written, written again as they
 are, replaced, moved to other next hops, listed by a new writer, read back, and removed. The goals are
-those of the messages alone, packed 500 of a datagram.
+for the messages alone, packed 500 of a datagram.
 
 ``python -m bench.bench_kernel [--routes N] [--rounds N]`` (root)
 """

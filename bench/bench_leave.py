@@ -1,6 +1,6 @@
 """Memory of the router while all of its peers leave at once.
 
-A hundred peers announce distinct prefixes and receive those of all others. Then all connections are
+A hundred peers announce distinct prefixes and receive all others'. Then all connections are
 closed in one moment. Measured: the peak of the resident memory from then on, in relation to before.
 
 ``python -m bench.bench_leave [--peers N] [--prefixes N]``

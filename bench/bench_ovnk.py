@@ -1,7 +1,7 @@
 """Time of the operator with RouteAdvertisements: 1,000 nodes, 50 networks, 10 objects.
 
-Times are CPU times of one process, the median of several changes. Writes are those that the API server
-would get: objects that differ from what is stored.
+Times are CPU times of one process, the median of several changes. Writes are what the API server would
+get: objects that differ from what is stored.
 
 ``python -m bench.bench_ovnk [--nodes N] [--networks N] [--advertisements N]``
 """

@@ -130,7 +130,7 @@ def start_agent(
 
 
 def cores() -> tuple[set[int], set[int]]:
-    """Return the core of the agent, and those of the sinks."""
+    """Return the core of the agent, and the cores of the sinks."""
     found = sorted(os.sched_getaffinity(0))
     return {found[0]}, set(found[1:]) or {found[0]}
 

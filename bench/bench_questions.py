@@ -168,7 +168,7 @@ def cpu_clock(pid: int) -> int:
 def delays(
     program: Program, request: str, until: Callable[[], bool]
 ) -> tuple[list[float], list[float]]:
-    """Send small requests one after another; the milliseconds of each, and those of CPU time."""
+    """Send small requests one after another; the milliseconds of each, and of CPU time."""
     elapsed: list[float] = []
     busy: list[float] = []
     clock = cpu_clock(program.process.pid)

@@ -1,8 +1,8 @@
 """CPU time and memory of an agent whose router sends a full table, most of which it does not use.
 
 A peer that takes requests (ROUTE-REFRESH, RFC 2918) sends a table like the Internet's to three
-agents, one after another: one that accepts nothing, one that accepts a range of which nothing is
-received, and for comparison one that accepts all. CPU seconds are those from
+agents, one after another: the first accepts nothing, the second a range of which nothing is
+received, and for comparison the third accepts all. CPU seconds are those from
 the start of the session until all routes are counted; memory is the largest resident set.
 
 ``python -m bench.bench_received [--routes N]``; ``WAGGLE_PURE=1``: with prefix tables in Python

@@ -3,8 +3,8 @@
     python -m bench.cluster_addresses_cost [--nodes N] [--changes N]
 
 Computed, not measured: from the size of the object that the operator publishes for so many nodes,
-from the times of watches and bookmarks, and from the size and the heartbeats of a Node. Compared are an
-agent that knows its own Node alone, one that watches every Node, and one that reads the published
+from the times of watches and bookmarks, and from the size and the heartbeats of a Node. Compared are
+agents that know their own Node alone, that watch every Node, and that read the published
 object.
 """
 

@@ -8,7 +8,7 @@ Commands on standard input, one a line, each answered with one JSON line:
 ``count N SESSIONS``  answers once that many sessions have received N prefixes each (of /32);
 ``first`` is the time of the first connection;
 ``expect HEX``  answers immediately that it watches, and again when every session has received HEX.
-Times are those of CLOCK_MONOTONIC, in nanoseconds, which all processes share.
+Times are from CLOCK_MONOTONIC, in nanoseconds, which all processes share.
 """
 
 from __future__ import annotations

@@ -303,7 +303,7 @@ def _schema_without_description(value: object, path: str, described: Mapping[str
 
 
 def _cells_schema(owner: str) -> Schema:
-    """Return the schema of the options of a program, or of those that both programs have."""
+    """Return the schema of the options of a program, or of the options of both programs."""
     programs: dict[str, Sequence[Cell]] = {"agent": AGENT_CELLS, "operator": OPERATOR_CELLS}
     own = {name: _options(cells) for name, cells in programs.items()}
     found = own.get(owner)

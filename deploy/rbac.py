@@ -1,6 +1,6 @@
 """Rules of the chart's roles, webhooks and admission policies by API dialect, as a helm template.
 
-The rules of a dialect are rendered if its cell is enabled, those of an option if the option is set. The
+The rules of a dialect are rendered if its cell is enabled, and of an option if it is set. The
 rules for all dialects are in ``templates/agent-rbac.yaml`` and ``operator-rbac.yaml``.
 """
 
@@ -131,7 +131,7 @@ def written(cell: DialectCell) -> Iterator[str]:
     """Yield what an agent writes, as a map from API group to resources, each with its kind and a label.
 
     The label names the node of an object; it is empty where the object has none. ``{node}`` in the
-    name stands for the node; a name with a star at its end begins those that the API server makes.
+    name stands for the node; a name with a star at its end begins the names that the API server makes.
     """
     dialect = cell.dialect
     resources = [

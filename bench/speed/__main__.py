@@ -26,7 +26,7 @@ PICTURE = ROOT / "docs" / "performance.svg"
 MOST_WAITED = 0.1
 """Share of its time for which a daemon waits for a CPU at most, in a run that is used."""
 ATTEMPTS = 3
-"""Runs for each one that is wanted, where the machine is busy."""
+"""Attempts for each wanted run, where the machine is busy."""
 FILES = 8192
 """The limit of open files; each of a thousand sessions needs one."""
 

@@ -92,7 +92,7 @@ def cases(size: Size, table: Path, prefixes: int) -> Iterator[Case]:
 
 
 def _times(size: Size, **most: int) -> dict[str, int]:
-    """Return repetitions: those of the form, but at most so many."""
+    """Return repetitions: as the form has them, but at most so many."""
     return {name: min(size.repetitions, many) for name, many in most.items() if many}
 
 

@@ -145,7 +145,7 @@ def fan_in(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Fig
 
 
 def mesh(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
-    """P2 mesh: every peer announces distinct prefixes and receives those of all others."""
+    """P2 mesh: every peer announces distinct prefixes and receives all others'."""
     with bout(arena, name, setting(peers)) as it:
         tester = it.tester
         tester.request(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
@@ -317,7 +317,7 @@ def idle(arena: Arena, name: str, peers: int, seconds: float) -> Figures:
 
 
 def hostile(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PREFIXES) -> Figures:
-    """P6: P3 alone, then with a peer that floods and one that has stopped reading."""
+    """P6: P3 alone, then with a flooding peer and a peer that has stopped reading."""
     pinger, flooder, stalled = peers, peers + 1, peers + 2
     with bout(arena, name, setting(peers + 3, silent=[pinger, flooder])) as it:
         tester = it.tester

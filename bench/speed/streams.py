@@ -21,7 +21,7 @@ FLOOD_PREFIX = int(ipaddress.IPv4Address("198.18.0.0"))
 
 TABLE_PREFIXES = 1_000_000
 TABLE_SETS = 60_000
-# Shares of prefix lengths, about those of the Internet's table.
+# Shares of prefix lengths, about as in the Internet's table.
 _LENGTHS = {24: 60, 23: 10, 22: 12, 21: 5, 20: 5, 19: 3, 18: 2, 17: 1, 16: 2}
 
 

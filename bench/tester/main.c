@@ -21,7 +21,7 @@
  *   totals A B              what was counted, and CPU seconds of this process
  *   quit
  *
- * All times are those of CLOCK_MONOTONIC, in nanoseconds, which all processes share.
+ * All times are from CLOCK_MONOTONIC, in nanoseconds, which all processes share.
  */
 #define _GNU_SOURCE
 #include "tester.h"

@@ -1,7 +1,7 @@
 /* The other side of a measured BGP speaker: many sessions in one process, driven by commands.
  *
  * It speaks as much BGP as a session needs and no more: its UPDATEs were made beforehand and are
- * only written; of those that it reads it looks at every prefix, and at nothing else. It must never
+ * only written; of received ones it looks at every prefix, and at nothing else. It must never
  * be what is waited for, so nothing is allocated, and no system call made, per message.
  *
  * session.c: one session; main.c: commands (listed there), waiting, and the loop.

@@ -61,7 +61,7 @@ def frame(uid: str, title: str, text: str) -> dashboard.Dashboard:
 
 
 def of_cluster(expression: str) -> str:
-    """Return PromQL whose metrics are those of the chosen clusters, with the nodes of each apart."""
+    """Return PromQL with the metrics of the chosen clusters, with the nodes of each apart."""
 
     def selected(match: re.Match[str]) -> str:
         name, labels = match.groups()
