@@ -8,7 +8,7 @@ coroutine waits for: it is awaited as a whole (`cells.hive.rounds.in_slices`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Iterable, Iterator
+from collections.abc import Awaitable, Collection, Generator, Iterator
 from itertools import chain, islice
 from typing import Final, TypeAlias, TypeVar
 
@@ -65,9 +65,16 @@ def at_once(value: T) -> Slices[T]:
     return value
 
 
-def quick(items: Iterable[T], pieces: Pieces) -> Iterator[list[T] | None]:
+def quick(items: Collection[T], pieces: Pieces) -> Iterator[list[T] | None]:
     """Iterate over lists of items, a quick step each; None where a slice is full."""
-    rest = iter(items)
+    if len(items) <= SLICE_PIECES:
+        # Most are few: not a generator, which is called again for its end.
+        full = bool(items) and pieces.fill_slice(1 + len(items) // QUICK_PER_PIECE)
+        return iter((list(items), None) if full else (list(items),))
+    return _quick(iter(items), pieces)
+
+
+def _quick(rest: Iterator[T], pieces: Pieces) -> Iterator[list[T] | None]:
     while some := list(islice(rest, SLICE_PIECES)):
         yield some
         if pieces.fill_slice(1 + len(some) // QUICK_PER_PIECE):

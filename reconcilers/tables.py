@@ -287,6 +287,7 @@ class IntentTables:
             setattr(self, kind.name, kind.create(db))
         self._replaced: dict[tuple[str, bool], tuple[object, list[Any]]] = {}
         """By kind and writer: the state of the table that `replace` has left, and the rows."""
+        self._of_kinds = {kind: self.of(kind) for kind in KINDS}
         self.compiled = tuple(
             self.of(kind) for kind in KINDS if kind.writer in ("compiler", "dialects")
         )
@@ -314,9 +315,10 @@ class IntentTables:
     ) -> list[RowKind[Any]]:
         """Return the kinds with other rows, or whose table others have written since `replace`."""
         kinds = []
-        for kind, of_kind in rows.items():
-            state, before = self._replaced.get((kind.name, by_operator), (None, []))
-            if before != of_kind or state is not txn.state(getattr(self, kind.name)):
+        states = txn.states(map(self._of_kinds.__getitem__, rows))
+        for (kind, of_kind), state in zip(rows.items(), states, strict=True):
+            replaced, before = self._replaced.get((kind.name, by_operator), (None, []))
+            if before != of_kind or replaced is not state:
                 kinds.append(kind)
         return kinds
 

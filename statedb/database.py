@@ -58,6 +58,10 @@ class Snapshot:
         except IndexError:
             return table.empty()  # the table was added after the snapshot
 
+    def states(self, tables: Iterable[Table[Any]]) -> list[TableState]:
+        """Return the states of some tables, all of which the snapshot has (`state`)."""
+        return list(map(self.root.__getitem__, map(_slot, tables)))
+
 
 class WriteTxn:
     """Writes to named tables that become visible together, or not at all.
@@ -81,6 +85,12 @@ class WriteTxn:
         if self._closed:
             raise TransactionClosed
         return self._root[table.slot] if table.slot < len(self._root) else table.empty()
+
+    def states(self, tables: Iterable[Table[Any]]) -> list[TableState]:
+        """Return the states of some tables, all of which the transaction has (`state`)."""
+        if self._closed:
+            raise TransactionClosed
+        return list(map(self._root.__getitem__, map(_slot, tables)))
 
     def writable(self, table: Table[Any]) -> TableState:
         """Return the state of a locked table; internal to this package.

@@ -66,7 +66,7 @@ class Table(Generic[T]):
         self.log = ChangeLog()
         self._database = database
         self._indexes = list(indexes)
-        self._order = {index.name: i for i, index in enumerate(self._indexes)}
+        self._order = {index.name: i for i, index in enumerate((primary, *self._indexes))}
         self._signal: Any = None
 
     def __repr__(self) -> str:
@@ -125,35 +125,36 @@ class Table(Generic[T]):
         """Iterate over the rows with a whole key in an index. Raises `UnknownIndex`."""
         state = txn.state(self)
         path = as_path(key)
-        arity = state.arities[0 if index == self.primary.name else 1 + self._position(index)]
-        return self._below(state, index, path) if len(path) == arity else iter(())
+        position = self._position(index)
+        whole = len(path) == state.arities[position]
+        return self._below(state, position, path) if whole else iter(())
 
     def prefix(self, txn: ReadTxn, index: str, prefix: Key) -> Iterator[T]:
         """Iterate over the rows whose key in an index starts with components.
 
         Raises `UnknownIndex`.
         """
-        return self._below(txn.state(self), index, as_path(prefix))
+        return self._below(txn.state(self), self._position(index), as_path(prefix))
 
     def _position(self, index: str) -> int:
+        """Return the position of an index in the arities: 0 is the primary one."""
         position = self._order.get(index)
         if position is None:
             raise UnknownIndex(self.name, index)
         return position
 
-    def _below(self, state: TableState, index: str, path: Path) -> Iterator[T]:
-        if index == self.primary.name:
+    def _below(self, state: TableState, position: int, path: Path) -> Iterator[T]:
+        depth = state.arities[position] - len(path)
+        if position == 0:
             tree = tree_get(state.primary, path)
             if tree is not None and state.size:
-                for entry in leaves(tree, state.arities[0] - len(path)):
+                for entry in leaves(tree, depth):
                     yield entry.row
             return
-        position = self._position(index)
-        tree = tree_get(state.indexes[position], path)
-        if tree is None or not state.arities[1 + position]:
+        tree = tree_get(state.indexes[position - 1], path)
+        if tree is None or not state.arities[position]:
             return
-        depth = state.arities[1 + position] - len(path)
-        if self._indexes[position].unique:
+        if self._indexes[position - 1].unique:
             for member in leaves(tree, depth):
                 yield tree_get(state.primary, member).row
             return

@@ -6,6 +6,8 @@ Times are seconds of one clock.
 from __future__ import annotations
 
 import os
+from itertools import chain
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from resources.manifests.files import Signature
@@ -17,6 +19,9 @@ LONGEST_SECONDS: Final = 2.0
 
 State: TypeAlias = Signature | str | None
 """A file's state, as `resources.manifests.files.signature` returns it."""
+
+
+_due_at = attrgetter("due")
 
 
 class _Changed(NamedTuple):
@@ -87,9 +92,9 @@ class Settling:
     @property
     def next_due(self) -> float | None:
         """When the next file is due; None without any."""
-        times = [changed.due for changed in self._changed.values()]
-        times += [group.due for group in self._vanished.values()]
-        return min(times, default=None)
+        return min(
+            map(_due_at, chain(self._changed.values(), self._vanished.values())), default=None
+        )
 
 
 def _due(first: float, now: float) -> float:

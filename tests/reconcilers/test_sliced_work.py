@@ -22,6 +22,7 @@ from reconcilers.sliced_work import (
     changes_of,
     finish,
     merged,
+    quick,
 )
 from reconcilers.target.comparison import SLICE_PARTS
 from statedb import Database
@@ -260,3 +261,18 @@ def test_the_first_round_reads_the_services_of_a_cluster_in_slices(
         readers.look()
     readers.look()
     assert readers.most == SLICE
+
+
+@pytest.mark.parametrize("count", [0, 1, SLICE_PIECES, SLICE_PIECES + 1, 6 * SLICE_PIECES])
+def test_items_of_quick_steps_are_each_there_once(count: int) -> None:
+    pieces = Pieces()
+    lists = list(quick(dict.fromkeys(range(count)), pieces))
+    assert [item for some in lists if some is not None for item in some] == list(range(count))
+    assert lists.count(None) == pieces.slices == (count == 6 * SLICE_PIECES)
+
+
+def test_few_items_end_a_slice_that_is_full_but_for_them() -> None:
+    pieces = Pieces()
+    pieces.fill_slice(SLICE_PIECES - 1)
+    assert list(quick([], pieces)) == [[]]
+    assert list(quick(["a"], pieces)) == [["a"], None]
