@@ -44,6 +44,11 @@ def pair(a: dict[str, object], b: dict[str, object]) -> tuple[Network, Host, Hos
     return network, left, right
 
 
+def entered(host: Host) -> list[str]:
+    """The states that the sessions of a router have entered, from the first one on."""
+    return [event.new for event in host.events if isinstance(event, StateChanged)]
+
+
 def prefixes(count: int, octet: int = 8) -> dict[str, RouteAttributes | None]:
     return {f"10.{octet}.{n}.0/24": RouteAttributes() for n in range(count)}
 
@@ -168,6 +173,8 @@ def test_a_peer_beyond_its_limit_stays_down_until_it_is_reset() -> None:
     a.routes(prefixes(21))
     network.run(600)
     assert b.status().state == "Idle"
+    assert entered(b).count("Established") == 1
+    assert entered(b)[-1] == "Idle"
     a.routes({"10.8.20.0/24": None})
     b.give(ResetPeer(INSTANCE, "a"))
     network.run(120)
@@ -181,6 +188,7 @@ def test_a_peer_beyond_its_limit_starts_again_after_its_time() -> None:
     network.run(1)
     a.routes({"10.8.20.0/24": None})
     network.run(50)
+    assert entered(b).count("Established") == 1
     assert not b.status().established
     network.run(120)
     assert b.status().established
@@ -458,9 +466,11 @@ def test_rfc9003_a_long_communication_is_cut_between_characters() -> None:
 
 def test_a_peer_that_is_shut_down_accepts_no_connection() -> None:
     network, a, b = pair({}, {})
+    before = len(entered(b))
     b.give(ShutDownPeer(INSTANCE, "a"))
     network.run(600)
-    assert b.status().state == "Idle"
+    assert entered(b)[before:] == ["Idle"]
+    assert entered(a).count("Established") == 1
     assert b.status().reason == "shut down"
     assert not a.status().established
 

@@ -145,8 +145,7 @@ def test_stop_cancels_a_connection_attempt() -> None:
                 speaker.set_peer(
                     NAME, PeerConfig(name="b", address=B, port=full.getsockname()[1], peer_asn=2)
                 )
-                await asyncio.sleep(0.05)
-                assert speaker.peers()[0].state == "Connect"
+                await until(lambda: speaker.peers()[0].state == "Connect")
                 began = time.monotonic()
                 await speaker.stop()
                 assert time.monotonic() - began < 2.0
