@@ -13,9 +13,14 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parents[1]
 ROOMS: Final = ("cells", "cmd", "reconcilers", "resources", "speaker", "statedb")
 TEXTS: Final = (
-    *(path for room in (*ROOMS, "bench", "deploy") for path in sorted((ROOT / room).rglob("*.py"))),
+    *(
+        path
+        for room in (*ROOMS, "bench", "deploy")
+        for path in sorted((ROOT / room).rglob("*.*"))
+        if path.suffix in {".py", ".c", ".h"}
+    ),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
     ROOT / "deploy/helm/waggle/README.md",
     ROOT / "deploy/helm/waggle/values.yaml",
 )
@@ -32,26 +37,55 @@ PHRASES: Final[Mapping[str, str]] = {
     r'"""(Those|The ones?) (that|which|of|whose|among|in|with|without|beside)\b': "the noun",
     r"\btwo looks\b": "poll interval; two readings",
     r"\bdoes without\b": "what is not configured",
+    r"\b([Ll]eft|[Ll]eav(e|es|ing)) out\b": "is not in effect, not configured, not advertised, omitted",
+    r"\b[Tt]hose (of|that|which|whose)\b": "the noun",
+    r"\b[Oo]nes? that\b": "the noun",
 }
 """Phrases of no native reader, each with what the field writes."""
 
 EXEMPT: Final = {
+    "CHANGELOG.md": "(was: is ",
     "cells/sources/unused_objects.py": "counts",
     "docs/cli.md": "AS numbers and counts",
     "reconcilers/antrea/node_facts.py": "as Antrea does without IPv4",
 }
-"""Texts with a phrase in its plain meaning."""
+"""Texts with a phrase in its plain meaning, or quoted: a part of its lines."""
+
+LINE_BREAK: Final = r"(?:[ ]+|[ ]*\"?\n\s*(?:#|\*|//)?[ ]*f?\"?)"
+"""A space of a phrase, or where it is wrapped: in a comment, a docstring, a text in parts."""
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_a_phrase_does_not_come_back(phrase: str) -> None:
+    pattern = re.compile(phrase.replace(" ", LINE_BREAK))
     places = [
-        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}  -> {PHRASES[phrase]}"
+        f"{path.relative_to(ROOT)}:{number}: {lines.strip()[:100]}  -> {PHRASES[phrase]}"
         for path in TEXTS
-        for number, line in enumerate(path.read_text().splitlines(), start=1)
-        if re.search(phrase, line) and EXEMPT.get(str(path.relative_to(ROOT)), "\0") not in line
+        for number, lines in _matches(pattern, path.read_text())
+        if EXEMPT.get(str(path.relative_to(ROOT)), "\0") not in lines
     ]
     assert places == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    # The table without those of\n    # the peer.",
+        '        "objects are left "\n        "out",',
+        '        f"of {those} or one "\n        f"that is new",',
+        "/* all of those\n * that wait */",
+    ],
+)
+def test_a_wrapped_phrase_is_found(text: str) -> None:
+    patterns = [re.compile(phrase.replace(" ", LINE_BREAK)) for phrase in PHRASES]
+    assert any(list(_matches(pattern, text)) for pattern in patterns)
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
+    """Yield the matches: the number of the first line, and the whole lines."""
+    for match in pattern.finditer(text):
+        start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
+        yield text.count("\n", 0, start) + 1, text[start : end if end >= 0 else len(text)]
 
 
 @pytest.mark.parametrize("name", ["found", "one"])
