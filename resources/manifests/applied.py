@@ -82,7 +82,7 @@ def _last_applied(kind: Kind[Any], present: Json) -> Json:
     if isinstance(text, str):
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             pass  # an annotation that anything may write
     if kind.name == _OF_NODES and not kind.custom:
         return {}

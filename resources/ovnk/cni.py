@@ -68,7 +68,7 @@ def parse_cni(text: str) -> CniConfig | str:
     """Parse a CNI configuration; returns a sentence without its end where it is none."""
     try:
         return msgspec.json.decode(text, type=CniConfig)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return f"is not a CNI configuration: {error}"
 
 

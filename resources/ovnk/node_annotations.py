@@ -40,7 +40,7 @@ class PrimaryAddresses(NamedTuple):
 def _object(text: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise AnnotationError(f"is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise AnnotationError(f"is not a JSON object: {shortened(text)}")

@@ -20,6 +20,8 @@ from tests.reconcilers.ovnk.cluster import (
     source,
 )
 
+DEEP = '{"a": ' * 100_000
+"""JSON that is nested more deeply than a parser follows."""
 SUBNETS = {"default": ["10.180.4.0/23"], "cluster_udn_red": ["10.61.3.0/24"]}
 W1 = node("w1", SUBNETS)
 RED = attachment("red", "10.61.0.0/16/24")
@@ -319,8 +321,8 @@ def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", '{"plugins": 1}', '"' + "x" * 1_000_000, "null", "\x00"],
-    ids=["empty", "cut", "list", "of-another-type", "long", "null", "nul"],
+    ["", "{", "[]", '{"plugins": 1}', '"' + "x" * 1_000_000, "null", "\x00", '{"ipam": ' + DEEP],
+    ids=["empty", "cut", "list", "of-another-type", "long", "null", "nul", "deep"],
 )
 def test_a_broken_attachment_is_a_problem_and_no_network(text: str) -> None:
     broken = attachment("blue", "10.62.0.0/16/24", text=text)
@@ -333,7 +335,9 @@ def test_a_broken_attachment_is_a_problem_and_no_network(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "7", '{"default": 7}', '{"default": [7]}', "x" * 2**20]
+    "text",
+    ["", "{", "[]", "7", '{"default": 7}', '{"default": [7]}', "x" * 2**20, '{"default": ' + DEEP],
+    ids=lambda text: text[:16],
 )
 def test_a_wrong_annotation_stops_no_other_route_advertisements(text: str) -> None:
     broken = node("w9", text, "10.88.0.19/24")

@@ -65,7 +65,11 @@ def test_only_fields_of_the_manifest_before_are_removed() -> None:
     assert "of" in merged["metadata"]["annotations"]
 
 
-@pytest.mark.parametrize("annotation", [{}, {LAST_APPLIED: "[nonsense"}])
+@pytest.mark.parametrize(
+    "annotation",
+    [{}, {LAST_APPLIED: "[nonsense"}, {LAST_APPLIED: '{"a":' * 100_000}],
+    ids=[0, 1, 2],
+)
 def test_a_custom_resource_has_the_specification_of_the_manifest(annotation: Json) -> None:
     present = described(
         "CiliumBGPPeerConfig",
