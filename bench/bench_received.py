@@ -2,8 +2,8 @@
 
 A peer that takes requests (ROUTE-REFRESH, RFC 2918) sends a table like the Internet's to three
 agents, one after another: the first accepts nothing, the second a range of which nothing is
-received, and for comparison the third accepts all. CPU seconds are those from
-the start of the session until all routes are counted; memory is the largest resident set.
+received, and for comparison the third accepts all. CPU seconds are from the
+start of the session until all routes are counted; memory is the largest resident set.
 
 ``python -m bench.bench_received [--routes N]``; ``WAGGLE_PURE=1``: with prefix tables in Python
 """

@@ -51,7 +51,7 @@ def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
 
 def unchecked_items(path: str, count: int) -> FieldError:
     """Return the error of a list in which so many items are wrong that the others are not checked."""
-    text = f"{count} more entries are not checked: those before have {MAX_LISTED_ERRORS} problems"
+    text = f"{count} more entries are not checked: the entries before have {MAX_LISTED_ERRORS} problems"
     return FieldError(path, text)
 
 

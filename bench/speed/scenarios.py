@@ -1,7 +1,7 @@
 """The measurements. Each function runs one daemon once and returns its figures.
 
-``time`` is milliseconds, ``cpu`` the daemon's CPU milliseconds meanwhile, ``waited`` those in which it
-was runnable without a CPU, and ``waited_share`` their share of both; ``rss`` is its peak resident
+``time`` is milliseconds, ``cpu`` the daemon's CPU milliseconds meanwhile, ``waited`` its milliseconds
+runnable without a CPU, and ``waited_share`` their share of both; ``rss`` is its peak resident
 memory in MB (10^6 octets) until then. A scenario raises `TesterError` if the daemon fails.
 """
 
@@ -27,7 +27,7 @@ GAP_MS = (5, 35)
 def setting(
     sessions: int, *, silent: Sequence[int] = (), originate: int = 0, hold_time: int = 240
 ) -> Setting:
-    """Return a configuration with this number of neighbours; no export to those in ``silent``."""
+    """Return a configuration with this number of neighbours; no export to neighbours in ``silent``."""
     first = ipaddress.IPv4Address(streams.FIRST_PREFIX)
     return Setting(
         asn=DAEMON_ASN,

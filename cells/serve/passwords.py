@@ -1,4 +1,4 @@
-"""The action that compares passwords with those in use, for ``waggle plan``: none leaves the agent."""
+"""The action that compares passwords with used ones, for ``waggle plan``: none leaves the agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Candidates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PasswordComparison(Protocol):
-    """What compares passwords with those in use."""
+    """What compares passwords with passwords in use."""
 
     async def compare(self, body: Candidates) -> Sequence[PasswordItem]:
         """Return for each candidate whether it is the password of its peer.

@@ -275,7 +275,7 @@ def _row(
 def _blocks(
     columns: Sequence[Column], rows: Rows, layout: Layout, width: int, *, apart: bool
 ) -> list[str]:
-    """Return each row as a block of lines, ``TITLE  value``; ``apart`` from those before."""
+    """Return each row as a block of lines, ``TITLE  value``; ``apart`` from the lines before."""
     head = max(len(column.title) for column in columns) * layout.headers
     lines: list[str] = []
     for row in rows:

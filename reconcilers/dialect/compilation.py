@@ -81,7 +81,7 @@ class ClusterAddresses(msgspec.Struct, frozen=True):
     """Addresses of the cluster that no Service may use, as text; other texts are ignored."""
 
     nodes: frozenset[str] = frozenset()
-    """Addresses of nodes, and those from which objects have their sessions opened."""
+    """Addresses of nodes, and addresses from which objects have their sessions opened."""
     pods: frozenset[str] = frozenset()
     """Prefixes of the Pods of nodes."""
     peers: frozenset[str] = frozenset()

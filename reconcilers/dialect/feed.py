@@ -74,7 +74,7 @@ class Relations(Protocol):
 
     @property
     def ages(self) -> Mapping[ObjectRef, Age]:
-        """All objects, also those without a unit."""
+        """All objects, also without a unit."""
         ...
 
     @property

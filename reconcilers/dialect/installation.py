@@ -53,7 +53,7 @@ class SingleObject(Extension, frozen=True):
 class DialectSecrets(Extension, frozen=True):
     """The Secrets that objects refer to: with the kind Secret in `Dialect.kinds`, no other is read.
 
-    With the kind in `Dialect.cluster_kinds` the operator reads the metadata of those in the programs'
+    With the kind in `Dialect.cluster_kinds` the operator reads the metadata of Secrets in the programs'
     namespace.
     """
 

@@ -113,7 +113,7 @@ class _Exports:
         return Exported(routes, paths, self._errors, redistributed)
 
     def _redistributed(self, allowed: frozenset[Prefix]) -> Redistributed | None:
-        """Return the redistributed routes: all, or those with prefixes that are listed."""
+        """Return the redistributed routes: all, or routes with listed prefixes."""
         redistributions = self._given.redistributions
         is_all = self._spec.allowed.mode == "all"
         if not redistributions:

@@ -40,7 +40,7 @@ class RouteSets(NamedTuple):
     """The route sets of a node, with names that stay over changes.
 
     A set is filled before a neighbour gets it, and changes while its neighbours have it. So a set
-    changes only if all of its neighbours stay: where they part, those for whom nothing changes
+    changes only if all of its neighbours stay: where they part, unchanged neighbours
     keep it, and the others get sets of other names. No neighbour is advertised the routes of another.
     """
 
@@ -99,7 +99,7 @@ class RouteSets(NamedTuple):
 
 
 def _groups(neighbors: Iterable[MergedNeighbor]) -> list[list[MergedNeighbor]]:
-    """Group the neighbours that are advertised the same; those without routes are in no group."""
+    """Group the neighbours that are advertised the same; neighbours without routes are in no group."""
     groups: dict[tuple[Any, ...], list[MergedNeighbor]] = {}
     for neighbor in neighbors:
         if not neighbor.exports and not neighbor.rules and not neighbor.kernel_routes:

@@ -249,7 +249,7 @@ class IntentCompiler:
         return Summary(ready=False, waiting_for=names, retry=self._kernel.retry)
 
     def _hold(self, snapshot: Snapshot, compiled: tuple[str, ...]) -> tuple[str, ...]:
-        """Find the dialects that wait for routes; return those to write, released ones included."""
+        """Find the dialects that wait for routes; return dialects to write, released ones included."""
         intents, before = self._intents.compiled, self._held
         needing = [name for name in intents if intents[name].kernel_tables]
         needing = needing if self._host_demand.kernel_tables else []

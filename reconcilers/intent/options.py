@@ -72,7 +72,7 @@ class IntentOptions(Options, frozen=True):
         Literal["any", "annotated"],
         setting(
             "namespaces whose Services may use addresses that no annotation "
-            "waggle.dev/service-addresses of the Namespace grants. any: those without the annotation; "
+            "waggle.dev/service-addresses of the Namespace grants. any: Namespaces without it; "
             "annotated: none",
             flag="--advertise-namespaces",
         ),

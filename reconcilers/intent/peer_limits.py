@@ -29,7 +29,7 @@ NAMED_PEERS: Final = 3
 
 
 class _Limited(NamedTuple):
-    """A peer with limits, and those among them that the peer has made known."""
+    """A peer with limits, and the limits that the peer has announced."""
 
     peer: Peer
     limits: Limits

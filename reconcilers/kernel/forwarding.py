@@ -113,7 +113,7 @@ class ForwardingRules:
         return (result for (paths, _), result in self._known.items() if paths in used)
 
     def refresh(self) -> list[Refreshed]:
-        """Resolve all path sets again, as the host has changed; returns those with other next hops."""
+        """Resolve all path sets again, as the host has changed; returns sets with other next hops."""
         before, self._known = self._known, {}
         changed = []
         for (paths, family), old in before.items():

@@ -97,7 +97,7 @@ class InstanceRoutes:
             self._judge(family, paths)
 
     def own_changed(self, family: Family, prefixes: Collection[bytes]) -> Collection[bytes]:
-        """Judge prefixes again that the node advertises, or no more; returns those with best paths."""
+        """Judge prefixes again that the node advertises, or no more; returns the received ones."""
         concerned = self._paths.get(family, {}).keys() & prefixes
         if concerned:
             self._judge(family, concerned)

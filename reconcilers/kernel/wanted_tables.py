@@ -35,7 +35,7 @@ TAKEN: Final = 2_000
 FEW: Final = 100
 """Changed prefixes of a peer that are taken although the writer has enough to do."""
 MIN_PATH_SETS: Final = 1024
-"""Path sets of an instance that are kept before those without prefixes are forgotten."""
+"""Path sets of an instance that are kept before sets without prefixes are forgotten."""
 
 Changes: TypeAlias = dict[RouteTable, dict[bytes, None] | None]
 """Prefixes that changed, in an order; None is a whole table."""

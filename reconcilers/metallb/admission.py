@@ -1,4 +1,4 @@
-"""The review of MetalLB's objects: those without effect, as in MetalLB, and groups of nodes. Pure."""
+"""The review of MetalLB's objects: objects without effect, as in MetalLB, and groups of nodes. Pure."""
 
 from __future__ import annotations
 

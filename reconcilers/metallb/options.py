@@ -25,7 +25,7 @@ class MetalLBOptions(MetalLBOperatorOptions, frozen=True):
     load_balancer_class: Annotated[
         str,
         setting(
-            "advertise the Services with this loadBalancerClass only; by default those without one",
+            "advertise the Services with this loadBalancerClass only; by default Services without one",
             flag="--metallb-class",
         ),
     ] = ""

@@ -25,7 +25,7 @@ class PrefixRule(msgspec.Struct, frozen=True):
 
     @property
     def sort_key(self) -> tuple[str | int, ...]:
-        """Order rules by prefix and lengths, those without lengths first."""
+        """Order rules by prefix and lengths, rules without lengths first."""
         return (self.prefix, *(-1 if length is None else length for length in (self.ge, self.le)))
 
     def __str__(self) -> str:

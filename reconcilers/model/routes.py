@@ -36,7 +36,7 @@ class Origin(msgspec.Struct, frozen=True, order=True):
 class AddressRank(NamedTuple):
     """The rank of an address that a Service names, among addresses of its namespace and name.
 
-    Where not all can be advertised, those with the lowest rank are.
+    Where not all can be advertised, addresses with the lowest rank are.
     """
 
     created: str

@@ -17,7 +17,7 @@ ByNode = dict[str, dict[str, tuple[str, ...]]]
 def network_of_namespaces(
     namespaces: Iterable[Namespace], primary: Mapping[str, str]
 ) -> dict[str, tuple[Namespace, str]]:
-    """Return the network that the Pods of each namespace are on, of those where one is known.
+    """Return the network that the Pods of each namespace are on, where it is known.
 
     ``primary`` has the namespaces with a network in place of the default one.
     """

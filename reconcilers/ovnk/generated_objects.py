@@ -44,7 +44,7 @@ class Stored(NamedTuple):
 
 
 def stored(rows: Iterable[FRRConfiguration]) -> Stored:
-    """Return the generated ones of all FRRConfigurations: those with label and annotation."""
+    """Return the generated ones of all FRRConfigurations, which have label and annotation."""
     by_key: dict[StoredKey, FRRConfiguration] = {}
     duplicates: list[FRRConfiguration] = []
     names: dict[str, list[StoredKey]] = {}

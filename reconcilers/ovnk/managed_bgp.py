@@ -45,7 +45,7 @@ _MANAGED: Final = LabelSelector(match_labels={LABEL: ""})
 
 
 class ManagedBgp(NamedTuple):
-    """The objects of managed BGP: those in the cluster are replaced by them."""
+    """The objects of managed BGP: they replace the cluster's."""
 
     source: FRRConfiguration
     advertisements: tuple[RouteAdvertisements, ...]

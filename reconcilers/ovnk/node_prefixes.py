@@ -55,7 +55,7 @@ def parsed(node: Node, annotation: str, parse: Callable[[str], T]) -> T | None:
 
 
 def is_active(network: Network, node: Node, of_node: OfNode, options: OvnkOptions) -> bool:
-    """True if a network is on a node: with dynamic allocation, those with Pods or egress IPs alone."""
+    """True if a network is on a node: with dynamic allocation, if it has Pods or egress IPs there."""
     if of_node.active is None or network.cluster_network is None:
         return True
     if network.name not in of_node.active:

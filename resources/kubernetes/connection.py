@@ -267,7 +267,7 @@ class Connection:
 
 def _end_of(path: str) -> float:
     """Return when a certificate ends, as Unix time."""
-    # Slow to import, and few agents have one: those in the cluster have a token.
+    # Slow to import, and few agents have one: in the cluster they have a token.
     from cryptography import x509
 
     certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())

@@ -57,7 +57,7 @@ def of_node(
 ) -> Reading:
     """Return what the agent of one node stores: no objects of other nodes, Secrets by name.
 
-    Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced; of those in
+    Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced; of kinds in
     ``single`` one object alone.
     NodeNetworks are not stored: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.

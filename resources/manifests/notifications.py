@@ -151,7 +151,7 @@ class Notifications:
         return changes, scan
 
     def _events(self) -> list[Event]:
-        """Return the events that have arrived; after an error, which costs events, those before."""
+        """Return the events that have arrived; after an error, which costs events, the earlier ones."""
         events: list[Event] = []
         try:
             while self._inotify is not None and (event := self._inotify.sync_get()) is not None:

@@ -174,7 +174,7 @@ class Engine:
 
     def receive(self, octets: bytes, origin: Origin, now: int) -> None:
         """Take the payload of a datagram."""
-        # Most packets are those before again: no decoding.
+        # Most packets equal the ones before: no decoding.
         session = self._by_discriminator.get(octets[8:12])
         if (
             session is not None

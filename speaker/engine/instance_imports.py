@@ -31,7 +31,7 @@ from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy, compile_import
 
 MIN_SOURCES: Final = 64
-"""Sources of an instance that are kept before those without routes are released."""
+"""Sources of an instance that are kept before sources without routes are released."""
 
 
 @final

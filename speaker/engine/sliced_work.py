@@ -57,7 +57,7 @@ class SlicedWork:
     def add(self, steps: Steps, *, failover: bool = False) -> None:
         """Perform steps, the first of them now if the present slice has room.
 
-        Those with ``failover`` precede all others: they replace paths, the others remove them.
+        Steps with ``failover`` precede all others: they replace paths, the others remove them.
         """
         if not self._stopped:
             (self._failover if failover else self._rest).append(steps)

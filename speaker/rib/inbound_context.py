@@ -30,7 +30,7 @@ class InboundContext(msgspec.Struct, frozen=True):
     """The inputs of the judgement of received paths; equal ones lead to equal paths."""
 
     session: Negotiated
-    """The negotiated parameters, without those in `_WITHOUT_EFFECT`."""
+    """The negotiated parameters, except `_WITHOUT_EFFECT`."""
     own_asns: frozenset[int]
     """The AS numbers that are a loop in an AS path."""
     own_addresses: frozenset[bytes]

@@ -81,7 +81,7 @@ class InboundFastPath:
     def process_run(self, bodies: Sequence[bytes], start: int, end: int) -> int:
         """Process the leading run of UPDATEs that take the fast path; return its length.
 
-        ``bodies`` are UPDATEs without header, of which those from ``start`` to before ``end`` are
+        ``bodies`` are UPDATEs without header, of which ``start`` to before ``end`` are
         considered. The others are for the slow path.
         """
         attributes = self._attributes

@@ -182,7 +182,7 @@ class LocRib:
     def by_path_of(
         self, source: Source, nlri: Iterable[bytes]
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
-        """Group prefixes by their path from a source; the second list is those without one."""
+        """Group prefixes by their path from a source; the second list has prefixes without one."""
         table = self._table
         groups: dict[Path, list[bytes]] = {}
         gone: list[bytes] = []
@@ -328,7 +328,7 @@ class LocRib:
     def reselect(self, nlri: Iterable[bytes]) -> int:
         """Select the best path of prefixes again, after another metric of next hops.
 
-        Returns the number of those with several paths: the others remain as they are.
+        Returns the number of prefixes with several paths: the others remain as they are.
         """
         table, dirty = self._table, self._dirty
         several = 0

@@ -81,7 +81,7 @@ class Transports:
         """Start a connection attempt; its result is an input.
 
         ``refuse`` returns why an instance opens no connections at present, empty if it does. It is
-        called in a turn after those in which the commands of this turn are performed.
+        called in a later turn than the commands of this turn.
         """
         task = asyncio.get_running_loop().create_task(self._connect(action, device, refuse))
         self._attempts[action.connection] = task

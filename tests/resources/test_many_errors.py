@@ -23,7 +23,7 @@ def test_entries_of_a_wrong_type() -> None:
     assert found[0].path == "spec.addresses[0]"
     more = MANY - MAX_LISTED_ERRORS
     assert [str(error) for error in found[MAX_LISTED_ERRORS:]] == [
-        f"spec.addresses: {more} more entries are not checked: those before have 100 problems",
+        f"spec.addresses: {more} more entries are not checked: the entries before have 100 problems",
         "spec.autoAssign: expected a boolean, got a string 'no'",
     ]
 

@@ -118,7 +118,7 @@ class Waggle(Contender):
 
 
 class Pure(Waggle):
-    """``waggle router`` with prefix tables in Python, where those in C are built."""
+    """``waggle router`` with prefix tables in Python, where C's are built."""
 
     name = "pure"
 

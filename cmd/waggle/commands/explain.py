@@ -230,7 +230,7 @@ def _print(answer: dict[str, Any], errors: dict[str, str], args: argparse.Namesp
 
 
 def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the items of each peer in address order; those without a prefix come last."""
+    """Return the items of each peer in address order; items without a prefix come last."""
     peers: dict[tuple[str | None, str | None], list[dict[str, Any]]] = {}
     for item in items:
         peers.setdefault((item.get("instance"), item.get("peer")), []).append(item)

@@ -41,8 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "target",
         nargs="?",
         metavar="OBJECT|PREFIX|PEER",
-        help="only changes of it or that it caused: [KIND/]NAMESPACE/NAME; a prefix, with those in it; "
-        "an address; a peer by name or address",
+        help="only changes of it or that it caused: [KIND/]NAMESPACE/NAME; a prefix, with more "
+        "specific ones; an address; a peer by name or address",
     )
     parser.add_argument(
         "--since",

@@ -180,7 +180,7 @@ async def _version(connection: Connection, seconds: float) -> tuple[str, float |
 
 
 async def _served(cluster: Cluster, discovery: Discovery) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the kinds that are served, and those without which a dialect with others does nothing."""
+    """Return the served kinds, and kinds without which a dialect with others does nothing."""
     kinds = {kind: None for dialect in cluster.dialects for kind in dialect.kinds if kind.custom}
     kinds |= dict.fromkeys(cluster.kinds)
     versions = {kind: await discovery.version_of(kind, max_age=DISCOVERY_AGE) for kind in kinds}
@@ -311,7 +311,7 @@ def _parsed(name: str, pem: bytes, remedy: str) -> Certificate:
 def of_fleet(
     by_node: Mapping[str, NodeEvidence], failed: Iterable[Any]
 ) -> tuple[NodeEvidence, ...]:
-    """Return the evidence of all nodes, those without an answer included."""
+    """Return the evidence of all nodes, including nodes without an answer."""
     answered = [msgspec.structs.replace(node, node=name) for name, node in by_node.items()]
     silent = [NodeEvidence(node=failure.node, error=failure.message) for failure in failed]
     return tuple(sorted([*answered, *silent], key=lambda node: node.node))

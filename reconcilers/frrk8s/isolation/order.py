@@ -62,7 +62,7 @@ class Isolated(NamedTuple):
     taken: list[Unit]
     """The units, the oldest first."""
     refs: frozenset[ObjectRef]
-    """The objects, also those without units."""
+    """The objects, also without units."""
     left_out: Mapping[ObjectRef, LeftOut]
 
     @property

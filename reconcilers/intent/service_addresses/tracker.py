@@ -197,7 +197,7 @@ class AddressRulesTracker:
     def update(
         self, snapshot: Snapshot, node: Node | None, peers: Iterable[Peer], addresses: Iterable[str]
     ) -> AddressChanges:
-        """Make the rules; returns what they judge differently than those before.
+        """Make the rules; returns what they judge differently than the rules before.
 
         ``addresses`` come from objects of dialects, for the node.
         """

@@ -45,7 +45,7 @@ class ForeignRoutes:
         """Tables that have to be read again."""
 
     def track(self, addresses: Iterable[TrackedAddress]) -> None:
-        """Resolve these addresses in place of those before."""
+        """Resolve these addresses in place of the addresses before."""
         tracked: dict[_Table, list[TrackedAddress]] = {}
         for each in addresses:
             family = IPV4 if len(each.address) == 4 else IPV6

@@ -44,7 +44,7 @@ class Echo:
         self._to_complete = 0
         """Advertisements to a peer of `_complete`."""
         self._left: dict[str, tuple[ObjectRef, ObjectRef]] | None = None
-        """As `_complete`: those without a problem."""
+        """As `_complete`: entries without a problem."""
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add an object."""

@@ -1,4 +1,4 @@
-"""The routes of an ended session: they leave the Loc-RIB in steps, those with another path first.
+"""The routes of an ended session: they leave the Loc-RIB in steps, routes beside another path first.
 
 Nothing else changes or reads them; a later session of the peer is another source.
 """

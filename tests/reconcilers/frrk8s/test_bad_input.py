@@ -222,7 +222,7 @@ def test_a_large_object_takes_seconds_and_not_minutes() -> None:
 
 WRONG = [f"x{i}" for i in range(100_000)]
 RIGHT = [f"10.{i >> 8}.{i & 255}.0/24" for i in range(1000)]
-UNLISTED = "99900 more entries are not checked: those before have 100 problems"
+UNLISTED = "99900 more entries are not checked: the entries before have 100 problems"
 
 
 @pytest.mark.parametrize(
