@@ -40,6 +40,8 @@ _NDA_DST, _NDA_LLADDR = 1, 2
 _NUD_KNOWN: Final = 0x02 | 0x04 | 0x08 | 0x10 | 0x80
 """Reachable, stale, delay, probe, permanent: states of neighbors whose address may be used."""
 _REPLY_OCTETS: Final = 1 << 17
+_PACKET_TYPE: Final = 0x1_0000_0000 - 0x1000 + 4
+"""SKF_AD_OFF + SKF_AD_PKTTYPE: for whom a frame is, in a filter."""
 
 
 class Neighbor(NamedTuple):
@@ -181,11 +183,17 @@ def _checksum(octets: bytes) -> int:
 
 
 def _program(family: int) -> tuple[tuple[int, int, int, int], ...]:
-    """Return the filter that takes UDP to the port: of all packets of a link, nothing else."""
-    byte, half, half_at_x, header_length = 0x30, 0x28, 0x48, 0xB1
+    """Return the filter that takes UDP to the port: of all packets of a link, nothing else.
+
+    And of frames those for this node alone: in promiscuous mode an interface would take our own ones,
+    on their way to the neighbor, for what it returns.
+    """
+    word, byte, half, half_at_x, header_length = 0x20, 0x30, 0x28, 0x48, 0xB1
     equal, bits, end = 0x15, 0x45, 0x06
     if family == socket.AF_INET6:
         return (
+            (word, 0, 0, _PACKET_TYPE),
+            (equal, 0, 5, socket.PACKET_HOST),
             (byte, 0, 0, 6),
             (equal, 0, 3, socket.IPPROTO_UDP),
             (half, 0, 0, 42),
@@ -194,6 +202,8 @@ def _program(family: int) -> tuple[tuple[int, int, int, int], ...]:
             (end, 0, 0, 0),
         )
     return (
+        (word, 0, 0, _PACKET_TYPE),
+        (equal, 0, 8, socket.PACKET_HOST),
         (byte, 0, 0, 9),
         (equal, 0, 6, socket.IPPROTO_UDP),
         (half, 0, 0, 6),

@@ -164,6 +164,7 @@ class Session:
         if possible != self.echo_possible:
             self.echo_possible = possible
             self._apply_intervals()
+            self._detect_again()
 
     def jittered(self, interval: int) -> int:
         """Return an interval less 0 to 25 %, or 10 to 25 % with a multiplier of 1 (6.8.7)."""
@@ -180,7 +181,7 @@ class Session:
         if octets != self._last_octets:
             return False
         self._take_time(now)
-        # What the detection time is made of changes with another packet, or forgets this one.
+        # What the detection time is made of changes with another packet, or with `_renew`.
         self.detection_deadline = now + self._detection if self._detection else NEVER
         return True
 
@@ -188,6 +189,11 @@ class Session:
         """Set the detection deadline by the time of the last packet."""
         time = self._detection = self.detection_time
         self.detection_deadline = now + time if time and self.state > State.DOWN else NEVER
+
+    def _detect_again(self) -> None:
+        """Set the detection deadline by what the detection time is now."""
+        if self.last_received is not None:
+            self._detect_from(self.last_received)
 
     def _take_time(self, now: int) -> None:
         """Take the time of a packet."""
@@ -309,7 +315,6 @@ class Session:
         """Enter another state."""
         self.state, self.diagnostic, self.since = state, diagnostic, now
         self.revision += 1
-        self._last_octets = b""
         self.echo_unanswered = False
         if state is State.UP:
             self.ups += 1
@@ -414,18 +419,19 @@ class Session:
             return self._encoded() if self._may_send else None
         if settings.key != before.key:
             self._received_sequence = None
-        self._last_octets = b""
         self._apply_intervals()
-        if self.last_received is not None:
-            self._detect_from(self.last_received)
+        self._detect_again()
         self.hasten(now)
         return None
 
     # Octets
 
     def _renew(self) -> None:
-        """Encode the next periodic packet anew: a field of it has changed, or when it is sent."""
-        self._octets, self._steady = b"", 0
+        """Forget what is kept of packets: a field has changed, or an interval.
+
+        The next periodic packet is encoded anew, and the next received one is decoded.
+        """
+        self._octets, self._steady, self._last_octets = b"", 0, b""
 
     def _encoded(self, *, final: bool = False) -> bytes:
         """Return the present packet. A packet with F has no P (6.5)."""
@@ -490,8 +496,11 @@ class Session:
         The first authentic packet gives the neighbor's sequence number (bfd.AuthSeqKnown is 0).
         A sequence number has room for what the other process sent after it was saved: less than the
         neighbor accepts (3 times Detect Mult).
+
+        A session that was AdminDown as its process ended begins with Down.
         """
-        self.state, self.diagnostic = saved.state, saved.diagnostic
+        if (saved.state is State.ADMIN_DOWN) is self.settings.admin_down:
+            self.state, self.diagnostic = saved.state, saved.diagnostic
         self.remote_discriminator = saved.remote_discriminator
         self.remote_state, self.remote_diagnostic = saved.remote_state, saved.remote_diagnostic
         self.remote_min_rx = saved.remote_min_rx
@@ -502,6 +511,9 @@ class Session:
         ahead = 2 * self.settings.detect_multiplier
         self._transmit_sequence = (saved.transmit_sequence + ahead) % _SEQUENCES
         self._effective_tx, self._effective_rx = self._desired_tx(), self._required_rx()
+        if self.settings.echo_interval:
+            # Of echo packets that the other process sent: the neighbor sends once a second.
+            self._effective_rx = max(self._effective_rx, SLOW_INTERVAL)
         # The neighbor may know other intervals: it confirms the present ones.
         self.polling = self.state is State.UP
         self.last_received = now

@@ -86,6 +86,8 @@ class Shell:
         self._echo_readers: dict[int, EchoSocket] = {}
         """Listening sockets, by descriptor."""
         self._echo_neighbors: dict[SessionKey, Neighbor] = {}
+        self.echo_error: OSError | None = None
+        """Why the neighbors of echo packets are not known, if they are not."""
 
     def configure(self, sessions: Mapping[SessionKey, Settings]) -> None:
         """Have these sessions and no others."""
@@ -200,15 +202,18 @@ class Shell:
         for key in self._echo_neighbors.keys() - {k for keys in wanted.values() for k in keys}:
             del self._echo_neighbors[key]
             self.engine.set_echo_possible(key, now, possible=False)
+        self.echo_error = None
         for family, keys in wanted.items():
             sock = self._echo_sockets.get(family)
             if sock is None:
                 continue
-            if sock.sock.fileno() not in self._echo_readers:
-                sock.listen()
-                self._echo_readers[sock.sock.fileno()] = sock
-                self._poll.register(sock.sock, select.EPOLLIN)
-            on_links = neighbors(family, {key.peer for key in keys})
+            try:
+                self._listen(sock)
+                on_links = neighbors(family, {key.peer for key in keys})
+            except OSError as error:
+                # Neighbors that are known stay so.
+                self.echo_error = error
+                continue
             for key in keys:
                 interface = self.engine.interface_of(key)
                 of_link = [n for n in on_links.get(key.peer, ()) if n.interface == interface]
@@ -217,6 +222,12 @@ class Shell:
                 # An address that is forgotten for a moment is still the neighbor's.
                 possible = key in self._echo_neighbors
                 self.engine.set_echo_possible(key, now, possible=possible)
+
+    def _listen(self, sock: EchoSocket) -> None:
+        if sock.sock.fileno() not in self._echo_readers:
+            sock.listen()
+            self._echo_readers[sock.sock.fileno()] = sock
+            self._poll.register(sock.sock, select.EPOLLIN)
 
     def turn(self, most: float | None = None) -> tuple[int, ...]:
         """Wait for a packet or a deadline, ``most`` seconds at the most, and do what is due.
@@ -227,17 +238,19 @@ class Shell:
         rest = self._turned_at + self._rest - self._clock()
         if rest > 0:
             self._sleep(rest / 1_000_000)
-        others = []
+        others, rests = [], True
         for descriptor, _ in self._poll.poll(self._timeout(most)):
             receiver = self._by_descriptor.get(descriptor)
             if receiver is not None:
-                self._read(receiver)
+                # More waits: a rest would let it overflow the socket.
+                rests &= self._read(receiver) < MAX_PACKETS_PER_TURN
             elif (echoes := self._echo_readers.get(descriptor)) is not None:
                 for payload in echoes.read(MAX_PACKETS_PER_TURN):
                     self.engine.echo_received(payload, self._clock())
             else:
                 others.append(descriptor)
-        now = self._turned_at = self._clock()
+        now = self._clock()
+        self._turned_at = now if rests else now - self._rest
         due = self.engine.next_deadline()
         if due is not None and 0 < due < now:
             self.lateness = max(self.lateness, now - due)
@@ -255,10 +268,13 @@ class Shell:
         wait = max(0.0, (min(times) - self._clock()) / 1_000_000)
         return wait if most is None else min(wait, most)
 
-    def _read(self, receiver: Receiver) -> None:
-        take, now = self.engine.receive, self._clock()
+    def _read(self, receiver: Receiver) -> int:
+        """Take the packets that wait, and return how many were."""
+        take, now, count = self.engine.receive, self._clock(), 0
         for octets, origin in receiver.read(MAX_PACKETS_PER_TURN):
             take(octets, origin, now)
+            count += 1
+        return count
 
     def _flush(self) -> None:
         """Send packets, and report changes."""

@@ -403,12 +403,18 @@ class Service:
                     self._engine.discarded.items(), key=lambda item: item[0].value
                 )
             ),
-            (*self._realtime.problems, *self._file_problems()),
+            (*self._realtime.problems, *self._file_problems(), *self._echo_problems()),
         )
 
     def _file_problems(self) -> tuple[str, ...]:
         error = self._states_error if self._states is None else self._states.error
         return () if error is None else (_not_kept(error),)
+
+    def _echo_problems(self) -> tuple[str, ...]:
+        error = self._shell.echo_error
+        if error is None:
+            return ()
+        return (f"the neighbors of echo packets are not known: {error.strerror or error}",)
 
 
 def _not_kept(error: OSError) -> str:

@@ -50,7 +50,7 @@ def test_what_a_neighbor_returns_is_received(no_namespaces: str | None) -> None:
 
 PROGRAM = """
 import select, socket, sys, time
-from speaker.bfd.echo_socket import neighbors, open_echo_sockets
+from speaker.bfd.echo_socket import Neighbor, neighbors, open_echo_sockets
 payload = bytes.fromhex(sys.argv[1])
 ends = {socket.AF_INET: ("192.0.2.1", "192.0.2.2"), socket.AF_INET6: ("2001:db8::1", "2001:db8::2")}
 for sock in open_echo_sockets():
@@ -62,6 +62,9 @@ for sock in open_echo_sockets():
         time.sleep(0.01)
     (neighbor,) = found.pop(far)
     assert not found
+    # A frame for another node, as an interface in promiscuous mode takes it.
+    elsewhere = Neighbor(socket.if_nametoindex("lo"), bytes.fromhex("020000000099"))
+    sock.send(elsewhere, own, payload[::-1])
     sock.send(neighbor, own, payload)
     select.select([sock.sock], [], [], 30)
     print(*(each.hex() for each in sock.read(10)))

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from speaker.bfd.engine import Origin
+from speaker.bfd import engine
+from speaker.bfd.engine import Engine, Origin
 from speaker.bfd.packet import encode
+from speaker.bfd.session import Session
 from speaker.bfd.values import Key, Settings, State
-from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good
+from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good, new_engine
 from tests.speaker.bfd.test_packet import PACKET
 from tests.support.examples import examples
 
@@ -90,6 +93,126 @@ def test_no_end_is_up_for_longer_than_its_detection_time_while_the_other_is_not(
                 assert pair.now - began <= most
             else:
                 since.pop(end.address, None)
+
+
+class Slow(Session):
+    """A session that decodes and encodes every packet."""
+
+    def transmit(self, now: int) -> bytes | None:
+        self._renew()
+        return super().transmit(now)
+
+    def receive_unchanged(self, octets: bytes, now: int) -> bool:
+        del octets, now
+        return False
+
+
+ACTIONS = ("settings", "echo", "remove", "restart", "wait")
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    pairs_of_settings(),
+    st.integers(0, 1 << 30),
+    st.sampled_from([0, 0.1, 0.5]),
+    st.lists(
+        st.tuples(
+            st.sampled_from(ACTIONS),
+            st.booleans(),
+            settings_of(),
+            st.sampled_from([10 * MS, 300 * MS, 2 * SECOND]),
+        ),
+        max_size=8,
+    ),
+)
+def test_packets_that_are_those_before_again_do_what_any_packet_does(
+    both: tuple[Settings, Settings],
+    seed: int,
+    loss: float,
+    actions: list[tuple[str, bool, Settings, int]],
+) -> None:
+    """Of the neighbor, and our own: what is kept of them is forgotten with each change."""
+    seen = []
+    for kind in (Session, Slow):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(engine, "Session", kind)
+            pair = Pair(*both, seed=seed)
+            pair.line = bad_line(seed, loss, 5 * MS)
+            pair.run(5 * SECOND)
+            for action, flag, other, wait in actions:
+                end = pair.ends[flag]
+                here = both[flag]
+                match action:
+                    case "settings":
+                        echo = 20 * MS if other.detect_multiplier % 2 else 0
+                        passive = other.detect_multiplier == 2
+                        key = here.key if other.desired_min_tx < SECOND else Key(2, b"new")
+                        with_echo = replace(other, echo_interval=echo, required_min_echo_rx=echo)
+                        pair.configure(end, replace(with_echo, key=key, passive=passive))
+                    case "echo":
+                        possible = end.key in end.engine.sessions and not end.session.echo_possible
+                        end.engine.set_echo_possible(end.key, pair.now, possible=possible)
+                    case "remove":
+                        end.engine.remove_session(end.key, pair.now)
+                        pair.run(wait)
+                        pair.configure(end, here)
+                    case "restart":
+                        saved = end.engine.saved()
+                        end.engine = new_engine(seed + 7)
+                        end.engine.restore([(one, here) for one in saved], pair.now)
+                pair.run(wait)
+            seen.append([(end.changes, end.sent, _kept(end.engine)) for end in pair.ends])
+    assert seen[0] == seen[1]
+
+
+def _kept(of: Engine) -> list[tuple[int, ...]]:
+    return [
+        (s.detection_deadline, s.next_transmission, s.longest_gap) for s in of.sessions.values()
+    ]
+
+
+@pytest.mark.parametrize("position", range(0, 12, 2))
+def test_no_value_of_two_octets_ends_a_session_unless_the_packet_is_valid(position: int) -> None:
+    """Of version, flags, multiplier, length and discriminators: all 65,536 of each pair."""
+    fast = Settings(50 * MS, 50 * MS)
+    pair = Pair(fast, fast)
+    pair.run(5 * SECOND)
+    good_one = encode(pair.right.sent[-1][1])
+    before, after = good_one[:position], good_one[position + 2 :]
+    session, receive = pair.left.session, pair.left.engine.receive
+    valid: list[bytes] = []
+    bad: list[bytes] = []
+    for value in range(1 << 16):
+        octets = before + value.to_bytes(2) + after
+        (valid if _is_valid(octets, session.local_discriminator) else bad).append(octets)
+    origin = Origin(RIGHT, LEFT, "", multihop=False, ttl=255)
+    variables, discarded = dict(vars(session)), pair.left.engine.discarded.total()
+    for octets in bad:
+        receive(octets, origin, pair.now)
+    assert vars(session) == variables
+    assert pair.left.engine.discarded.total() == discarded + len(bad)
+    assert not pair.left.engine.sent
+    for octets in valid:
+        receive(octets, origin, pair.now)
+    assert pair.left.engine.discarded.total() == discarded + len(bad)
+    # What the last of them has of the neighbor is replaced by its next packet.
+    pair.left.engine.sent.clear()
+    pair.run(10 * SECOND)
+    assert pair.up()
+
+
+def _is_valid(octets: bytes, ours: int) -> bool:
+    """By RFC 5880 section 6.8.6, for a session without authentication that is Up."""
+    state, flags = octets[1] >> 6, octets[1] & 0x3F
+    yours = int.from_bytes(octets[8:12])
+    return (
+        octets[0] >> 5 == 1
+        and octets[3] == len(octets)
+        and octets[2] > 0
+        and not flags & 0x05  # A, M
+        and any(octets[4:8])
+        and (yours == ours or (not yours and state < 2))
+    )
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
+from speaker.bfd.engine import Origin
+from speaker.bfd.packet import encode
 from speaker.bfd.values import Diagnostic, Key, Settings, State
-from tests.speaker.bfd.build import MS, SECOND, Delivery, Pair, good, lost, new_engine
+from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good, lost, new_engine
 
 FAST = Settings(desired_min_tx=50 * MS, required_min_rx=50 * MS)
 
@@ -354,6 +356,33 @@ class TestEcho:
         assert pair.left.session.ups == 1
         assert pair.left.sent[-1][1].required_min_rx == 50 * MS
 
+    def test_control_packets_that_become_slow_are_awaited_for_longer_at_once(self) -> None:
+        """The neighbor is slow from the first packet that has the longer interval."""
+        pair = Pair(replace(FAST, echo_interval=20 * MS), FAST_RETURNING)
+        pair.run(6 * SECOND)
+        pair.left.engine.set_echo_possible(pair.left.key, pair.now, possible=True)
+        session = pair.left.session
+        pair.run(MS)
+        plain = encode(pair.right.sent[-1][1]._replace(poll=False, final=False))
+        for _ in range(2):
+            pair.left.engine.receive(
+                plain, Origin(RIGHT, LEFT, "", multihop=False, ttl=255), pair.now
+            )
+            assert session.detection_deadline - pair.now == 3 * SECOND
+
+    def test_another_process_awaits_control_packets_that_are_slow(self) -> None:
+        """The neighbor sends them once a second, as the echo packets before let it."""
+        pair = self.pair(FAST_RETURNING)
+        self.run(pair, 6 * SECOND, returned=True)
+        saved = pair.left.engine.saved()
+        pair.left.engine = new_engine(5)
+        pair.left.engine.restore([(one, self.settings()) for one in saved], pair.now)
+        assert pair.left.session.detection_deadline - pair.now == 3 * SECOND
+        self.run(pair, 6 * SECOND, returned=True)
+        assert pair.up()
+        assert pair.left.session.ups == 0
+        assert pair.left.session.detection_time == 150 * MS, "no neighbor of echo packets is known"
+
     def test_a_pause_of_the_process_is_no_loss(self) -> None:
         """No echo packet was sent meanwhile; the control packets wait in the socket."""
         pair = self.pair(FAST_RETURNING)
@@ -392,6 +421,17 @@ class TestAnotherProcess:
         assert pair.up()
         assert not pair.right.changes
         assert not pair.left.changes
+
+    def test_a_session_that_was_admin_down_as_the_process_ended_comes_up(self) -> None:
+        """The process ended before the neighbor had the time to notice."""
+        pair = established()
+        pair.left.engine.remove_session(pair.left.key, pair.now)
+        saved = pair.left.session.saved()
+        assert saved.state is State.ADMIN_DOWN
+        pair.left.engine = new_engine(5)
+        pair.left.engine.restore([(saved, FAST)], pair.now)
+        pair.run(10 * SECOND)
+        assert pair.up()
 
     def test_a_neighbor_that_is_gone_meanwhile_is_lost(self) -> None:
         pair = established()

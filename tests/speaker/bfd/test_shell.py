@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 
 from speaker.bfd import shell as module
 from speaker.bfd import transport
-from speaker.bfd.shell import Shell
+from speaker.bfd.echo_socket import EchoSocket, Neighbor
+from speaker.bfd.engine import Origin
+from speaker.bfd.shell import MAX_PACKETS_PER_TURN, Shell
 from speaker.bfd.state_file import SLOT_OCTETS, StateFile
 from speaker.bfd.values import SessionKey, Settings
 from tests.speaker.bfd.build import new_engine
@@ -27,8 +30,12 @@ class Socket:
         self.device = device
         self.sent: list[bytes] = []
         self.closed = False
+        self.error: int | None = None
+        """What the kernel answers to each packet."""
 
     def send(self, octets: bytes) -> None:
+        if self.error is not None:
+            raise OSError(self.error, os.strerror(self.error))
         self.sent.append(octets)
 
     def close(self) -> None:
@@ -36,7 +43,7 @@ class Socket:
 
 
 class Receiver:
-    """A receiving socket, which nothing arrives at."""
+    """A receiving socket."""
 
     def __init__(self, family: int, device: str, *, multihop: bool) -> None:
         del family, multihop
@@ -44,6 +51,17 @@ class Receiver:
         reading, self._writing = socket.socketpair()
         self.sock = reading
         self.closed = False
+        self.waiting = 0
+        """Packets of a stranger."""
+
+    def arrive(self, packets: int) -> None:
+        self.waiting += packets
+        self._writing.send(b"\0")
+
+    def read(self, most: int) -> Iterator[tuple[bytes, Origin]]:
+        for _ in range(min(most, self.waiting)):
+            self.waiting -= 1
+            yield b"", Origin("192.0.2.9", "192.0.2.1", "red", multihop=False, ttl=255)
 
     def accept_from(self, addresses: frozenset[str]) -> None:
         """Take any address."""
@@ -153,6 +171,69 @@ def test_packets_that_are_due_within_a_rest_are_sent_in_one_turn(node: Node) -> 
     node.shell.configure({key: Settings() for key in keys})
     node.shell.turn(0)
     assert node.rests[1:] == [0.005], "at most"
+
+
+def test_what_still_waits_is_read_without_a_rest(node: Node) -> None:
+    """The packets of a flood would fill the socket meanwhile, and those of neighbors be lost."""
+    node.shell.configure({GOOD: Settings(50_000, 50_000)})
+    node.turn()
+    (receiver,) = node.receivers
+    receiver.arrive(2 * MAX_PACKETS_PER_TURN + 1)
+    for _ in range(3):
+        node.turn(0)
+    assert receiver.waiting == 0
+    assert node.rests == [0.002], "before the first packets"
+    node.turn(0)
+    assert node.rests == [0.002, 0.002]
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EAGAIN, errno.ENOBUFS, errno.EPERM, errno.ENETUNREACH, errno.EMSGSIZE]
+)
+def test_a_packet_that_cannot_be_sent_ends_nothing(node: Node, number: int) -> None:
+    """A full socket, a full queue of the device, a firewall: the next packet is sent as ever."""
+    node.shell.configure({GOOD: Settings(), SessionKey("192.0.2.8", "", "red"): Settings()})
+    bad, good = node.sockets
+    bad.error = number
+    for _ in range(5):
+        node.turn()
+    failed = [key for key in node.shell.engine.sessions if node.shell.error(key) is not None]
+    assert len(failed) == 1
+    error = node.shell.error(failed[0])
+    assert error is not None
+    assert error.errno == number
+    assert not bad.sent
+    assert len(good.sent) >= 5
+    bad.error = None
+    node.turn()
+    assert bad.sent
+    assert node.shell.error(failed[0]) is None
+    assert len(node.sockets) == 2, "no socket was made anew"
+
+
+def test_neighbors_of_echo_packets_that_cannot_be_looked_up_end_nothing(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of too many descriptors, for one: the process goes on, and looks again."""
+
+    def neighbors(_: int, __: object) -> dict[str, tuple[Neighbor, ...]]:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    reading, writing = socket.socketpair()
+    with reading, writing:
+        echoes = EchoSocket.__new__(EchoSocket)
+        echoes.family, echoes.sock = socket.AF_INET, reading
+        monkeypatch.setattr(EchoSocket, "listen", lambda _: None)
+        monkeypatch.setattr(module, "neighbors", neighbors)
+        shell = Shell(new_engine(), lambda: 0.5, clock=lambda: node.now, echo_sockets=(echoes,))
+        shell.configure({GOOD: Settings(echo_interval=50_000)})
+        shell.links_changed()
+        assert shell.echo_error is not None
+        assert shell.echo_error.errno == errno.EMFILE
+        monkeypatch.setattr(module, "neighbors", lambda _, __: {})
+        shell.links_changed()
+        assert shell.echo_error is None
+        shell.close()
 
 
 @pytest.mark.parametrize("device", ["sixteen-octets-x", "v" * 600, "a\0b", "\ud800"])
