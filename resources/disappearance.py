@@ -1,6 +1,6 @@
 """When objects that a source does not have any more are deleted. Pure; times are seconds of one clock.
 
-A source that is empty or cut short looks like one whose objects were deleted: an API server restored
+A source that is empty or cut short looks as if its objects were deleted: an API server restored
 from a backup, a truncated file, a directory that is not mounted. So the loss of many objects at once
 has to be confirmed by complete readings over some time; until then the objects are kept. The loss of
 a few is not delayed if others are left, nor is what a source reports as deleted object by object.

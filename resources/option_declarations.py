@@ -26,7 +26,7 @@ class InvalidOption(ValueError):  # noqa: N818  the name is the condition
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of every declaration; one without fields declares no option."""
+    """Base of every declaration; without fields it declares no option."""
 
 
 def setting(help: str, *, flag: str | None = None, metavar: str | None = None) -> msgspec.Meta:  # noqa: A002

@@ -38,8 +38,8 @@ PHRASES: Final[Mapping[str, str]] = {
     r"\btwo looks\b": "poll interval; two readings",
     r"\bdoes without\b": "what is not configured",
     r"\b([Ll]eft|[Ll]eav(e|es|ing)) out\b": "is not in effect, not configured, not advertised, omitted",
-    r"\b[Tt]hose (of|that|which|whose)\b": "the noun",
-    r"\b[Oo]nes? that\b": "the noun",
+    r"\b[Tt]hose (of|that|which|whose|with|without|in|from|before)\b": "the noun",
+    r"\b[Oo]nes? (that|whose)\b": "the noun",
 }
 """Phrases of no native reader, each with what the field writes."""
 

@@ -92,7 +92,7 @@ def peer_config(
 ) -> PeerConfig:
     """Return the configuration of a peer of an instance with this AS.
 
-    A peer whose password is missing or invalid is disabled, with the reason; so is one whose
+    A peer whose password is missing or invalid is disabled, with the reason; so is a peer whose
     password is withheld, for which ``password_of`` raises LookupError. Raises
     `speaker.api.InvalidConfig`.
     """

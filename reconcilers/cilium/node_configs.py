@@ -80,8 +80,8 @@ def generate(
 ) -> Slices[NodeConfigs]:
     """Generate NodeConfigs.
 
-    ``present`` are the stored NodeConfigs: one without a ClusterConfig as its controller is left
-    unchanged. ``owners`` is the ClusterConfig that each node had at the last call. ``peer_configs``
+    ``present`` are the stored NodeConfigs; they change only with a ClusterConfig as their
+    controller. ``owners`` is the ClusterConfig that each node had at the last call. ``peer_configs``
     are the names of all PeerConfigs.
     """
     selection = yield from _select(configs, nodes, present, owners, pieces)

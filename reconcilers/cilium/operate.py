@@ -1,8 +1,8 @@
 """The operator's part of Cilium's API: NodeConfigs, objects of v2 for v1's policies, conditions.
 
 Level-triggered: the result depends on the present objects, not on events. A NodeConfig that a
-ClusterConfig owns and whose node is not selected is deleted; one whose ClusterConfig was deleted is
-garbage-collected by the API server; one without our owner reference is left unchanged.
+ClusterConfig owns and whose node is not selected is deleted; with its deleted ClusterConfig it is
+garbage-collected by the API server; without our owner reference it is left unchanged.
 """
 
 from __future__ import annotations

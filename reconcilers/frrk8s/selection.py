@@ -27,7 +27,7 @@ class Selected(NamedTuple):
 class Selection:
     """The objects of a namespace by the nodes that they select.
 
-    One whose selector is invalid selects no node; it stops nothing but itself.
+    An object with an invalid selector selects no node; it stops nothing but itself.
     """
 
     def __init__(self, stored: Iterable[FRRConfiguration], namespace: str) -> None:

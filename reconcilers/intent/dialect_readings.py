@@ -1,4 +1,4 @@
-"""Which dialects have been read, so that one whose kinds cannot be read does not stop the others.
+"""Which dialects have been read, so that a dialect with unreadable kinds does not stop the others.
 
 At a start all dialects are compiled together, as conflicts between them depend on the age of objects.
 A dialect that has been read waits for the others for `WAIT_SECONDS` at most. Dialects that feed each

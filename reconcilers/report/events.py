@@ -184,7 +184,7 @@ class EventCorrelator:
             record.due = self._spread.due(now, now)
 
     def expired(self, write: EventWrite, now: float) -> None:
-        """Start a new Event, as the API server has deleted the one whose series should go on."""
+        """Start a new Event, as the API server has deleted the Event of the series."""
         record = self._records.get(write.occurrence)
         if record is not None:
             record.first, record.written = record.last, 0

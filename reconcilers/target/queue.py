@@ -129,7 +129,7 @@ class Queue:
         self._report(Outcome(self.name, LISTING, recovered=True))
 
     def end_round(self) -> None:
-        """Note that a round has ended; one without an error that concerns all ends such an error."""
+        """Note that a round has ended; without an error that concerns all, it ends such an error."""
         if self.unproven and self.current:
             self.unproven = False
             self._listing_succeeded()

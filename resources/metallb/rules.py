@@ -69,7 +69,7 @@ def misplaced_errors(value: Any, spec: type[Struct]) -> Iterator[FieldError]:  #
 
     And for a misspelled field that selects.
 
-    Without it the object would be read as one whose spec is empty, which for an advertisement is
+    Without it the object would be read with an empty spec, which for an advertisement is
     every pool to every peer.
     """
     if not isinstance(value, dict):

@@ -70,7 +70,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     interface: str | None
     port: int
     local_address: str | None
-    """Of the connection; the configured one without a connection."""
+    """Of the connection; without a connection, as configured."""
     local_asn: int = msgspec.field(name="localASN")
     peer_asn: int = msgspec.field(name="peerASN", default=0)
     """The configured AS number, or that of the peer's OPEN; 0 while unknown."""

@@ -49,7 +49,7 @@ class ProblemItem(Item, frozen=True, kw_only=True):
     field: str
     message: str
     count: int = 1
-    """The number of problems that it stands for."""
+    """The number of problems in this row."""
     of_tenant: bool = False
     """True if users of a namespace cause and solve it."""
 

@@ -246,9 +246,9 @@ def _entries(
     family: Family,
     context: Context,
 ) -> tuple[AdvertisementEntry, ...]:
-    """Return the entries of one family: one without attributes for each kind, and one per attributes.
+    """Return the entries of a family: an entry without attributes for each kind, one per attributes.
 
-    An entry with attributes selects a part of what the one without selects; the attributes of both
+    An entry with attributes selects a part of what the entry without selects; the attributes of both
     are joined per prefix.
     """
     entries: list[AdvertisementEntry] = []

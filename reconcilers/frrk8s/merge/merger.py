@@ -196,7 +196,7 @@ class Merger:
     ) -> Slices[Merge]:
         """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``).
 
-        ``node``: the one whose last merge is the nearest; it has no effect on the result but for
+        ``node`` has the nearest last merge; it has no effect on the result but for
         the problems, which name it if it is ``named``.
         """
         # Taken out until it is complete: the operator's part of this process may merge the same node
