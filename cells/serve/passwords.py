@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from hmac import compare_digest
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from cells.api.model import PasswordItem
-from cells.api.resource import ApiAction, UnavailableError
+from cells.api.resource import ApiAction, BadRequestError, UnavailableError
 from cells.node import ThisNode
 from reconcilers.apply.passwords import Passwords
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database
+
+MAX_CANDIDATES: Final = 10_000
+SLICE: Final = 100
+"""Candidates that are compared between two turns of the loop: about a millisecond's work."""
 
 
 class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +43,8 @@ class PasswordComparison(Protocol):
     async def compare(self, body: Candidates) -> Sequence[PasswordItem]:
         """Return for each candidate whether it is the password of its peer.
 
-        Raises `UnavailableError` where a password is not known.
+        Raises `UnavailableError` where a password is not known, and `BadRequestError` for several
+        candidates of one peer, which would be guesses.
         """
 
 
@@ -55,6 +61,10 @@ class AgentPasswords:
 
     async def compare(self, body: Candidates) -> Sequence[PasswordItem]:
         """See `PasswordComparison`."""
+        if len(body.candidates) > MAX_CANDIDATES:
+            raise BadRequestError(f"candidates: {MAX_CANDIDATES:,} at most")
+        if len({(of.instance, of.peer) for of in body.candidates}) < len(body.candidates):
+            raise BadRequestError("candidates: one for each peer, not several")
         snapshot = self._database.snapshot()
         password_of = self._passwords.reader(snapshot)
 
@@ -68,15 +78,19 @@ class AgentPasswords:
                 raise UnavailableError("no password has been read since the start") from None
             return present is not None and compare_digest(present, candidate.password)
 
-        return [
-            PasswordItem(
-                node=self._node,
-                instance=candidate.instance,
-                peer=candidate.peer,
-                equal=is_equal(candidate),
+        items: list[PasswordItem] = []
+        for candidate in body.candidates:
+            if len(items) % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+            items.append(
+                PasswordItem(
+                    node=self._node,
+                    instance=candidate.instance,
+                    peer=candidate.peer,
+                    equal=is_equal(candidate),
+                )
             )
-            for candidate in body.candidates
-        ]
+        return items
 
 
 def passwords_action(passwords: PasswordComparison) -> ApiAction:
