@@ -2,29 +2,44 @@
 
 ``waggle api --include PATH`` is what ``--all-nodes`` runs in the container of each agent of a cluster,
 where it has a part of one processor beside the agent. In that form it is a request over the socket
-here, with few imports. Any other command line, and any error, is that of `waggle.__main__`.
+here, with few imports. Any other command line is that of `waggle.__main__`, and so is a request
+without an answer: its sentences are there.
 """
 
 from __future__ import annotations
 
-import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from cells.api.agent_socket import LongPathError, OtherUserError, connected, default_socket
 
 TIMEOUT_SECONDS = 10.0
 """Without an octet."""
 PIECE_OCTETS = 65536
-HEAD_OCTETS = 65536
-EXIT_OK, EXIT_ERROR = 0, 1
+MAX_HEADERS = 100
+EXIT_OK, EXIT_ERROR, EXIT_INTERRUPTED = 0, 1, 130
+
+
+class Head(NamedTuple):
+    """The head of an answer."""
+
+    text: str
+    """As it is printed: the status line, and the type of the content."""
+    status: int
+    is_chunked: bool
+    octets: int | None
+    """Of the body; None where the end of the connection is its end."""
 
 
 def main() -> int:
     """Run the program; returns its exit status."""
-    status = relay(sys.argv[1:], getattr(sys.stdout, "buffer", None))
+    try:
+        status = relay(sys.argv[1:], getattr(sys.stdout, "buffer", None))
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     if status is None:
         from waggle.__main__ import main as run
 
@@ -37,19 +52,23 @@ def relay(words: Sequence[str], output: BinaryIO | None) -> int | None:
     path = _path(words)
     if path is None or output is None:
         return None
+    place = _socket(words)
     try:
-        sock = connected(_socket(words), TIMEOUT_SECONDS)
+        sock = connected(place, TIMEOUT_SECONDS)
     except (OSError, OtherUserError, LongPathError):
         return None
-    with sock:
+    with sock, sock.makefile("rb") as answer:
+        lines = (f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", "", "")
         try:
-            sock.sendall(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-            head, rest = _head(sock)
-            _, status, reason = head.split("\r\n", 1)[0].split(" ", 2)
-            code = int(status)
+            sock.sendall("\r\n".join(lines).encode())
+            head = _head(answer)
+        except TimeoutError as error:
+            # The program would send the request, and wait, once more.
+            _complain(f"the agent at {place} cannot be reached: {error}")
+            return EXIT_ERROR
         except (OSError, ValueError):
             return None
-        return _print(sock, f"HTTP/1.1 {code} {reason}\r\n{_type(head)}\r\n", rest, code, output)
+        return _print(head, answer, output)
 
 
 def _path(words: Sequence[str]) -> str | None:
@@ -68,39 +87,70 @@ def _socket(words: Sequence[str]) -> Path:
     return Path(words[4]) if len(words) == 5 else default_socket()
 
 
-def _head(sock: socket.socket) -> tuple[str, bytes]:
-    """Return the status line with the headers, and what has come of the body. Raises `ValueError`."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        piece = sock.recv(PIECE_OCTETS)
-        if not piece or len(received) > HEAD_OCTETS:
-            raise ValueError("no answer")
-        received += piece
-    head, _, rest = received.partition(b"\r\n\r\n")
-    return head.decode("latin-1"), rest
+def _line(answer: BufferedReader) -> str:
+    """Return a line of a head, or before a chunk. Raises `ValueError` where there is none."""
+    line = answer.readline(PIECE_OCTETS)
+    if not line.endswith(b"\r\n"):
+        raise ValueError("it has no end")
+    return line[:-2].decode("latin-1")
 
 
-def _type(head: str) -> str:
-    """Return the header of the content's type."""
-    for line in head.split("\r\n")[1:]:
-        if line.lower().startswith("content-type:"):
-            return f"{line}\r\n"
-    return "Content-Type: \r\n"
+def _head(answer: BufferedReader) -> Head:
+    """Return the head, read from an answer. Raises `ValueError`."""
+    _, status, reason = _line(answer).split(" ", 2)
+    headers: dict[str, str] = {}
+    while line := _line(answer):
+        if len(headers) == MAX_HEADERS:
+            raise ValueError("too many headers")
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    text = f"HTTP/1.1 {int(status)} {reason}\r\nContent-Type: {headers.get('content-type', '')}\r\n\r\n"
+    length = headers.get("content-length")
+    is_chunked = headers.get("transfer-encoding", "").lower() == "chunked"
+    return Head(text, int(status), is_chunked, None if length is None else int(length))
 
 
-def _print(sock: socket.socket, head: str, rest: bytes, code: int, output: BinaryIO) -> int:
-    piece = head.encode("latin-1") + rest
+def _body(head: Head, answer: BufferedReader) -> Iterator[bytes]:
+    """Yield the body as it comes (RFC 9112, 6.3). Raises `ValueError` where its end is missing."""
+    if head.is_chunked:
+        while octets := int(_line(answer).partition(";")[0], 16):
+            yield from _octets(answer, octets)
+            _line(answer)
+    elif head.octets is not None:
+        yield from _octets(answer, head.octets)
+    else:
+        while piece := answer.read1(PIECE_OCTETS):
+            yield piece
+
+
+def _octets(answer: BufferedReader, left: int) -> Iterator[bytes]:
+    while left:
+        piece = answer.read1(min(left, PIECE_OCTETS))
+        if not piece:
+            raise ValueError("it has no end")
+        left -= len(piece)
+        yield piece
+
+
+def _print(head: Head, answer: BufferedReader, output: BinaryIO) -> int:
+    body = _body(head, answer)
+    piece: bytes | None = head.text.encode("latin-1")
     try:
-        while piece:
+        while piece is not None:
             output.write(piece)
             output.flush()
             try:
-                piece = sock.recv(PIECE_OCTETS)
-            except OSError as error:
-                print(f"waggle api: the answer breaks off: {error}", file=sys.stderr)
+                piece = next(body, None)
+            except (OSError, ValueError) as error:
+                _complain(f"the answer breaks off: {error}")
                 return EXIT_ERROR
     except OSError as error:
         from waggle.__main__ import output_failed
 
         return output_failed(error)
-    return EXIT_OK if code < 400 else EXIT_ERROR
+    return EXIT_OK if head.status < 400 else EXIT_ERROR
+
+
+def _complain(text: str) -> None:
+    if sys.stderr is not None:
+        print(f"waggle api: {text}", file=sys.stderr)

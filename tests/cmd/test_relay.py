@@ -102,7 +102,45 @@ def test_a_status_from_400_on_is_exit_status_1(tmp_path: Path) -> None:
     head = (b"HTTP/1.0 404 Not Found\r\n", b"Server: x\r\ncontent-type: text/plain\r\n\r\n", b"no")
     with answering(tmp_path / "s", *head) as words:
         assert relay(words, output) == 1
-    assert output.getvalue() == (b"HTTP/1.1 404 Not Found\r\ncontent-type: text/plain\r\n\r\nno")
+    assert output.getvalue() == (b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\nno")
+
+
+@pytest.mark.parametrize(
+    "head", [b"Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", b"Content-Length: 9\r\n\r\nhalf"]
+)
+def test_an_answer_without_its_end_is_an_error(
+    head: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = io.BytesIO()
+    with answering(tmp_path / "s", b"HTTP/1.1 200 OK\r\n", head) as words:
+        assert relay(words, output) == 1
+    assert output.getvalue().endswith(b"\r\n\r\nhalf")
+    assert capsys.readouterr().err == "waggle api: the answer breaks off: it has no end\n"
+
+
+def test_a_silent_agent_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(entry, "TIMEOUT_SECONDS", 0.05)
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        output = io.BytesIO()
+        assert relay(["api", "--include", "/v1/peers", "--socket", str(path)], output) == 1
+    assert output.getvalue() == b""
+    text = f"waggle api: the agent at {path} cannot be reached: timed out\n"
+    assert capsys.readouterr().err == text
+
+
+def test_an_interrupt_is_the_exit_status_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "connected", interrupted)
+    monkeypatch.setattr(sys, "argv", ["waggle", "api", "--include", "/v1/peers"])
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=io.BytesIO()))
+    assert entry.main() == 130
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
