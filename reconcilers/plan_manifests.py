@@ -15,6 +15,7 @@ from reconcilers.dialect import Dialect, DialectSecrets
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.plan import NodeState, Plan, masked, node_plan
 from resources.core import kinds as core
+from resources.errors import ObjectName
 from resources.kind import Kinds
 from resources.manifests import Loaded
 from resources.manifests.load import NO_MANIFESTS
@@ -34,7 +35,8 @@ class UnreadableFileError(Exception):
 def added(before: Loaded, after: Loaded) -> Loaded:
     """Return the manifests before with those after applied on top, as ``kubectl apply`` does.
 
-    An invalid object leaves the one before in effect.
+    An invalid object leaves the one before in effect; an applied object has the problems
+    of its new manifest.
     """
     rows = {kind.name: {row.key: row for row in e.objects} for kind, e in before.replacements}
     replacements = [
@@ -45,6 +47,8 @@ def added(before: Loaded, after: Loaded) -> Loaded:
         for kind, e in after.replacements
     ]
     given = {problem.object for problem in after.problems}
+    for kind, event in after.replacements:
+        given.update(ObjectName(kind.name, *row.key) for row in event.objects)
     problems = [problem for problem in before.problems if problem.object not in given]
     return after._replace(replacements=replacements, problems=(*problems, *after.problems))
 

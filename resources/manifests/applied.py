@@ -34,6 +34,8 @@ _SET_BY_KUBERNETES: Final = frozenset(
     }
 )
 """Fields of a Service's specification that have values without a manifest."""
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The label that an API server sets on each Namespace."""
 _OF_NODES: Final = "Node"
 """The kind whose objects no manifest describes whole."""
 
@@ -91,7 +93,9 @@ def _last_applied(kind: Kind[Any], present: Json) -> Json:
     fields = {name: value for name, value in present.items() if name not in of_others}
     if isinstance(spec := fields.get("spec"), dict):
         fields["spec"] = {name: value for name, value in spec.items() if name not in kept}
-    return {**fields, "metadata": {"labels": metadata.get("labels") or {}}}
+    labels = metadata.get("labels") or {}
+    labels = {name: value for name, value in labels.items() if name != _NAMESPACE_NAME}
+    return {**fields, "metadata": {"labels": labels}}
 
 
 def _three_way(last: Json, present: Json, value: Json) -> dict[str, Any]:
@@ -115,14 +119,16 @@ def without_absent(
 ) -> Iterator[dict[str, Any]]:
     """Yield the present objects that stay where custom resources without a manifest are deleted.
 
-    Objects of Kubernetes itself stay, and objects that an owner has generated.
+    Objects of Kubernetes itself stay, and generated objects: with an owner, or a generated name.
     """
     known = set(named)
     for value in present:
         kind = kinds.find(str(value.get("apiVersion")), str(value.get("kind")))
         if kind is not None and kind.custom:
             name = kind.name_of(value)
-            is_owned = bool(value.get("metadata", {}).get("ownerReferences"))
-            if not is_owned and (name.kind, name.namespace, name.name) not in known:
+            metadata = value.get("metadata", {})
+            # OVN-Kubernetes' FRRConfigurations have no owner, and such a name.
+            is_generated = metadata.get("ownerReferences") or metadata.get("generateName")
+            if not is_generated and (name.kind, name.namespace, name.name) not in known:
                 continue
         yield value

@@ -113,6 +113,28 @@ def test_without_the_right_to_secrets_the_rest_is_planned(
     assert note in capsys.readouterr().err
 
 
+def test_a_secret_that_may_not_be_read_resets_no_session(
+    cluster: BackgroundApiServer, plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.always("get", SECRET.plural, status(403, "Forbidden", "no"))
+    assert plan([secret(PASSWORD)], "--no-reset") == 0
+    out, err = capsys.readouterr()
+    assert out == "Plan: no changes (1 node).\n"
+    assert "whether a new password differs from the present one is not known" in err
+
+
+def test_an_object_that_the_manifests_repair_is_a_solved_problem(
+    cluster: BackgroundApiServer, plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = of_kind("CiliumBGPPeerConfig", deepcopy(objects()))
+    broken["spec"]["timers"] = {"holdTimeSeconds": 1}
+    cluster.put(broken)
+    plan([of_kind("CiliumBGPPeerConfig", objects())], "-o", "json")
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert problems
+    assert {problem["change"] for problem in problems} == {"solved"}
+
+
 def test_without_the_right_to_a_kind_there_is_no_plan(
     cluster: BackgroundApiServer, plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +151,17 @@ def test_with_prune_custom_resources_that_no_manifest_has_are_deleted(
     assert plan(kept) == 0
     assert plan(kept, "--prune") == 1
     assert capsys.readouterr().out.endswith("Plan: 2 routes to withdraw, on 1 of 1 node.\n")
+
+
+def test_an_object_of_an_unread_version_is_not_pruned(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = [value for value in objects() if value["kind"].startswith("Cilium")]
+    of_kind("CiliumBGPAdvertisement", listed)["apiVersion"] = "cilium.io/v9"
+    assert plan(listed, "--prune") == 2
+    out = capsys.readouterr().out
+    assert "cilium.io/v9 CiliumBGPAdvertisement is not read" in out
+    assert "to withdraw" not in out
 
 
 def test_flags_that_contradict_each_other_are_wrong_usage(

@@ -94,6 +94,13 @@ def test_a_node_keeps_what_no_manifest_describes() -> None:
     assert merged["spec"] == {"podCIDRs": ["10.0.0.0/24"]}
 
 
+def test_a_namespace_keeps_the_label_of_its_name() -> None:
+    named = {"kubernetes.io/metadata.name": "x"}
+    present = described("Namespace", "v1", metadata={"labels": {"team": "red", **named}})
+    merged = applied(present, described("Namespace", "v1", metadata={"labels": {"bgp": "on"}}))
+    assert merged["metadata"]["labels"] == {"bgp": "on", **named}
+
+
 def test_what_is_new_or_no_object_is_as_it_is() -> None:
     objects = PresentObjects(Kinds(KINDS))
     for value in (service(), "text", {"kind": "Service", "metadata": 3}, {"kind": "Unknown"}):
@@ -106,6 +113,12 @@ def test_custom_resources_without_a_manifest_are_pruned_and_no_others() -> None:
     owned = described(
         "CiliumBGPNodeConfig", "cilium.io/v2", metadata={"ownerReferences": [{"name": "x"}]}
     )
+    generated = described(
+        "FRRConfiguration",
+        "frrk8s.metallb.io/v1beta1",
+        metadata={"generateName": "ovnk-generated-", "name": "ovnk-generated-vl8gk"},
+    )
     named = [("CiliumBGPPeerConfig", "", "kept")]
-    present = [service(), config, kept, owned]
-    assert list(without_absent(present, Kinds(KINDS), named)) == [service(), kept, owned]
+    present = [service(), config, kept, owned, generated]
+    stays = [service(), kept, owned, generated]
+    assert list(without_absent(present, Kinds(KINDS), named)) == stays

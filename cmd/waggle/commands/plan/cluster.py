@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from reconcilers.compile_manifests import OfflineSettings
 from reconcilers.dialect import Dialect
 from reconcilers.plan_manifests import added
-from resources.kind import Kinds
+from resources.core.kinds import SECRET
+from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
 from resources.manifests.applied import Identity, PresentObjects, without_absent
 from resources.manifests.load import load_objects
 from resources.meta import ObjectKey
+from resources.source import Replace
 from waggle.fleet.ask import cluster_of, in_cluster
 from waggle.fleet.objects import (
     SECONDS,
@@ -56,6 +58,7 @@ def read_both(
             [load_objects(objects, where, kinds), change], dialects, settings, kinds
         )
         secrets, unread = in_cluster(loop, read_secrets(loop.connection, names), SECONDS)
+    change = _without(change, SECRET, unread)
     before = load_objects([*objects, *secrets], where, kinds)
     if args.prune:
         objects = list(without_absent(objects, kinds, _identities(change)))
@@ -65,14 +68,25 @@ def read_both(
     return ClusterManifests(before, added(kept, change), [*notes, *_notes(unread)])
 
 
+def _without(loaded: Loaded, kind: Kind[Any], keys: Collection[ObjectKey]) -> Loaded:
+    """Return manifests without these objects of a kind."""
+    replacements = [
+        (of, Replace(tuple(row for row in event.objects if row.key not in keys)))
+        if of is kind
+        else (of, event)
+        for of, event in loaded.replacements
+    ]
+    return loaded._replace(replacements=replacements)
+
+
 def _identities(loaded: Loaded) -> Iterator[Identity]:
     """Yield the objects of manifests, the invalid ones included."""
     for kind, event in loaded.replacements:
         for row in event.objects:
             yield kind.name, row.metadata.namespace, row.metadata.name
-    for rejected in loaded.rejected:
-        name = rejected.kind.name_of(rejected.value)
-        yield name.kind, name.namespace, name.name
+    for problem in loaded.problems:
+        if (name := problem.object) is not None:
+            yield name.kind, name.namespace, name.name
 
 
 def _notes(unread: Sequence[ObjectKey]) -> Iterator[str]:
