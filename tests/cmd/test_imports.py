@@ -28,6 +28,10 @@ OF_FLAGS = {
     "cells.hive.option_loading",
     "cells.operator.cells",
     "cells.options",
+    *(
+        f"cells.options.{name}"
+        for name in ("bgp", "observability", "operator", "serving", "sources")
+    ),
     "cells.safe_text",
     "reconcilers.dialect_entry",
     "reconcilers.import_options",
