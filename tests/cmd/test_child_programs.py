@@ -76,6 +76,7 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Any, ...]]]:
     monkeypatch.setattr(realtime, "enter", lambda: "the scheduling")
     monkeypatch.setattr(bfd, "serve", lambda _: None)
     monkeypatch.setattr(bfd, "keep_only", lambda _: None)
+    monkeypatch.setattr(bfd, "open_echo_sockets", lambda: "the echo sockets")
     yield kept
     for service in Service.made:
         service.listener.close()
@@ -112,7 +113,7 @@ def test_bfd_is_kept_by_a_parent_and_given_its_policy(
     (service,) = Service.made
     policy = Policy(50_500, "admin-down", 7.0)
     assert service.given == ("waggle-bfd", "the scheduling", policy)
-    assert service.named == {"directory": tmp_path}
+    assert service.named == {"directory": tmp_path, "echo_sockets": "the echo sockets"}
     assert (service.socket, service.listens, service.mode) == (str(path), 1, bfd.SOCKET_MODE)
     named = {"first_pause": 0.0, "forgotten": 1.0}
     assert kept == [("the process with the sessions", named)]
@@ -129,7 +130,7 @@ def test_without_flags_bfd_stays_and_its_intervals_are_at_least_300_ms(
     assert bfd.main(["--socket", str(tmp_path / "s")]) == 0
     (service,) = Service.made
     assert service.given[2] == Policy(300_000, "keep", None)
-    assert service.named == {"directory": None}
+    assert service.named == {"directory": None, "echo_sockets": "the echo sockets"}
     assert capabilities == [], "without root there is none to drop"
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cells import options
 from cells.agent import agent_cells
 from cells.hive import Cell
 from cells.operator.cells import operator_cells
@@ -18,6 +20,7 @@ from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
 
 ROOMS = ("cells", "reconcilers", "resources", "speaker", "statedb")
 OF_FLAGS = {
+    *(f"cells.options.{module.name}" for module in pkgutil.iter_modules(options.__path__)),
     "cells.agent",
     "cells.arguments",
     "cells.declarations",

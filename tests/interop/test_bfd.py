@@ -134,9 +134,13 @@ def test_bird(need_router: NeedRouter, tmp_path: Path) -> None:
         eventually(found.up, within=30, context=found.logs)
         assert router.bfd()[OURS][1] == since
 
+        def ended() -> bool:
+            # A router that finds its own BFD session expired first reads no NOTIFICATION.
+            return "6.10" in router.last_notification(OURS)
+
         # The router stands still: its path is down, long before the hold time.
         took: list[float] = []
-        while len(took) < ATTEMPTS and min(took, default=HOLD) > DETECTION + GRACE:
+        while len(took) < ATTEMPTS and (min(took, default=HOLD) > DETECTION + GRACE or not ended()):
             if took:
                 # Soon after the end of a BGP session a loss is judged twice.
                 stays = DETECTION + 2 * AFTER_BGP_SECONDS
@@ -153,7 +157,7 @@ def test_bird(need_router: NeedRouter, tmp_path: Path) -> None:
             took.append(lost - frozen)
             eventually(found.up, within=30, context=found.logs)
         assert DETECTION / 2 < min(took) < DETECTION + GRACE
-        assert "6.10" in router.last_notification(OURS), "Cease, BFD Down (RFC 9384)"
+        assert ended(), "Cease, BFD Down (RFC 9384)"
 
 
 def losses(agent: Agent) -> list[float]:
