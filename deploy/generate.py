@@ -273,10 +273,10 @@ def values_schema(values: Mapping[str, Any], described: Mapping[str, str]) -> Sc
 
 
 def _schema_of(value: object, path: str, described: Mapping[str, str]) -> Schema:
-    found = _schema_without_description(value, path, described)
+    schema = _schema_without_description(value, path, described)
     if path in described:
-        return {"description": described[path], **found}
-    return found
+        return {"description": described[path], **schema}
+    return schema
 
 
 def _schema_without_description(value: object, path: str, described: Mapping[str, str]) -> Schema:
@@ -306,16 +306,16 @@ def _cells_schema(owner: str) -> Schema:
     """Return the schema of the options of a program, or of the options of both programs."""
     programs: dict[str, Sequence[Cell]] = {"agent": AGENT_CELLS, "operator": OPERATOR_CELLS}
     own = {name: _options(cells) for name, cells in programs.items()}
-    found = own.get(owner)
-    if found is None:
+    cells = own.get(owner)
+    if cells is None:
         both = {name: own["agent"][name] for name in own["agent"] if name in own["operator"]}
-        found = {
+        cells = {
             name: {key: item for key, item in items.items() if key in own["operator"][name]}
             for name, items in both.items()
         }
     dialects = {cell.name for cell in AGENT_CELLS if isinstance(cell, DialectCell)}
     properties: Schema = {}
-    for name, items in found.items():
+    for name, items in cells.items():
         free = {key: item for key, item in items.items() if f"{name}.{key}" not in BY_CHART}
         keys: Schema = {key: _option_schema(item) for key, item in free.items()}
         if len(free) == len(items) or name in dialects:
@@ -335,8 +335,8 @@ def _option_schema(item: Setting) -> Schema:
             return [with_pattern(part) for part in schema]
         if not isinstance(schema, dict):
             return schema
-        found = {key: with_pattern(part) for key, part in schema.items()}
-        return {**found, "pattern": pattern} if found.get("type") == "string" else found
+        parts = {key: with_pattern(part) for key, part in schema.items()}
+        return {**parts, "pattern": pattern} if parts.get("type") == "string" else parts
 
     schema: Schema = msgspec.json.schema(item.type)
     return schema if pattern is None else dict(with_pattern(schema))

@@ -83,11 +83,11 @@ def template(cells: Sequence[DialectCell]) -> str:
     for part, rules in parts.items():
         text += f'\n{{{{- define "waggle.dialects.{part}" }}}}\n'
         for cell in cells:
-            found = "".join(rules(cell))
+            rendered = "".join(rules(cell))
             rules_if_off = RULES_IF_OFF.get(part)
             otherwise = "" if rules_if_off is None else "".join(rules_if_off(cell))
-            if found or otherwise:
-                text += f"{{{{- if {_is_on(cell)} }}}}\n{found}"
+            if rendered or otherwise:
+                text += f"{{{{- if {_is_on(cell)} }}}}\n{rendered}"
                 text += f"{{{{- else }}}}\n{otherwise}" if otherwise else ""
                 text += "{{- end }}\n"
         text += "{{- end }}\n"
@@ -142,11 +142,12 @@ def written(cell: DialectCell) -> Iterator[str]:
     for rule in dialect.each(RbacRule):
         if not rule.operator and not READ_VERBS.issuperset(rule.verbs):
             resources += [(kind, kind.plural, "", NODE_NAME) for kind in rule.kinds]
-    for one in _written(cell):
-        plural = one.kind.plural
-        name = one.name or f"{one.generate_name}*"
+    for written in _written(cell):
+        plural = written.kind.plural
+        name = written.name or f"{written.generate_name}*"
         resources += [
-            (one.kind, resource, one.node_label, name) for resource in (plural, f"{plural}/status")
+            (written.kind, resource, written.node_label, name)
+            for resource in (plural, f"{plural}/status")
         ]
     for group in sorted({kind.group for kind, *_ in resources}):
         yield f"{group or EMPTY}:\n"
@@ -189,11 +190,11 @@ def config_maps(cell: DialectCell) -> Iterator[str]:
 
 def node_objects(cell: DialectCell) -> Iterator[str]:
     """Yield the namespaces of objects that agents write about their nodes, as a list."""
-    found: dict[str, list[Kind[Any]]] = {}
-    for one in _written(cell):
-        if one.option is not None:
-            found.setdefault(one.option, []).append(one.kind)
-    for option, kinds in found.items():
+    by_option: dict[str, list[Kind[Any]]] = {}
+    for written in _written(cell):
+        if written.option is not None:
+            by_option.setdefault(written.option, []).append(written.kind)
+    for option, kinds in by_option.items():
         yield f"- {{dialect: {cell.name}, namespace: {_namespace(cell, option)}, "
         groups = sorted({kind.group for kind in kinds})
         resources = sorted(kind.plural for kind in kinds)
@@ -215,7 +216,7 @@ def namespaces(cell: DialectCell) -> Iterator[str]:
     """Yield the namespaces of a dialect's own objects and Secrets, as a list."""
     dialect = cell.dialect
     options = {kind.option for kind in _written(cell)}
-    options |= {one.option for one in dialect.each(DialectSecrets) if not one.names}
+    options |= {secrets.option for secrets in dialect.each(DialectSecrets) if not secrets.names}
     for option in sorted(filter(None, options)):
         yield f"- {_namespace(cell, option)}\n"
 
@@ -234,13 +235,15 @@ def secrets(cell: DialectCell) -> Iterator[str]:
 
 def _names_secrets(cell: DialectCell) -> bool:
     """Return whether an administrator names the Secrets of a dialect (`secrets.ofDialects`)."""
-    return any(one.option and not one.names for one in cell.dialect.each(DialectSecrets))
+    return any(
+        secrets.option and not secrets.names for secrets in cell.dialect.each(DialectSecrets)
+    )
 
 
 def secrets_namespace(cell: DialectCell) -> Iterator[str]:
     """Yield a word if the dialect refers to Secrets of the programs' namespace for Secrets."""
     dialect = cell.dialect
-    has_own = any(one.option is not None for one in dialect.each(DialectSecrets))
+    has_own = any(secrets.option is not None for secrets in dialect.each(DialectSecrets))
     if SECRET in dialect.kinds and not has_own:
         yield f"{cell.name}\n"
 
@@ -277,9 +280,9 @@ def _read(cell: DialectCell, *, operator: bool) -> Iterator[str]:
     dialect = cell.dialect
     optional = {
         kind
-        for one in dialect.each(OptionalKinds)
-        if one.operator is operator
-        for kind in one.kinds
+        for extension in dialect.each(OptionalKinds)
+        if extension.operator is operator
+        for kind in extension.kinds
     }
     kinds = dialect.cluster_kinds if operator else dialect.kinds
     yield from _rules([kind for kind in kinds if kind not in optional], READ)
@@ -293,8 +296,8 @@ def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
             continue
         verbs = rule.verbs if isinstance(rule, RbacRule) else READ
         names = [only.name for only in cell.dialect.each(SingleObject) if only.kind in rule.kinds]
-        found = "".join(_rules(rule.kinds, verbs, apart=(), names=names))
-        yield _where(cell, rule.option, rule.value, found)
+        rules = "".join(_rules(rule.kinds, verbs, apart=(), names=names))
+        yield _where(cell, rule.option, rule.value, rules)
 
 
 def _where(cell: DialectCell, option: str | None, value: str | None, rules: str) -> str:

@@ -92,7 +92,7 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
 def test_a_variable_says_what_it_holds(name: str) -> None:
     places = [
         f"{path.relative_to(ROOT)}:{line}"
-        for room in ROOMS
+        for room in (*ROOMS, "deploy")
         for path in sorted((ROOT / room).rglob("*.py"))
         for line in _bindings(ast.parse(path.read_text()), name)
     ]
@@ -104,6 +104,10 @@ def _bindings(tree: ast.AST, name: str) -> Iterator[int]:
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=bound, ctx=ast.Store()) if bound == name:
+                yield node.lineno
+            case ast.FunctionDef(name=bound) | ast.AsyncFunctionDef(name=bound) if bound == name:
+                yield node.lineno
+            case ast.MatchAs(name=bound) | ast.MatchStar(name=bound) if bound == name:
                 yield node.lineno
             case ast.arguments():
                 names = [argument.arg for argument in (*node.posonlyargs, *node.args)]

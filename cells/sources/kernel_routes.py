@@ -67,13 +67,13 @@ class KernelRouteWatch:
     async def _follow(self, tables: frozenset[KernelTable], signal: Signal) -> None:
         """Follow the routes of tables until others are needed. Raises `OSError`."""
 
-        def found(routes: frozenset[KernelRoute]) -> None:
+        def store_foreign(routes: frozenset[KernelRoute]) -> None:
             # The AS paths of BGP's routes would be lost.
             others = {route for route in routes if route.protocol not in self._received}
             self._store(others)
             self._health.ok(f"{len(others)} routes of other programs")
 
-        watching = asyncio.ensure_future(watch(tables, found))
+        watching = asyncio.ensure_future(watch(tables, store_foreign))
         try:
             while self._demand.kernel_tables == tables:
                 waiting = asyncio.ensure_future(signal.wait())
