@@ -73,7 +73,7 @@ class Access:
         given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
         if hmac.compare_digest(given, b"Bearer " + token):
             return True
-        cookie = request.cookies.get(cookie_name(request.host), "").encode(errors="surrogateescape")
+        cookie = request.cookies.get(_cookie_of(request), "").encode(errors="surrogateescape")
         return hmac.compare_digest(cookie, _signed(token))
 
     async def _sign_in(self, request: web.Request, token: bytes) -> web.StreamResponse:
@@ -93,7 +93,7 @@ class Access:
             return _form('<p role="alert">That is not the token.</p>' if given else "", 401)
         response = web.Response(status=303, headers={**HEADERS, "Location": "/"})
         response.set_cookie(
-            cookie_name(request.host),
+            _cookie_of(request),
             _signed(token).decode(),
             httponly=True,
             samesite="Strict",
@@ -101,6 +101,11 @@ class Access:
             path="/",
         )
         return response
+
+
+def _cookie_of(request: web.Request) -> str:
+    # Without this header, `Request.host` of older aiohttp looks up a name, in the loop.
+    return cookie_name(request.headers.get("Host", ""))
 
 
 def cookie_name(host: str) -> str:

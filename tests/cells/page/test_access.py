@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import socket
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from aiohttp import web
 
 from cells.hive import HealthTree, SettingError
 from cells.hive.lifecycle import Lifecycle
@@ -102,6 +104,23 @@ def test_two_pages_of_one_host_have_a_cookie_each() -> None:
         both = "; ".join(cookies)
         assert request(one, "/v1/live-is-no-path", Cookie=both)[0] == 404
         assert request(other, "/v1/live-is-no-path", Cookie=both)[0] == 404
+
+
+def test_a_request_without_a_host_looks_up_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked_up(_: web.BaseRequest) -> str:
+        raise AssertionError
+
+    monkeypatch.setattr(web.BaseRequest, "host", property(looked_up))
+    form_type = "Content-Type: application/x-www-form-urlencoded"
+    body = urlencode({"token": TOKEN.decode()})
+    head = f"POST /sign-in HTTP/1.0\r\n{form_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with (
+        page(token=TOKEN) as served,
+        socket.create_connection(("127.0.0.1", served.port), timeout=10) as sock,
+    ):
+        sock.sendall(f"{head}{body}".encode())
+        answer = b"".join(iter(lambda: sock.recv(4096), b"")).decode()
+    assert "Set-Cookie: waggle=" in answer
 
 
 @pytest.mark.parametrize(
