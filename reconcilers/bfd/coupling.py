@@ -70,7 +70,9 @@ class Coupling:
         """When the BGP session of a peer ended last; the oldest first."""
         self._rechecks: dict[PeerKey, _Recheck] = {}
         self._released: set[SessionKey] = set()
-        """Sessions that let strict peers be Established."""
+        """Sessions that came Up, and let strict peers be Established."""
+        self._switched_off: set[SessionKey] = set()
+        """Sessions that are AdminDown at the neighbor: nothing depends on them."""
         self._lost: set[PeerKey] = set()
         """Peers whose session is Established, and ends as its path is down."""
 
@@ -81,7 +83,7 @@ class Coupling:
         """
         if peer in self._established and peer not in self._lost:
             return False
-        return key is None or key not in self._released
+        return key is None or (key not in self._released and key not in self._switched_off)
 
     def bgp_changed(self, peer: PeerKey, now: float, *, established: bool) -> None:
         """Take the state of a BGP session."""
@@ -144,6 +146,7 @@ class Coupling:
             self._ups.pop(key, None)
             self._continued.pop(key, None)
             self._released.discard(key)
+            self._switched_off.discard(key)
 
     def due(self, now: float) -> list[PathDown]:
         """Judge again what is due."""
@@ -153,7 +156,8 @@ class Coupling:
                 continue
             del self._rechecks[peer]
             _, state = self._known.get(recheck.key, (0, State.ADMIN_DOWN))
-            if state in {State.DOWN, State.INIT} and peer in self._established:
+            is_down = state in {State.DOWN, State.INIT} and recheck.key not in self._switched_off
+            if is_down and peer in self._established:
                 paths.append(self._path_down(peer, recheck.key, recheck.path))
         return paths
 
@@ -164,7 +168,12 @@ class Coupling:
 
     def _note(self, key: SessionKey, discriminator: int, state: State, remote: State) -> None:
         self._known[key] = (discriminator, state)
-        if state is State.UP or remote is State.ADMIN_DOWN:
+        if remote is State.ADMIN_DOWN:
+            self._switched_off.add(key)
+            self._released.discard(key)
+            return
+        self._switched_off.discard(key)
+        if state is State.UP:
             self._released.add(key)
 
     def _down(

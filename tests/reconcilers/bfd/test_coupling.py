@@ -221,6 +221,24 @@ def test_a_strict_peer_does_not_wait_for_a_neighbor_without_bfd() -> None:
     assert not bfd.holds(PEER, KEY)
 
 
+def test_a_strict_peer_waits_for_a_neighbor_that_switches_bfd_on_again() -> None:
+    bfd = coupling()
+    bfd.changed([UP, change(State.UP, State.DOWN, remote=State.ADMIN_DOWN)], 1)
+    assert not bfd.holds(PEER, KEY)
+    bfd.reported([status_of(KEY, State.DOWN, remote=State.DOWN)], 2)
+    assert bfd.holds(PEER, KEY)
+    bfd.changed([UP], 3)
+    assert not bfd.holds(PEER, KEY)
+
+
+def test_a_neighbor_that_switches_bfd_off_after_a_restart_is_not_lost() -> None:
+    """Its Down is judged again, and AdminDown is no failure (RFC 5882 section 4.2)."""
+    bfd = continued()
+    assert bfd.changed([change(State.UP, State.DOWN, diagnostic=SIGNALED)], 100.5) == []
+    bfd.reported([status_of(KEY, State.DOWN, remote=State.ADMIN_DOWN)], 102)
+    assert bfd.due(100.5 + RECHECK_SECONDS) == []
+
+
 def test_a_session_that_is_removed_and_set_again_at_once_is_no_failure() -> None:
     """The process continues it with its discriminator, from AdminDown: its neighbor has to return."""
     bfd = coupling()
