@@ -268,17 +268,17 @@ class InstalledRoutes:
             or (hops is None and held.get(nlri) != UNKNOWN)
         }
 
-    def forget_failures(self, table: RouteTable, unwanted: Iterable[bytes] | None = None) -> None:
-        """Forget why routes failed that are not wanted any more, unless the kernel has them.
+    def failed(self, table: RouteTable) -> Collection[bytes]:
+        """Return the prefixes that the kernel does not have as they were sent; a copy."""
+        return tuple(self._failed.get(table, ()))
 
-        Without ``unwanted`` no route of the table is wanted.
-        """
+    def forget_failures(self, table: RouteTable, unwanted: Iterable[bytes]) -> None:
+        """Forget why routes failed that are not wanted any more, unless the kernel has them."""
         failed = self._failed.get(table)
         if not failed:
             return
         held = self._held.get(table, {})
-        some = failed if unwanted is None else unwanted
-        if gone := [nlri for nlri in some if failed.get(nlri) and nlri not in held]:
+        if gone := [nlri for nlri in unwanted if failed.get(nlri) and nlri not in held]:
             failed.discard(gone)
             self._occupied.get(table, set()).difference_update(gone)
             self._on_change()
@@ -352,7 +352,7 @@ class InstalledRoutes:
                 self._listing.setdefault(table, {}).update(part)
         if not message.last:
             return
-        self._changed = dict.fromkeys((*self._held, *self._listing))
+        self._changed = dict.fromkeys((*self._changed, *self._held, *self._listing))
         self._held, self._listing = self._listing, {}
         # Changes that came during the listing: all tables are compared with it.
         self._waiting.clear()

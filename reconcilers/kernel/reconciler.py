@@ -156,6 +156,8 @@ class KernelRoutes(Reconciler):
     def session_restored(self, instance: str, peer: str) -> None:
         """Use the routes of a peer again."""
         self.wanted_tables.session_restored(instance, peer)
+        # Next hops of paths that came before are not known yet.
+        self._track()
         self._wake()
 
     def end_deferral(self) -> None:
@@ -316,7 +318,7 @@ class KernelRoutes(Reconciler):
         """See `Reconciler`."""
         table = _table(key)
         if table not in self.installed.tables and table not in self.wanted_tables.tables:
-            self.installed.forget_failures(table)
+            self.installed.forget_failures(table, self.installed.failed(table))
             return None
         return self.installed.held(
             table, self.installed.prefixes(table) if parts is None else parts
@@ -340,7 +342,7 @@ class KernelRoutes(Reconciler):
     def delete(self, key: ObjectKey) -> None:
         """See `Reconciler`."""
         table = _table(key)
-        self.installed.forget_failures(table)
+        self.installed.forget_failures(table, self.installed.failed(table))
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
@@ -348,6 +350,8 @@ class KernelRoutes(Reconciler):
         del snapshot
         table = _table(key)
         wanted = dict.fromkeys(self.wanted_tables.prefixes(table))
+        failed = self.installed.failed(table)
+        self.installed.forget_failures(table, (nlri for nlri in failed if nlri not in wanted))
         rest = iter(wanted)
         yield list(islice(rest, size))
         while piece := list(islice(rest, size)):

@@ -759,6 +759,30 @@ class TestOthers:
         agent.settle()
         assert set(agent.change(TWO, "198.51.101.0/24").routes) == {"198.51.101.0/24"}
 
+    def test_a_writer_that_starts_twice_has_all_tables_compared(self) -> None:
+        agent = Agent().start().table(ONE, PREFIX)
+        agent.writer.kernel.clear()
+        for _ in range(2):
+            # No round compares anything between the listings.
+            agent.writer.connect()
+            agent.writer.run()
+        assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
+
+    def test_a_failure_that_nothing_is_left_of_ends_with_the_comparison_of_the_table(self) -> None:
+        agent = Agent().start().table(ONE, PREFIX)
+        agent.writer.connect()
+        agent.writer.run()
+        agent.writer.change(Reason.MISSING, MAIN, wire(PREFIX))
+        agent.change(NO_PATHS, PREFIX, before=ONE)
+        assert agent.kernel.installed.failures() == {}
+
+    def test_next_hops_of_a_session_that_is_back_are_looked_up(self) -> None:
+        agent = Agent().start()
+        agent.kernel.session_lost("main", "10.88.0.1")
+        assert agent.table(ONE, PREFIX).routes == {}
+        agent.kernel.session_restored("main", "10.88.0.1")
+        assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
+
     def test_verification_finds_nothing_and_repairs_what_differs(self) -> None:
         agent = Agent().start().table(ONE, PREFIX)
         assert [
