@@ -101,11 +101,12 @@ class Backlog:
                     del part[family]
 
     def take_urgent(self, limit: int) -> Mapping[Family, Prefixes]:
-        """Remove and return up to ``limit`` urgent prefixes, the oldest ones."""
+        """Remove and return up to ``limit`` urgent prefixes, the oldest ones of each family."""
         taken: dict[Family, Prefixes] = {}
-        for family in list(self._urgent):
+        families = sorted(self._urgent, key=lambda family: len(self._urgent[family]))
+        for number, family in enumerate(families):
             urgent = self._urgent[family]
-            some = list(islice(urgent, limit))
+            some = list(islice(urgent, max(1, limit // (len(families) - number))))
             taken[family] = {prefix: urgent.pop(prefix) for prefix in some}
             limit -= len(some)
             if not urgent:

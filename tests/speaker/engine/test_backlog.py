@@ -41,6 +41,16 @@ def test_half_of_what_is_taken_are_the_newest_and_half_the_oldest() -> None:
     assert oldest
 
 
+def test_urgent_prefixes_of_one_family_do_not_keep_those_of_another_waiting() -> None:
+    backlog = Backlog()
+    backlog.add_urgent(IPV4_UNICAST, [(nlri, None) for nlri in PREFIXES])
+    backlog.add_urgent(IPV6_UNICAST, [(PREFIXES[0], FIRST)])
+    taken = backlog.take_urgent(4)
+    assert taken[IPV6_UNICAST] == {PREFIXES[0]: FIRST}
+    assert list(taken[IPV4_UNICAST]) == PREFIXES[:3], "the oldest ones"
+    assert len(backlog) == 7
+
+
 def test_prefixes_are_found_and_discarded_in_both_halves_and_by_family() -> None:
     backlog = Backlog()
     backlog.add(IPV4_UNICAST, [(nlri, None) for nlri in PREFIXES[:2]])
