@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sys import intern
 from typing import ClassVar, Final, TypeAlias
 
 import msgspec
@@ -11,6 +10,7 @@ from msgspec.structs import force_setattr as share
 from resources.crds.schema_markers import Rule
 from resources.errors import FieldError
 from resources.json_names import json_name
+from resources.shared_texts import shared
 
 ObjectKey: TypeAlias = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is empty."""
@@ -43,9 +43,9 @@ class OwnerReference(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Share the texts with other objects."""
-        share(self, "api_version", intern(self.api_version))
-        share(self, "kind", intern(self.kind))
-        share(self, "name", intern(self.name))
+        share(self, "api_version", shared(self.api_version))
+        share(self, "kind", shared(self.kind))
+        share(self, "name", shared(self.name))
 
 
 METADATA_FIELDS: Final = frozenset(
@@ -97,12 +97,12 @@ class ObjectMeta(Struct, frozen=True):
         Texts that many objects have are one object each.
         """
         self.annotations.pop(LAST_APPLIED, None)
-        labels = {intern(name): intern(value) for name, value in self.labels.items()}
+        labels = {shared(name): shared(value) for name, value in self.labels.items()}
         share(self, "labels", labels or NO_TEXTS)
         share(self, "annotations", self.annotations or NO_TEXTS)
-        share(self, "name", intern(self.name))
-        share(self, "namespace", intern(self.namespace))
-        share(self, "creation_timestamp", intern(self.creation_timestamp))
+        share(self, "name", shared(self.name))
+        share(self, "namespace", shared(self.namespace))
+        share(self, "creation_timestamp", shared(self.creation_timestamp))
 
     @property
     def key(self) -> ObjectKey:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sys import intern
 from typing import Final
 
 import msgspec
 from msgspec.structs import force_setattr as share
 
 from resources.meta import ObjectKey, Resource, Struct
+from resources.shared_texts import shared
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 
@@ -36,7 +36,7 @@ class Endpoint(Struct, frozen=True):
         """Share what many endpoints have."""
         share(self, "conditions", _CONDITIONS.setdefault(self.conditions, self.conditions))
         if self.node_name is not None:
-            share(self, "node_name", intern(self.node_name))
+            share(self, "node_name", shared(self.node_name))
 
     @property
     def active(self) -> bool:

@@ -196,14 +196,13 @@ class ManifestsSource:
             pass
 
     def _read_found(self, scanned: ScanResult) -> Iterator[None]:
-        """Read all files of a scan, in a step for each large one; emit a Replace of each kind."""
+        """Read all files of a scan, in a step for each; emit a Replace of each kind."""
         self._found = scanned
         self._causes.clear()
         now = self._clock()
         for path, sign in scanned.files.items():
             self._read(path, sign, now)
-            if sign.size > LARGE_FILE:
-                yield
+            yield
         for path in self._vanished(scanned):
             self._lose(path, now)
         for path, reason in scanned.skipped.items():

@@ -645,3 +645,25 @@ def test_a_large_file_is_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.Mo
 
     asyncio.run(start())
     assert threads == [True, False]
+
+
+def test_a_start_with_many_files_does_other_work_between_two_of_them(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}.yaml").write_text(node(f"n{number}", "small"))
+    source = ManifestsSource([tmp_path], KINDS)
+    found = MessageCounts(source)
+    turns = 0
+
+    async def start() -> None:
+        nonlocal turns
+        running = asyncio.create_task(source.run())
+        try:
+            while not running.done() and len(found.labels) < 20:
+                turns += bool(source._signatures)
+                await asyncio.sleep(0)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(start())
+    assert turns >= 19
