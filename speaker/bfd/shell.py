@@ -20,6 +20,10 @@ from speaker.bfd.state_file import StateFile
 from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
 from speaker.bfd.values import SessionKey, Settings, State
 
+STANDSTILL: Final = 100_000
+"""Microseconds between two turns after which what waits may be more than a turn reads."""
+MAX_PACKETS_AFTER_STANDSTILL: Final = 4096
+"""Of one socket, whose buffer has room for fewer: some 50 ms. A deadline is judged after them."""
 MAX_PACKETS_PER_TURN: Final = 256
 """Of one socket: some 3 ms."""
 TURNS_PER_INTERVAL: Final = 25
@@ -239,11 +243,14 @@ class Shell:
         if rest > 0:
             self._sleep(rest / 1_000_000)
         others, rests = [], True
-        for descriptor, _ in self._poll.poll(self._timeout(most)):
+        ready = self._poll.poll(self._timeout(most))
+        stood_still = self._clock() - self._turned_at >= STANDSTILL
+        limit = MAX_PACKETS_AFTER_STANDSTILL if stood_still else MAX_PACKETS_PER_TURN
+        for descriptor, _ in ready:
             receiver = self._by_descriptor.get(descriptor)
             if receiver is not None:
                 # More waits: a rest would let it overflow the socket.
-                rests &= self._read(receiver) < MAX_PACKETS_PER_TURN
+                rests &= self._read(receiver, limit) < limit
             elif (echoes := self._echo_readers.get(descriptor)) is not None:
                 for payload in echoes.read(MAX_PACKETS_PER_TURN):
                     self.engine.echo_received(payload, self._clock())
@@ -268,10 +275,10 @@ class Shell:
         wait = max(0.0, (min(times) - self._clock()) / 1_000_000)
         return wait if most is None else min(wait, most)
 
-    def _read(self, receiver: Receiver) -> int:
+    def _read(self, receiver: Receiver, most: int) -> int:
         """Take the packets that wait, and return how many were."""
         take, now, count = self.engine.receive, self._clock(), 0
-        for octets, origin in receiver.read(MAX_PACKETS_PER_TURN):
+        for octets, origin in receiver.read(most):
             take(octets, origin, now)
             count += 1
         return count

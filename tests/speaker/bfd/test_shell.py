@@ -187,6 +187,19 @@ def test_what_still_waits_is_read_without_a_rest(node: Node) -> None:
     assert node.rests == [0.002, 0.002]
 
 
+def test_all_that_waits_after_a_standstill_is_read_before_a_deadline_is_judged(node: Node) -> None:
+    """A thousand sessions have more than one turn reads: the last of them would be lost."""
+    node.shell.configure({GOOD: Settings(50_000, 50_000)})
+    node.turn()
+    (receiver,) = node.receivers
+    receiver.arrive(10 * MAX_PACKETS_PER_TURN)
+    node.turn(600_000)
+    assert receiver.waiting == 0
+    receiver.arrive(10 * MAX_PACKETS_PER_TURN)
+    node.turn(2_000)
+    assert receiver.waiting == 9 * MAX_PACKETS_PER_TURN, "a flood keeps no packet from being sent"
+
+
 @pytest.mark.parametrize(
     "number", [errno.EAGAIN, errno.ENOBUFS, errno.EPERM, errno.ENETUNREACH, errno.EMSGSIZE]
 )
