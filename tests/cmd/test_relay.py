@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -78,8 +78,10 @@ def answering(path: Path, *pieces: bytes) -> Iterator[list[str]]:
             connection, _ = listener.accept()
             with connection:
                 connection.recv(4096)
-                for piece in pieces:
-                    connection.sendall(piece)
+                # A client may leave before the end.
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    for piece in pieces:
+                        connection.sendall(piece)
 
         thread = threading.Thread(target=answer)
         thread.start()

@@ -258,13 +258,16 @@ class Bird(Router):
         tokens[address] = before if same else since
         return tokens[address]
 
-    def bfd(self) -> dict[str, tuple[str, str, float, float]]:
-        """Return the BFD sessions by neighbor: state, since when, interval, detection time."""
+    def bfd(self) -> dict[str, tuple[str, float, float, float]]:
+        """Return the BFD sessions by neighbor: state, since when, interval, detection time.
+
+        The time of day, in seconds, of one moment may differ by `STEADY`.
+        """
         found = {}
         for _, text in self.ask("show bfd sessions"):
             words = text.split()
             if len(words) == 6 and words[0] != "IP":
-                found[words[0]] = (words[2], words[3], float(words[4]), float(words[5]))
+                found[words[0]] = (words[2], _seconds(words[3]), float(words[4]), float(words[5]))
         return found
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
