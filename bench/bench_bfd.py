@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import math
+import json
 import os
 import select
 import signal
@@ -74,10 +74,9 @@ class Setup(NamedTuple):
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield the two addresses of each session: the contestant's, BIRD's."""
-        # Each address has several sessions: the kernel's table of neighbors has room for 1,024.
-        side = math.isqrt(self.sessions - 1) + 1
         for number in range(self.sessions):
-            yield f"10.88.0.{number // side + 1}", f"10.88.1.{number % side + 1}"
+            host = f"{number // 250}.{number % 250 + 1}"
+            yield f"10.88.{host}", f"10.89.{host}"
 
 
 class Contestant(ABC):
@@ -398,9 +397,14 @@ def main() -> None:
 
 
 def _addresses(link: Link, setup: Setup) -> None:
-    ours, theirs = (dict.fromkeys(side) for side in zip(*setup.pairs(), strict=True))
-    link.left.batch(*(f"addr add {address}/16 dev {DEVICE}" for address in ours))
-    link.right.batch(*(f"addr add {address}/16 dev {DEVICE}" for address in theirs))
+    ours, theirs = zip(*setup.pairs(), strict=True)
+    sides = ((link.left, ours, link.right, theirs), (link.right, theirs, link.left, ours))
+    for side, addresses, other, neighbors in sides:
+        (found,) = json.loads(other.run("ip", "-j", "link", "show", DEVICE))
+        # Permanent: the kernel's table has room for 1,024 neighbors that it has found itself.
+        permanent = f"lladdr {found['address']} dev {DEVICE} nud permanent"
+        side.batch(*(f"addr add {address}/8 dev {DEVICE}" for address in addresses))
+        side.batch(*(f"neigh add {address} {permanent}" for address in neighbors))
 
 
 def _line(figure: Figure) -> str:

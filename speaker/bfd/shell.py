@@ -155,7 +155,12 @@ class Shell:
             self._receivers[place] = receiver
             self._by_descriptor[receiver.sock.fileno()] = receiver
             self._poll.register(receiver.sock, select.EPOLLIN)
-        receiver.accept_from(frozenset(addresses))
+        try:
+            receiver.accept_from(frozenset(addresses))
+        except OSError as error:
+            self.errors[place] = error
+        else:
+            self.errors.pop(place, None)
 
     def _close_receiver(self, place: tuple[int, str, bool]) -> None:
         receiver = self._receivers.pop(place)

@@ -53,6 +53,7 @@ class Receiver:
         self.closed = False
         self.waiting = 0
         """Packets of a stranger."""
+        self.error: OSError | None = None
 
     def arrive(self, packets: int) -> None:
         self.waiting += packets
@@ -64,7 +65,10 @@ class Receiver:
             yield b"", Origin("192.0.2.9", "192.0.2.1", "red", multihop=False, ttl=255)
 
     def accept_from(self, addresses: frozenset[str]) -> None:
-        """Take any address."""
+        """Take any address, or fail."""
+        del addresses
+        if self.error is not None:
+            raise self.error
 
     def forget_names(self) -> None:
         """There are none."""
@@ -137,6 +141,18 @@ def test_a_device_that_was_made_anew_has_new_sockets(node: Node) -> None:
     assert node.receivers[0].closed
     node.turn()
     assert node.sockets[1].sent
+
+
+def test_a_filter_that_cannot_be_set_ends_no_session(node: Node) -> None:
+    node.shell.configure({GOOD: Settings()})
+    (receiver,) = node.receivers
+    receiver.error = OSError(errno.ENOBUFS, "No buffer space available")
+    node.shell.configure({GOOD: Settings(), SessionKey("192.0.2.8", "", "red"): Settings()})
+    assert node.shell.error(GOOD) is receiver.error
+    assert not receiver.closed
+    receiver.error = None
+    node.shell.configure({GOOD: Settings()})
+    assert node.shell.error(GOOD) is None
 
 
 def test_a_session_waits_for_its_device(node: Node) -> None:
