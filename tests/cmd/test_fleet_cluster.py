@@ -277,7 +277,7 @@ def test_a_kind_is_read_in_the_version_that_is_served(
         return in_cluster(loop, read_kind(loop.connection, discovery, BGP_SESSION_STATE))
 
     assert [value["metadata"]["name"] for value in read()] == ["a"]
-    # Whoever may not read what is served reads the version that is served today.
+    # Without the right to read the served versions, it is the version of today.
     server.always("list", "", status(403, "Forbidden", "no"))
     assert [value["metadata"]["name"] for value in read()] == ["a"]
     server.always("list", "", status(500, "x", "broken"))
