@@ -131,8 +131,12 @@ def settled(server: ApiServer) -> bool:
         and [one.get("bgpStatus") for one in statuses(server, "bgpsessionstates")]
         == ["Established"]
         and [one.get("result") for one in statuses(server, "configurationstates")] == ["Valid"]
-        and all(one.get("runningConfig") for one in statuses(server, "frrnodestates"))
-        and len(statuses(server, "frrnodestates")) == 1
+        # The first configuration that is written may be the one before the Secrets and peers.
+        and [
+            "password set" in one.get("runningConfig", "")
+            for one in statuses(server, "frrnodestates")
+        ]
+        == [True]
     )
 
 
