@@ -29,7 +29,7 @@ def page(name: str) -> str:
 
 
 def fields(schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the names of the fields of a schema; conditions are those of every kind."""
+    """Yield the names of the fields of a schema; conditions are the same for every kind."""
     for name, part in schema.get("properties", {}).items():
         yield name
         if name != "conditions":

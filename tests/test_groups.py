@@ -1,4 +1,4 @@
-"""The groups of tests: those that share a server or a build are run by one worker of pytest-xdist."""
+"""The groups of tests: tests that share a server or a build are run by one worker of pytest-xdist."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _texts(node: ast.expr | None) -> list[str]:
 
 
 def events() -> tuple[Event, ...]:
-    """Return the events of log calls, and those of helpers that log what they are given."""
+    """Return the events of log calls, and of helpers that log what they are given."""
     return tuple(_events())
 
 

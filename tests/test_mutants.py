@@ -1,9 +1,9 @@
 """Each row of docs/rfcs.md has a mutant, and each mutant is one change of a module that its row names.
 
-Those of merging have tests of their own (`tests.mutants.merging`).
+Mutants of merging have tests of their own (`tests.mutants.merging`).
 
-`make mutants` runs them: a mutant that fails no test of its row is a rule that no test holds. Those of
-random places are chosen by seed, and the tests of a place by a record of what they execute.
+`make mutants` runs them: a mutant that fails no test of its row is a rule that no test holds.
+Mutants of random places are chosen by seed, and the tests of a place by a record of what they execute.
 """
 
 from __future__ import annotations

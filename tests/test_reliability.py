@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reliability.md").read_text()
 CATALOGUE = [*range(1, 15), *range(20, 28), *range(30, 48), *range(50, 54)]
-"""The numbers of the catalogue that are the speaker's, and those of text, API and files."""
+"""The numbers of the catalogue that are the speaker's, and the numbers of text, API and files."""
 FAULTS = [*range(1, 16), 20, 21]
 """The faults that an agent of a cluster has to survive; others may be on the page as well."""
 

@@ -15,9 +15,9 @@ ROOMS: Final = ("cells", "cmd", "reconcilers", "resources", "speaker", "statedb"
 TEXTS: Final = (
     *(
         path
-        for room in (*ROOMS, "bench", "deploy")
+        for room in (*ROOMS, "bench", "deploy", "tests")
         for path in sorted((ROOT / room).rglob("*.*"))
-        if path.suffix in {".py", ".c", ".h"}
+        if path.suffix in {".py", ".c", ".h"} and path != Path(__file__)
     ),
     *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),

@@ -27,7 +27,7 @@ SESSION: Mapping[str, Any] = {
     "nextHopIPv6": None,
     "neverAccept": [],
 }
-"""Fields of a peer that its case leaves out."""
+"""Fields of a peer that its case does not have."""
 
 
 def same(what: str, got: object, wanted: object) -> None:
@@ -46,7 +46,7 @@ def address(text: str | None) -> str | None:
 
 
 def rules(found: str | list[Json], families: Iterable[str]) -> object:
-    """Return selectors in a form that can be compared; those of families not carried are left out."""
+    """Return selectors in a form that can be compared, of families that are carried."""
     if not isinstance(found, list):
         return found
     carried = [

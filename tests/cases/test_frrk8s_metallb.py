@@ -1,6 +1,6 @@
 """The cases of FRR-k8s's and MetalLB's objects.
 
-The expected results of the first file are those of FRR-k8s's and MetalLB's own code for the same
+The expected results of the first file are the results of FRR-k8s's and MetalLB's own code for the same
 objects; ``differs`` marks deliberate differences. The expected results of the second file follow from
 the documented rules: each rule on its own, and rules in combination.
 """

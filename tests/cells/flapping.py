@@ -1,7 +1,7 @@
 """A program that loses a large session again and again, and prints its memory as JSON.
 
 The router is an engine on wires in memory; its events are published as the agent's are, in a running
-loop. For `test_memory`, in a process of its own, as the memory of one that runs tests shows nothing.
+loop. For `test_memory`, in a process of its own: the memory of a process that runs tests shows nothing.
 """
 
 from __future__ import annotations

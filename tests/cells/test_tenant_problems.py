@@ -1,4 +1,4 @@
-"""Problems of tenants' Services are apart from those of administrators, and not in the health."""
+"""Problems of tenants' Services are apart from administrators' problems, and not in the health."""
 
 from __future__ import annotations
 

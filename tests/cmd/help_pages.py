@@ -45,7 +45,7 @@ MAINS: dict[str, Callable[[Sequence[str]], int]] = {
 def page(name: str) -> str:
     """Return the help of a command: a line for each paragraph, argument and exit status.
 
-    The usage is left out, which argparse makes of the arguments; so is their layout.
+    Without the usage, which argparse makes of the arguments, and without their layout.
     """
     program, *words = name.split()
     written = io.StringIO()
@@ -70,7 +70,7 @@ def file_of(name: str) -> Path:
 
 
 def _joined(text: str) -> Iterator[str]:
-    """Yield the lines, each with those that continue it, and a short flag without its value."""
+    """Yield the lines, each with its continuation lines, and a short flag without its value."""
     line = ""
     for part in text.splitlines():
         is_continued = part.startswith(" " * 7) or (line and part[:1].strip() and line[:1].strip())

@@ -30,7 +30,7 @@ class Shown(NamedTuple):
     """Titles of numbers and times, which are aligned to the right."""
     room: str = ""
     """Titles in the order in which they make room on a narrow terminal: by a line beneath the row,
-    with ``*`` by being left out."""
+    with ``*`` by being dropped."""
 
 
 def tables() -> dict[str, Shown]:

@@ -54,7 +54,7 @@ def command(examples: Path, *arguments: str, manifests: str = "quickstart") -> l
 def start(
     examples: Path, *arguments: str, manifests: str = "quickstart", cells: str = ""
 ) -> subprocess.Popen[str]:
-    """Start the demo off a terminal; ``cells`` are those that are switched on."""
+    """Start the demo off a terminal; ``cells`` are switched on."""
     return subprocess.Popen(
         command(examples, *arguments, manifests=manifests),
         stdout=subprocess.PIPE,
@@ -113,7 +113,7 @@ def test_the_example_of_antrea_runs_on_loopback(examples: Path) -> None:
 
 
 def test_a_demo_without_routes_says_why(examples: Path) -> None:
-    """The reason is one that the agent alone knows: its dialect is off."""
+    """The reason is known to the agent alone: its dialect is off."""
     demo = start(examples, manifests="metallb")
     assert demo.stdout is not None
     lines = iter(demo.stdout.readline, "")
@@ -217,7 +217,7 @@ def test_the_screen_follows_the_size_of_the_terminal(examples: Path) -> None:
     screen = Screen(examples, 120)
     screen.until("fd00:10:244:1::/64")
     resize(screen.here, 60)
-    # Frames from before the change may be read first; without one that fits the test times out.
+    # Frames from before the change may be read first; without a frame that fits the test times out.
     while any(len(line) > 60 for line in screen.until("Ctrl-C ends it")):
         pass
     screen.demo.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""What commands print of all nodes: of agents in this process, and of one whose Pod does not run.
+"""What commands print of all nodes: of agents in this process, and of an agent whose Pod does not run.
 
 `test_fleet_apiserver` has the same by pods/exec of a real API server.
 """

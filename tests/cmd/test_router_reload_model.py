@@ -1,4 +1,4 @@
-"""Any two settings change in one reload: the routes are those of the new file.
+"""Any two settings change in one reload: the routes are the new file's.
 
 Whatever the session does meanwhile. A router is started with one file and reloads another one; a
 second router has the other file from the start. Both live through the same hours, in virtual time, and
@@ -120,7 +120,7 @@ class Port:
 
 
 class World:
-    """The router between a neighbour that restarts, which is a route server, and one that listens."""
+    """The router between a route server that restarts, and a neighbour that listens."""
 
     def __init__(self, seed: int) -> None:
         self.network = network = Network(seed, latency=(0.0, 0.01))
@@ -296,7 +296,7 @@ def compare(
     then: Mapping[tuple[str, str], Any],
     folder: Path,
 ) -> None:
-    """Check that a router that reloads is in the end as one that was started with the file."""
+    """Check that a router that reloads is in the end as a router that was started with the file."""
     changed = {key: then[key] for key in then if first[key] != then[key]}
     before, after = write(folder / "first.yaml", first), write(folder / "then.yaml", then)
     reloaded, started = World(seed), World(seed)
@@ -305,7 +305,7 @@ def compare(
     # A limit ends the session of the one router, and no session is there to be ended of the other.
     limited = then["left", "maximumPrefixes"] == [{"limit": 4}]
     if state in ("away", "long away") and not limited:
-        # No session can correct anything: kept routes are those that the new file permits.
+        # No session can correct anything: kept routes are permitted by the new file.
         for world in (reloaded, started):
             world.network.run(1)
         kept, permitted = (routes_in_use(world.router) for world in (reloaded, started))

@@ -1,4 +1,4 @@
-"""``waggle status`` against an agent that is well, and one that is not."""
+"""``waggle status`` against a healthy agent, and a degraded agent."""
 
 from __future__ import annotations
 

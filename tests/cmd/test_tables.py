@@ -1,4 +1,4 @@
-"""Tables on a terminal: texts are wrapped, names are whole, and no column is left out unsaid."""
+"""Tables on a terminal: texts are wrapped, names are whole, and no column is dropped unsaid."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
             assert main(["trace", "192.0.2.0/24", "--socket", str(agent.socket)]) == 4
         finally:
             agent.stop()
-        # The collector has all spans now: those of the same trace may come in later batches.
+        # The collector has all spans now: spans of the same trace may come in later batches.
         (event,) = (span for span in collector.named("resource.event") if _is_of("shop/web", span))
         by_id = {span.span_id: span for span in collector.spans}
     assert event.parent_id == ""

@@ -1,4 +1,4 @@
-"""``waggle trace`` against an agent with made-up spans, and against one that keeps none."""
+"""``waggle trace`` against an agent with made-up spans, and against an agent that keeps none."""
 
 from __future__ import annotations
 

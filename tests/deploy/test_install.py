@@ -1,7 +1,7 @@
 """docs/install.md: its commands on a real API server, and the route at the end.
 
 There is no kubelet: what would run in Pods runs here, as the accounts and with the settings that helm
-has put into the cluster. What needs a Pod, and an image, is left out by name.
+has put into the cluster. What needs a Pod, and an image, is skipped by name.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def installed(apiserver: ApiServer) -> Iterator[ApiServer]:
         apiserver.kubectl("apply", "--server-side", "-f", str(CHART / "crds" / name))
     apiserver.kubectl("apply", "-f", str(WITH_METALLB))
     yield apiserver
-    # The definitions stay, as those of other tests of the chart do.
+    # The definitions stay, as in other tests of the chart.
     names = [
         f"{one['kind']}/{one['metadata']['name']}"
         for one in OBJECTS

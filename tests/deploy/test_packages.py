@@ -80,7 +80,7 @@ def test_the_wheel_has_the_examples_of_the_demo(installed: Path, tmp_path: Path)
 
 
 def test_the_demo_of_the_wheel_runs_outside_of_the_checkout(installed: Path) -> None:
-    """The program of the wheel, on the examples of the wheel; only their port is another one."""
+    """The program of the wheel, on the examples of the wheel; only their port differs."""
     with tempfile.TemporaryDirectory(prefix="demo-") as name:
         folder = Path(name)
         for path in installed.parents[2].glob("share/waggle/examples/*"):

@@ -176,7 +176,7 @@ def test_a_command_of_a_running_agent_succeeds(shell: Shell, command: Command) -
 def cluster(shell: Shell, tmp_path: Path) -> Iterator[Shell]:
     """A cluster of its own with Cilium's pools, and with the namespace of an example.
 
-    The commands create definitions, which those of the shared server would refuse.
+    The commands create definitions, which the shared server has already.
     """
     found = assets.find()
     if isinstance(found, str):

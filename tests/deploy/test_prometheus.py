@@ -1,6 +1,6 @@
 """A real Prometheus scrapes an agent and an operator: every query of dashboards and alerts has data.
 
-The metrics of BFD and of routes in the kernel are those of their collectors, at a third address.
+The metrics of BFD and of routes in the kernel come from their collectors, at a third address.
 """
 
 from __future__ import annotations

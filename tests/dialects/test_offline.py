@@ -22,7 +22,7 @@ def manifests(directory: Path, *objects: dict[str, Any]) -> list[str]:
 
 
 def shop(directory: Path) -> list[str]:
-    """Write a Beacon, a Service that it advertises and one that it does not."""
+    """Write a Beacon, a Service that it advertises and a Service that it does not advertise."""
     other = service("other", "198.51.100.2", namespace="default")
     found = manifests(directory, node(), beacon(), service("web", "198.51.100.1"), other)
     return [*found, "--node", NODE]

@@ -80,7 +80,7 @@ WIRES = (
         theirs={"add_path": "send", "transit": True},
     ),
     Wire("ipv4-over-ipv6", version=6, families=FAMILIES, both={"extended_next_hop": True}),
-    # FRR answers no request before it has sent End-of-RIB, which is for those with restart only.
+    # FRR answers no request before it has sent End-of-RIB, which only peers with graceful restart get.
     Wire("refresh", families=FAMILIES, ours={"restart_time": 60}),
     Wire("limit-theirs", theirs={"maximum_prefixes": PREFIX_LIMIT}),
     Wire("limit-ours", ours={"maximum_prefixes": PREFIX_LIMIT}),

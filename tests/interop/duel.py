@@ -52,7 +52,7 @@ async def becomes(
 ) -> None:
     """Wait, while others go on, until ``check`` has passed each time for ``stays`` seconds.
 
-    The arguments are those of `tests.support.wait.settles`.
+    The arguments are as in `tests.support.wait.settles`.
     """
     deadline = time.monotonic() + within
     since: float | None = None

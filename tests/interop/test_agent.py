@@ -82,7 +82,7 @@ def test_each_prefix_has_a_next_hop_at_the_node(lab: Lab) -> None:
         session = lab.own(name)[0]
         for prefix, route in lab.held(name).items():
             # IPv4 prefixes keep an IPv6 session's address (RFC 8950); IPv6 prefixes over an IPv4
-            # session have the node's IPv6 address, which is one that routers can use.
+            # session have the node's IPv6 address, which routers can use.
             expected = OURS[1] if ":" in prefix else session
             assert route.next_hop == expected, (name, prefix)
 

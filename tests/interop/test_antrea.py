@@ -74,7 +74,7 @@ def paths(router: Frr, prefix: str) -> list[dict[str, Any]]:
 
 
 def next_hops(router: Frr, prefix: str, *, multipath: bool) -> set[str]:
-    """Return the next hops of the paths of a prefix; of those that are used together."""
+    """Return the next hops of the paths of a prefix that are used together."""
     chosen = [p for p in paths(router, prefix) if p.get("multipath") or not multipath]
     return {hop["ip"] for path in chosen for hop in path["nexthops"]}
 

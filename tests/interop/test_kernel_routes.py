@@ -185,7 +185,7 @@ class Traffic:
         return process
 
     def end(self) -> tuple[int, int]:
-        """Return the number of packets that were sent, and of those that were lost."""
+        """Return the numbers of sent and of lost packets."""
         with self._stack:
             sent = int(self._sender.communicate(timeout=10)[0])
             received = int(self._receiver.communicate(timeout=10)[0])

@@ -211,7 +211,7 @@ def test_collision(arena: Arena) -> None:
     with arena.frozen():
         both_try()
         arena.mend("collision")
-        # Each has one that it made, and one that it has not taken yet.
+        # Each has a session of its own, and a session that it has not accepted yet.
         eventually(lambda: assert_connections(arena, "ESTAB", 2), context=arena.logs)
     eventually(exchanged, context=arena.logs)
     before = arena.theirs.peers()[here].uptime_token

@@ -25,7 +25,7 @@ SECONDS = float(os.environ.get("SOAK_SECONDS", "60"))
 SEED = int(os.environ.get("SOAK_SEED", "0"))
 OBJECTS = 50
 LATE_SECONDS = 1.0
-"""For this long the router may have a route that no object gives, or lack one that is new."""
+"""For this long the router may have a route that no object gives, or lack a new route."""
 OURS, THEIRS, ASN, PEER_ASN, PORT = "10.97.0.1", "10.97.0.11", 64900, 64951, 1790
 
 pytestmark = [
@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def configuration(number: int, generation: int, *, conflicts: bool) -> dict[str, Any]:
-    """Return an object that gives one prefix; one that conflicts is younger than all others."""
+    """Return an object that gives one prefix; a conflicting object is younger than all others."""
     prefix = prefix_of(number, generation)
     neighbor = {
         "address": THEIRS,
@@ -70,7 +70,7 @@ class Life:
     def __init__(self, agent: Agent, router: Router, random: Random) -> None:
         self.agent, self.router, self.random = agent, router, random
         self.given: dict[int, str | None] = {}
-        """By object: its prefix; None for one that conflicts with the others."""
+        """By object: its prefix; None where it conflicts with the others."""
         self.states: list[tuple[float, frozenset[str]]] = [(time.monotonic(), frozenset())]
         """What was wanted since when."""
         self.killed_at = self.up_since = time.monotonic()

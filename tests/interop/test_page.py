@@ -58,7 +58,7 @@ def test_a_run_of_all_cells_writes_the_page(tmp_path: Path) -> None:
     assert matrix.versions_of(path.read_text()) == VERSIONS
 
 
-@pytest.mark.parametrize("missing", ["left out", "failed", "failed afterwards"])
+@pytest.mark.parametrize("missing", ["absent", "failed", "failed afterwards"])
 def test_a_run_without_a_cell_writes_nothing(missing: str, tmp_path: Path) -> None:
     path = tmp_path / "interop.md"
     page = InteropPage(path)

@@ -1,6 +1,6 @@
 """What an agent accepts of BIRD, FRR and GoBGP, with the selector that decides; imports; AS classes.
 
-In every step the accepted routes are those that the selectors select, ``waggle routes received`` has
+In every step the selectors select the accepted routes, ``waggle routes received`` has
 the reason, and no session is reset.
 """
 

@@ -1,4 +1,4 @@
-"""Agents and routers that are started by mistake beside one that runs: its peer sees none of them.
+"""Agents and routers that are started by mistake beside a running one: its peer sees none of them.
 
 They have the first one's node, addresses and port, and fewer objects. A session of theirs would end the
 first one's at a router with graceful restart, and flush its routes.

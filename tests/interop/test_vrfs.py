@@ -1,8 +1,8 @@
 """VRFs of an agent's namespace: sessions, and received routes in the tables of the kernel.
 
 One agent has a router in the default VRF and one in each of two VRFs, each with a neighbour of its own.
-Those of the VRFs have the same address, and announce the same prefix. The tests change the VRFs one
-after the other, and put them back.
+The routers of the VRFs have the same address, and announce the same prefix. The tests change the VRFs
+one after the other, and put them back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Run the tests of its rule against each mutant; exit status 1 if one survives.
 
-The tests of an RFC are those that docs/rfcs.md names, those of merging are in `tests.mutants.merging`.
+docs/rfcs.md names the tests of an RFC; the tests of merging are in `tests.mutants.merging`.
 
 Each mutant is a change of a copy of the project, so the working tree stays as it is. ``-k RULE``
 selects rules: ``make mutants ARGS="-k 8212"``.

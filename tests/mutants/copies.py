@@ -25,7 +25,7 @@ POLL_SECONDS: Final = 1.0
 IDLE_POLLS: Final = 60
 """Polls without a running process, after which no test goes on: the longest one takes less."""
 IDLE_RUNNING: Final = 3
-"""Of these polls: in how many a process may run all the same, such as one that polls itself."""
+"""Of these polls: in how many a process may run all the same, such as a process that polls itself."""
 CPU_SECONDS: Final = 30.0
 CPU_FACTOR: Final = 4.0
 """The CPU time of a run: at most this, and this many times the recorded time of its tests."""
@@ -132,7 +132,7 @@ class Copy:
 
 
 def _usage(root: int) -> tuple[float, bool]:
-    """Return the CPU seconds of a process and those that it has started, and whether one runs."""
+    """Return the CPU seconds of a process and its descendants, and whether one runs."""
     ticks, is_running = 0, False
     processes = _processes()
     for pid in _descendants(root, processes):

@@ -5,10 +5,10 @@ first run records for some minutes which tests execute which lines (`tests.mutan
 ``--results FILE`` keeps the results: an interrupted run goes on with it, and mutants whose lines are
 removed are tried again. ``--at MODULE:LINE`` takes the mutants of a module or line.
 
-Tests of programs are among them: their programs are those of the copy with the mutant. Tests with real
+Tests of programs are among them: their programs run in the copy with the mutant. Tests with real
 routers, API servers or helm are not. A test that takes long has to fail twice with a mutant, as
-load may be the reason. One that fails without the mutants as well is named at the end of the run, and
-the other tests decide.
+load may be the reason. A test that fails without the mutants as well is named at the end of the run,
+and the other tests decide.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Place(NamedTuple):
     what: str
     """As printed: ``old -> new``."""
     number: int
-    """Among those of its module with the same text and change."""
+    """Among the places of its module with the same text and change."""
 
     def describe(self) -> str:
         """Return module, line and change as one line."""
@@ -230,7 +230,7 @@ class _Trial:
                 pass
 
     def unreliable(self) -> set[str]:
-        """Return tests that have failed with mutants, and fail without one; they are left out."""
+        """Return tests that have failed with mutants, and fail without one; they are not used."""
         failed = {test for test in self._results.tests.values() if test and test not in self._seen}
         tests = sorted(failed & self._reach.names)
         self._seen |= failed
@@ -238,7 +238,7 @@ class _Trial:
         if result is None or result.passed:
             return set()
         for test in result.failed:
-            self._write(f"left out, as it fails without a mutant: {test}")
+            self._write(f"not used, as it fails without a mutant: {test}")
         self._reach.leave_out(result.failed)
         return set(result.failed)
 

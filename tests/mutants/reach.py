@@ -16,7 +16,7 @@ class Reach:
     """A record of the tests (`tests.mutants.record`) as that of the present text."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        """Join parts, the latest first: the tests of a file are those of the latest one that has it."""
+        """Join parts, the latest first: the latest part that has a file has its tests."""
         self._parts = parts
         self._tests: list[set[str]] = []
         """By part: the tests that it is the latest one of."""
@@ -33,10 +33,10 @@ class Reach:
     def tests(self, module: str, first: int, last: int, within: float) -> list[str]:
         """Return the tests of a module's lines, as pytest's arguments, most specific first.
 
-        Those whose file is named after the module come first, for half of ``within`` seconds, then the
-        quick ones until their times add up to it. Tests that read the module's text, such as those of a
-        page that lists what is in the code, see all lines. Where time is left, and of lines that run at
-        import: the other tests of the module, those of files that import it or are named after it.
+        Tests whose file is named after the module come first, for half of ``within`` seconds, then the
+        quick ones until their times add up to it. Tests that read the module's text, as for a page
+        that lists what is in the code, see all lines. Where time is left, and of lines that run at
+        import: the other tests of the module, of files that import it or are named after it.
         """
         lines = self._of_module(module)
         reached = set[str]().union(*(lines.get(line, ()) for line in range(first, last + 1)))
@@ -82,7 +82,7 @@ class Reach:
         return self._seconds[test]
 
     def leave_out(self, tests: Iterable[str]) -> None:
-        """Leave out tests that turn out to fail by themselves."""
+        """Drop tests that turn out to fail by themselves."""
         for test in tests:
             self._seconds.pop(test, None)
 

@@ -23,7 +23,7 @@ from tests.mutants.recorder import LINES, READERS, SECONDS
 
 QUICK: Final = "not interop and not netns and not apiserver and not helm"
 ORDER: Final = ("statedb", "speaker", "resources", "reconcilers", "cells", "cmd")
-"""The rooms; each imports those before it, so that the tests of these execute nothing of it."""
+"""The rooms; each imports rooms before it, so that the tests of these execute nothing of it."""
 _JOINED: Final = "record.json"
 
 
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     """One run of tests, perhaps of some files only."""
 
     seconds: dict[str, float]
-    """The time of each test, mostly of CPU (`recorder`); those that failed are left out."""
+    """The time of each test, mostly of CPU (`recorder`), without tests that failed."""
     readers: dict[str, list[str]]
     """By module: the tests that read its text."""
     files: dict[str, str]
@@ -101,7 +101,7 @@ def _record(
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
     )
-    # 5: all tests of the files are left out by the markers.
+    # 5: the markers deselect all tests of the files.
     if done.returncode not in (0, 1, 5):
         raise RuntimeError(f"{' '.join(command)}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
     texts = {

@@ -2,8 +2,8 @@
 
 ``-p tests.mutants.recorder``, with ``REACH_DIRECTORY`` and ``REACH_ROOMS``, records one run, in each
 process of pytest-xdist; `tests.mutants.record` joins the records and `tests.mutants.reach` reads them.
-Programs that tests start record their own lines as those of the test, unless they are killed
-(`tests/mutants/programs/sitecustomize.py`). Tests that fail without a mutant are left out.
+Programs that tests start record their own lines as the test's, unless they are killed
+(`tests/mutants/programs/sitecustomize.py`). Tests that fail without a mutant are not recorded.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Recorder:
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of those that it has waited for."""
+    """Return the CPU time of this process and of the processes that it has waited for."""
     return sum(os.times()[:4])
 
 

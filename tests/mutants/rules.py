@@ -1,7 +1,7 @@
 """One mutant or more of each row of docs/rfcs.md: a text of a module, and what replaces it.
 
 A mutant flips a default, drops a check or changes a number of the rule. The text occurs once in its
-module, and the module is one that the row names.
+module, and the row names the module.
 """
 
 from __future__ import annotations

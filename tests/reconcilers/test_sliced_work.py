@@ -55,7 +55,7 @@ def small() -> dict[str, Any]:
 
 
 class Largest:
-    """The most calls of some functions between two looks."""
+    """The most calls of some functions between two readings of the clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *places: tuple[Any, str]) -> None:
         self.calls = 0

@@ -90,7 +90,7 @@ def test_c61_aggregation_lengths(v4: int, v6: int, good: bool) -> None:
 
 
 def test_c64_service_has_at_least_one_type_of_address() -> None:
-    # A type that is not known leaves out its addresses only: values-of-a-later-release, C57-C66.
+    # A type that is not known drops its addresses only: values-of-a-later-release, C57-C66.
     spec = _advert(advertisementType="Service", service={"addresses": []}, selector={})
     (path,) = _errors(kinds.ADVERTISEMENT, spec)
     assert path.startswith("spec.advertisements[0].service.addresses")

@@ -1,4 +1,4 @@
-"""The field selector of a kind: one that an API server refuses is refused where it is declared."""
+"""The field selector of a kind: what an API server refuses is refused where it is declared."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def check_chains(made: OfflineIntent, verdicts: Iterable[RouteExplanation]) -> N
 
 
 def exists(made: OfflineIntent, ref: ObjectRef) -> bool:
-    """Return whether an object is among those of the manifests, or generated from them."""
+    """Return whether an object is in the manifests, or generated from them."""
     snapshot = made.db.snapshot()
     node = made.settings.node
     if ref == ObjectRef("Node", "", node) or (ref.kind, ref.namespace) == ("Interface", node):

@@ -134,7 +134,7 @@ UNUSUAL = (
     encode_attribute(0xC0, 40, b"\1\0\7" + bytes(7)),
 )
 ATTRIBUTES = (ORIGIN, AS_PATH, NEXT_HOP, REACH, UNREACH, *OPTIONAL, *UNUSUAL)
-"""One of each kind that is looked into, and one that is not."""
+"""One of each kind that is looked into, and another kind."""
 
 SEEDS: dict[str, bytes] = {
     "open": open_of(),
@@ -189,7 +189,7 @@ class Arena(Timed):
         confederation: Confederation | None = None,
         **settings: object,
     ) -> None:
-        """Begin; ``settings`` are the attacker's, beyond those of its profile."""
+        """Begin; ``settings`` are the attacker's, beyond its profile's."""
         super().__init__()
         self.written: dict[int, bytes] = {}
         self.closed: set[int] = set()

@@ -145,7 +145,7 @@ DEPARTURES = {
         "Connect",
         18,
     ): "Idle there, unless the DelayOpenTimer runs; here it is listened until the next"
-    " attempt, which comes later each time: so it counts, too",
+    " attempt, which comes later each time: so it is counted, too",
     ("OpenSent", 18): "counts no retry there; here the counter determines the backoff",
     ("OpenSent", 25): "among the FSM errors there, but a NOTIFICATION is never answered",
     (

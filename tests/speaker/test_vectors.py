@@ -54,7 +54,7 @@ def _same(field: str, expected: Any, answer: dict[str, Any]) -> bool:  # noqa: A
     if field == "error":
         return actual is not None and all(actual[key] == value for key, value in expected.items())
     if field == "gracefulRestart":
-        # A source may leave out families that it has no name for.
+        # A source may omit families that it has no name for.
         return actual is not None and all(
             all(one in actual[key] for one in value) if key == "families" else actual[key] == value
             for key, value in expected.items()

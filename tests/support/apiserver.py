@@ -349,7 +349,7 @@ class ApiServer:
         if request.method == "DELETE":
             uid = given.get("preconditions", {}).get("uid")
             if uid and uid != there["metadata"].get("uid"):  # type: ignore[index]
-                return await status(409, "Conflict", "the UID is another one")(request)
+                return await status(409, "Conflict", "the UID differs")(request)
             self.delete(kind.name, key[1], key[0])
             return web.json_response({"kind": "Status", "status": "Success"})
         if parts[-1] == "status":
@@ -518,7 +518,7 @@ class BackgroundApiServer:
 
     @property
     def holders(self) -> dict[str, str]:
-        """Return the holder of each Lease; none of one that is released."""
+        """Return the holder of each Lease; none of a released one."""
         specs = {name: lease["spec"] for name, lease in self._server.leases.copy().items()}
         return {name: spec.get("holderIdentity") or "" for name, spec in specs.items()}
 

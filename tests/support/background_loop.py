@@ -47,7 +47,7 @@ async def _end() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-    # Also those of which no server knows: accepted a moment ago, or within a TLS handshake.
+    # Also connections that no server knows: accepted a moment ago, or within a TLS handshake.
     loop: Any = asyncio.get_running_loop()
     while open_transports := open_connections(loop):
         for transport in open_transports:

@@ -77,7 +77,7 @@ class Monitored:
     def _negotiated(self, out: bool, changed: bool, legacy: bool) -> Negotiated:
         sent = decode_open(self.up.sent_open[HEADER_SIZE:])
         received = decode_open(self.up.received_open[HEADER_SIZE:])
-        # Adj-RIB-Out messages are those that we send.
+        # Adj-RIB-Out messages are the messages that we send.
         ours, theirs = (received, sent) if out else (sent, received)
         agreed = negotiate(
             local_asn=ours.asn,

@@ -49,7 +49,7 @@ def wait(is_there: Callable[[], bool], directory: Path, poll_seconds: float = PO
 
 
 def _locked(file: IO[str]) -> bool:
-    """Lock a file unless another process builds; one that asks holds the lock for a moment only."""
+    """Lock a file unless another process builds; to ask is to hold the lock for a moment."""
     for _ in range(20):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,7 +18,7 @@ def extension(dialect: type[Dialect] | Dialect, kind: type[E]) -> E:
 
 
 def changed(dialect: type[Dialect], kind: type[Extension], **fields: Any) -> tuple[Extension, ...]:  # noqa: ANN401
-    """Return the extensions of a dialect, those of a type with other fields."""
+    """Return the extensions of a dialect, of a type with other fields."""
     return tuple(
         replace(own, **fields) if isinstance(own, kind) else own for own in dialect.extensions
     )

@@ -36,7 +36,7 @@ def expected_table(
 ) -> dict[str, TableRoute]:
     """Return the routes that are advertised to ``peer`` of the render document, by prefix.
 
-    ``own_addresses`` are those of the session and, for prefixes of the other family, of the node and
+    ``own_addresses`` are of the session and, for prefixes of the other family, of the node and
     of the session's interface: the first suitable one is the next hop self.
     """
     own = list(own_addresses)

@@ -86,7 +86,7 @@ def start(command: Sequence[str], environment: Mapping[str, str], output: int) -
     """Start a program in a session of its own, perhaps after ``ip netns exec NAME``.
 
     ``output`` is the descriptor for its output and errors. None: it has to be started otherwise, as
-    another program, or one whose environment has an effect on imports.
+    another program, or a process whose environment has an effect on imports.
     """
     program = list(command)
     namespace = ""

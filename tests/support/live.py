@@ -2,7 +2,7 @@
 
 Used by the live runner only. The routers have the addresses of the peers in the manifests, in network
 namespaces of their own; nothing of a scenario is changed to make it run. Beside what a step expects,
-in every step routes, in both directions, and sessions have to be those of ``waggle render``.
+in every step routes, in both directions, and sessions have to be as in ``waggle render``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Lab:
         self._link = link
         sessions = seen_as(stages)
         usual = {address for stage in stages for address in (*stage.own, *DEFAULT_OWN)}
-        # The address that is connected last is the one that is taken where none is configured.
+        # The address that is connected last is used where none is configured.
         for each in sorted(sessions, key=lambda far: (far.own in usual, far)):
             link.connect(each.own, each.address)
         on_interface = {ipaddress.ip_address(far.own) for far in sessions}

@@ -66,7 +66,7 @@ class Stage:
 
     @property
     def established(self) -> dict[str, list[str | ExpectedRoute]]:
-        """The routes of each session that is up, also of those that last in a bad state."""
+        """The routes of each session that is up, also of sessions that last in a bad state."""
         expect = self.step.expect
         found: dict[str, list[str | ExpectedRoute]] = {
             name: [*prefixes] for name, prefixes in expect.held.items() if prefixes

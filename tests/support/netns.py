@@ -24,7 +24,7 @@ from tests.support.userns import UserNamespace
 
 PREFIX = "waggle-test"
 DEVICE = "cable"
-NO_VRF = "this kernel has no VRF devices: make test-vm has one that does"
+NO_VRF = "this kernel has no VRF devices: make test-vm has such a kernel"
 _numbers = itertools.count(1)
 
 
@@ -197,7 +197,7 @@ def router_between(link: Link, *pairs: tuple[str, str]) -> Iterator[None]:
 def nodes_at(link: Link, routers: Sequence[str], nodes: Sequence[str]) -> Iterator[list[Namespace]]:
     """Make a namespace for each node, each joined to the routers' by a cable of its own.
 
-    The addresses are IPv4; those of the routers are on the loopback interface of ``link.right``.
+    The addresses are IPv4; the routers' are on the loopback interface of ``link.right``.
     """
     made: list[Namespace] = []
     try:

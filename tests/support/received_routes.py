@@ -1,7 +1,7 @@
 """What an agent accepts of a router's routes, derived from the document of ``waggle render``.
 
 Applies the import rules of docs/render.md to a prefix, independently of the agent; and finds prefixes
-that show each rule: those that it just takes, and those that it just refuses.
+that show each rule: the last that it takes, and the first that it refuses.
 """
 
 from __future__ import annotations

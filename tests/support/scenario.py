@@ -111,7 +111,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operator: dict[str, bool | str] | None = None
     """In the run with an operator: it ends, and another one starts with these flags."""
     resets: list[str] = []
-    """Peers whose sessions end and come back; those of all others that were there do not."""
+    """Peers whose sessions end and come back; sessions of all others that were there do not."""
     uninterrupted: list[str] = []
     """Peers that may not be without a route that they had before, not for a moment."""
     expect: Expect = Expect()
@@ -133,7 +133,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def dialects(self) -> tuple[type[Dialect], ...]:
-        """The dialects of the scenario: its own, and those that it feeds."""
+        """The dialects of the scenario: its own, and the dialects that it feeds."""
         by_name = {entry.name: entry for entry in DIALECTS}
         found: list[type[Dialect]] = []
         name: str | None = self.dialect

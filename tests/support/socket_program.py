@@ -79,7 +79,7 @@ class SocketProgram(Generic[M]):
         self._socket.sendall(self._codec.encode(message))
 
     def expect(self, kind: type[K], right: Callable[[K], bool] = lambda _: True) -> K:
-        """Wait for a message of a kind, and drop those of the kind that are not right."""
+        """Wait for a message of a kind, and drop messages of the kind that are not right."""
         assert self._socket is not None
         while True:
             for message in self._received:

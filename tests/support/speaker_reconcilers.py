@@ -24,7 +24,7 @@ def runner(
     speaker: SpeakerPort,
     also: Iterable[Reconciler] = (),
 ) -> Runner:
-    """Make a runner that has not run yet; ``also`` are reconcilers before those of the speaker."""
+    """Make a runner that has not run yet; ``also`` are reconcilers before the speaker's."""
     return Runner(
         db,
         intent.reconcile_statuses,

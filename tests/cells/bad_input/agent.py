@@ -1,6 +1,6 @@
 """A whole agent in this process: manifests in, and the real speaker's engine on wires in memory.
 
-All cells of the program but those with sockets, in virtual time: whatever a changed file causes has
+All cells of the program without sockets, in virtual time: whatever a changed file causes has
 happened when `RunningAgent.settle` returns. How long the agent keeps its event loop is measured.
 """
 
@@ -115,7 +115,7 @@ class RunningAgent:
         return {address: _session(host) for address, host in self.routers.items()}
 
     def problems(self) -> list[dict[str, Any]]:
-        """Return the problems, those of files among them."""
+        """Return the problems, with the problems of files."""
         return problems(self.database.snapshot(), self._tables, self.intent)
 
 

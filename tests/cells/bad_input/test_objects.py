@@ -162,7 +162,7 @@ def metallb_fields(kind: str, chunk: Sequence[tuple[Any, ...]]) -> list[Object]:
 AT_A_TIME = {"isolate": 12, "keep": 40}
 """Objects or fields of a step."""
 OF_FIELDS = {"isolate": 1, "keep": 5}
-"""Every how many fields: with `keep` one that is wrong holds back all others."""
+"""Every how many fields: with `keep` a wrong field holds back all others."""
 
 
 @pytest.mark.parametrize("mode", AT_A_TIME)

@@ -1,4 +1,4 @@
-"""Metrics of BFD sessions: ours, and those that FRR-k8s has, with its names."""
+"""Metrics of BFD sessions: ours, and FRR-k8s's by its names."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(slots=True)
 class Stand:
-    """All parts. Routes are those that the router has from the agent."""
+    """All parts. Routes are the agent's routes at the router."""
 
     server: ApiServer
     router: Speaker

@@ -55,7 +55,7 @@ DIALECTS: dict[str, type[Dialect]] = {
     for cell in AGENT_CELLS
     if isinstance(cell, DialectCell) and cell.name != "ovnk"
 }
-"""Those of which the programs read and write something by default: ovnk follows."""
+"""Dialects of which the programs read and write something by default: ovnk follows."""
 METALLB = {"apiVersion": "metallb.io/v1beta1", "namespace": "metallb-system"}
 WEBHOOK = "waggle-webhook"
 NEEDS = {"metallb": ("frrk8s",)}
@@ -244,7 +244,7 @@ def read_by_operator() -> list[Kind[Any]]:
 
 
 def blocked_by(kind: Kind[Any]) -> set[str]:
-    """Return the dialects that read a kind, and those that depend on these."""
+    """Return the dialects that read a kind, and the dialects that depend on these."""
     found = {name for name, one in DIALECTS.items() if kind in of_operator(one)}
     of_frr = {name for name, needs in NEEDS.items() if found.intersection(needs)}
     return found | of_frr
@@ -512,7 +512,7 @@ def test_a_kind_that_an_agent_may_not_read_takes_no_peer_of_another_dialect(
 
 
 def failing_kinds() -> list[Any]:
-    """Return each kind of a dialect; those that are merged with each mode of conflicts."""
+    """Return each kind of a dialect; merged kinds with each mode of conflicts."""
     merged = {kind.name for name in ("frrk8s", "metallb") for kind in DIALECTS[name].kinds}
     return [
         pytest.param(kind, mode, id=f"{kind.plural}-{mode}")

@@ -269,7 +269,7 @@ def test_c55_stored_objects_are_brought_to_the_present_version(
 
 
 def _store_in(server: ApiServer, name: str, version: str) -> None:
-    """Make a version the one that is stored from now on."""
+    """Make a version the stored version from now on."""
     crd = server.request("GET", f"{CRDS}/{name}").body
     for entry in crd["spec"]["versions"]:
         entry["storage"] = entry["name"] == version
@@ -408,4 +408,4 @@ def test_objects_that_are_not_read_are_counted_by_one_object_of_each_list(
         ("cilium.io", "CiliumBGPPeeringPolicy"): 0,
     }
     # Without permission nothing is known, and nothing fails.
-    assert asyncio.run(count(access(server, "nobody-at-all", tmp_path / "nobody"))) == {}
+    assert asyncio.run(count(access(server, "no-account", tmp_path / "no-account"))) == {}

@@ -1,4 +1,4 @@
-"""Who may see the page: the host's own users on loopback, elsewhere those with the token."""
+"""Who may see the page: the host's own users on loopback, elsewhere users with the token."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_two_pages_of_one_host_have_a_cookie_each() -> None:
             body = urlencode({"token": token.decode()})
             _, headers, _ = request(served, "/sign-in", "POST", body, **form_type)
             cookies.append(headers["set-cookie"].partition(";")[0])
-        # A browser sends those of a host to all of its ports.
+        # A browser sends the cookies of a host to all of its ports.
         both = "; ".join(cookies)
         assert request(one, "/v1/live-is-no-path", Cookie=both)[0] == 404
         assert request(other, "/v1/live-is-no-path", Cookie=both)[0] == 404

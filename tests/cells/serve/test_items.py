@@ -1,4 +1,4 @@
-"""Sessions and monitoring stations as items of the API: fields by name, what is unknown left out."""
+"""Sessions and monitoring stations as items of the API: fields by name, without unknown values."""
 
 from __future__ import annotations
 

@@ -23,5 +23,5 @@ def test_an_object_that_configures_one_peer_names_it() -> None:
 
     assert names("tor") == [PEER.name]
     assert names(PEER.name) == [PEER.name]
-    # Not one that configures several.
+    # Not an object that configures several.
     assert names("rack") == []

@@ -1,4 +1,4 @@
-"""The gateways of default routes: read now and then; a failure keeps those that are known."""
+"""The gateways of default routes: read now and then; a failure keeps the known gateways."""
 
 from __future__ import annotations
 

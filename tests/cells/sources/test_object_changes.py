@@ -65,7 +65,7 @@ class ChosenSource:
 
 
 def followers(hive: Hive) -> int:
-    """Return the number of change iterators of the Nodes: those of watches."""
+    """Return the number of change iterators of the Nodes, which watches have."""
     return len(hive.get(Tables).nodes.log._followers)
 
 

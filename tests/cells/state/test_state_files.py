@@ -1,4 +1,4 @@
-"""Files for the next process: one that cannot be used or written stops nothing, and is named once."""
+"""Files for the next process: an unusable or unwritable file stops nothing, and is named once."""
 
 from __future__ import annotations
 

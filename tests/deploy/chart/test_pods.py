@@ -23,7 +23,7 @@ pytestmark = pytest.mark.helm
 def test_the_agent_runs_before_there_is_a_network(helm: Helm) -> None:
     spec = pod(helm.template(), "agent")["spec"]
     assert spec["hostNetwork"] is True
-    # An empty key with Exists tolerates every taint, also those of a node that is not ready.
+    # An empty key with Exists tolerates every taint, also the taints of a node that is not ready.
     assert spec["tolerations"] == [{"operator": "Exists"}]
     assert spec["priorityClassName"] == "system-node-critical"
     named = helm.template({"apiServer": {"host": "api.example", "port": 8443}})

@@ -1,4 +1,4 @@
-"""The rules that the chart adds with the dialects that are on, and those of a dialect that is off."""
+"""The rules that the chart adds with dialects that are on, and the rules of a dialect that is off."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         arguments = (f"--node-name={NODE}", socket)
         agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
         cluster.soon(lambda: _check_written(server), agent)
-        # Those in the agent's own namespace belong to its Pod, of which there is none here.
+        # Rights in the agent's own namespace belong to its Pod, of which there is none here.
         assert owned_objects(server) >= {(kind, "Node") for kind in NODE_OBJECTS}
         optional = {grant for grant in granted(objects, "agent") if grant[2] == "servicecidrs"}
         assert {verb for verb, *_ in optional} == {"list", "watch"}

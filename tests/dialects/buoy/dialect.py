@@ -1,4 +1,4 @@
-"""The dialect: it feeds a Beacon, in place of the one that the Buoys' controller has generated."""
+"""The dialect: it feeds a Beacon, in place of the Beacon of the Buoys' controller."""
 
 from typing import ClassVar
 

@@ -61,7 +61,7 @@ def test_a_compatible_successor_changes_no_instance_and_no_peer_that_stays() -> 
     assert {**after, "peers": []} == {**before, "peers": []}
     assert it.peers()["10.30.4.1"] == peer
     assert sorted(it.peers()) == ["10.30.4.1", "10.30.4.2"]
-    # Routes follow the policy that counts.
+    # Routes follow the effective policy.
     row = next(iter(it.intent.routes.all(it.db.snapshot())))
     assert row.contributions[0].origin.rule.name == "two"
 

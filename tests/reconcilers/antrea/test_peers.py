@@ -101,7 +101,7 @@ def test_a_secret_that_could_not_be_read_keeps_the_peers_down() -> None:
     assert down_reason(it) == reason
     (problem,) = it.render()["problems"]
     assert problem["message"] == f"{reason}: peers stay down, as they may have a password in it"
-    # The last one that was read counts.
+    # The last password that was read is used.
     it.put(secret({"10.30.4.1-64600": "one"}))
     assert down_reason(it) is None
     assert it.problems() == []

@@ -23,7 +23,7 @@ class Applied:
     def __init__(
         self, also: Iterable[Reconciler] = (), dialects: Sequence[type[Dialect]] = ()
     ) -> None:
-        """``also`` are reconcilers before those of the speaker, ``dialects`` those beside Cilium's."""
+        """``also`` are reconcilers before the speaker's, ``dialects`` are beside Cilium's."""
         self.cluster = usual(also=dialects)
         self.cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
         self.network = Network()

@@ -28,7 +28,7 @@ class Rows:
     """The intent of one node, and what applies it."""
 
     def __init__(self, kinds: Iterable[Kind[Any]] = ()) -> None:
-        """``kinds`` are those of objects with passwords."""
+        """``kinds`` are the kinds of objects with passwords."""
         self.db = Database()
         self.resources = Tables(self.db, kinds)
         self.intent = IntentTables(self.db)

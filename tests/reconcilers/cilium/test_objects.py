@@ -1,4 +1,4 @@
-"""The objects of v2 beside those that policies are translated to: which of them count."""
+"""The objects of v2 beside translated policies: which of them are in effect."""
 
 from __future__ import annotations
 

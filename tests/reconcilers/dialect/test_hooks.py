@@ -203,7 +203,7 @@ def light(value: Mapping[str, Any], notes: api.Notes) -> list[dict[str, Any]] | 
     if value.get("kind") != "Light":
         return None
     name = value["metadata"]["name"]
-    notes.add(ObjectRef("Light", "", name), "spec.hue", "is left out")
+    notes.add(ObjectRef("Light", "", name), "spec.hue", "is omitted")
     return [beacon(name)]
 
 
@@ -219,7 +219,7 @@ def test_a_draft_is_converted_in_place_of_being_refused(
     assert main(["convert", "-f", str(path)], Dialects((entry(Drafting),))) == 0
     shown = capsys.readouterr()
     assert yaml.safe_load(shown.out) == beacon("l")
-    assert shown.err == "waggle convert: note: Light/l: spec.hue: is left out\n"
+    assert shown.err == "waggle convert: note: Light/l: spec.hue: is omitted\n"
     assert main(["convert", "-f", str(path)], Dialects((entry(LighthouseDialect),))) != 0
 
 

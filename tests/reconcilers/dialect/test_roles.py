@@ -40,7 +40,7 @@ EXTENSIONS = {
 }
 """The role of each type of extension with functions of its own."""
 FUNCTIONS = {"candidates": "candidates", "rows": "convert", "draft": "convert"}
-"""The role of a field of an extension, where it is another one than the extension's."""
+"""The role of a field of an extension, where it differs from the extension's."""
 OTHER_NAMES = frozenset(
     {
         *("configuration", "node", "intent", "compile", "compiler"),
@@ -70,7 +70,7 @@ def own_classes(module: ModuleType) -> Iterator[type[Any]]:
 
 
 def role_of(function: object, name: str) -> str | None:
-    """Return the file of a dialect's function; None of one that is not in the dialect's room."""
+    """Return the file of a dialect's function; None if it is not in the dialect's room."""
     module = function.__module__ if isinstance(function, FunctionType) else ""
     found = re.match(rf"reconcilers\.{name}\.(\w+)", module)
     return found[1] if found else None

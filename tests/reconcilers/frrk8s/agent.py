@@ -44,11 +44,11 @@ class Work(NamedTuple):
     updates: Mapping[str, int]
     """UPDATE messages that each router was sent, by address; of routers that were sent any."""
     octets: Mapping[str, int]
-    """All octets but those of KEEPALIVEs, likewise."""
+    """All octets without KEEPALIVEs, likewise."""
 
 
 class AgentInMemory:
-    """One node; ``options`` are those of dialects, by name."""
+    """One node; ``options`` are the dialects', by name."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ def neighbor(**more: object) -> dict[str, Any]:
 
 
 def resolve(**secrets: str) -> Resolve:
-    """Resolve passwords; ``secrets`` are those of Secrets."""
+    """Resolve passwords; ``secrets`` are from Secrets."""
 
     def resolved(ref: PasswordRef, value: SecretValue | None) -> Resolved:
         if isinstance(ref, SecretRef):

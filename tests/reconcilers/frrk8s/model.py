@@ -1,7 +1,7 @@
 """A model of merging FRRConfigurations, written from the documentation of FRR-k8s and docs/frrk8s.md.
 
 It knows nothing of the code: JSON in; problems, or the merged routers as plain values, out. Its objects
-are those of `random_objects`: valid by their schema, addresses and prefixes in one spelling.
+are from `random_objects`: valid by their schema, addresses and prefixes in one spelling.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def merged(objects: Objects) -> dict[str, Any]:
 def isolated(objects: Objects, secrets: Mapping[str, str]) -> list[str]:
     """Return the names of the objects that ``isolate`` merges; they are given by age.
 
-    The others are tried again with those that are taken, until none goes with them.
+    The others are tried again with the accepted objects, until none goes with them.
     """
     taken: Objects = {}
     while True:
@@ -244,8 +244,8 @@ def isolated(objects: Objects, secrets: Mapping[str, str]) -> list[str]:
 def _together(waiting: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
     """Return the objects that are taken one after another, the oldest first.
 
-    A reference to an object that waits counts. Where that one is left out, what refers to it is not
-    taken; one that had displaced others is not tried again, the youngest first, and they are.
+    A reference to an object that waits is valid. Where that is rejected, what refers to it is not
+    taken; an object that had displaced others is not tried again, the youngest first, and they are.
     """
     while True:
         waiting = _resolved(waiting, taken, secrets)
@@ -273,7 +273,7 @@ def _is_sound(bgp: Spec, there: Objects, secrets: Mapping[str, str]) -> bool:
 
 
 def _resolved(objects: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
-    """Return the objects without those that are wrong, or refer to one that is not there."""
+    """Return the objects, without wrong objects and objects that refer to an absent one."""
     while True:
         there = {**taken, **objects}
         sound = {n: bgp for n, bgp in objects.items() if _is_sound(bgp, there, secrets)}

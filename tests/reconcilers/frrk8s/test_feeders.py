@@ -178,7 +178,7 @@ def test_an_object_that_conflicts_with_no_other_is_in_effect(sessions: list[Sess
 
 
 def expected(sessions: Iterable[Session]) -> set[str]:
-    """Return the prefixes of the objects that go with all older ones that do."""
+    """Return the prefixes of the objects that go with all older objects that are in effect."""
     accepted: list[Session] = []
     for one in sorted(sessions, key=age):
         if not any(one.conflicts_with(other) for other in accepted):

@@ -1,4 +1,4 @@
-"""The objects that ``--on-conflict=isolate`` merges, and why it leaves out the others."""
+"""The objects that ``--on-conflict=isolate`` merges, and why it does not merge the others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""FRRK8sConfiguration: the log level of the object that counts."""
+"""FRRK8sConfiguration: the log level of the object in effect."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_of_the_same_objects_some_conflicts_are_reported_and_the_number_of_the_o
     assert (last.category, last.count) == ("conflict", MANY - MAX_CONFLICTS)
     assert last.message == f"there are {MANY - MAX_CONFLICTS} more conflicts of the same objects"
     assert sorted(result.problems) == list(result.problems)
-    # Those of other objects are counted by themselves.
+    # Conflicts of other objects are counted by themselves.
     (other,) = of(result.problems, "x z" if isolate else "x y z")
     assert other.message.startswith("router of VRF default: AS number differs: ")
     assert [one.ref.name for one in result.accepted] == (["x"] if isolate else [])

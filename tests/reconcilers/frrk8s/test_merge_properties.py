@@ -128,7 +128,7 @@ def test_the_same_object_twice_is_once(objects: dict[str, list[Spec]]) -> None:
 @UNHURRIED
 @given(sets(), st.integers(1, 3))
 def test_objects_may_be_united_in_groups(objects: dict[str, list[Spec]], count: int) -> None:
-    # Two routers of one object are merged as those of two objects.
+    # Two routers of one object are merged as routers of two objects.
     names = sorted(objects)
     group = {"group": [router for name in names[:count] for router in objects[name]]}
     rest = {name: objects[name] for name in names[count:]}

@@ -97,7 +97,7 @@ def test_a_changed_prefix(agent: AgentInMemory, compiled: list[str]) -> None:
     work = agent.work(part(3, [*changed, "192.168.0.0/24"]))
     assert compiled == ["part-03"]
     assert work.summary.objects == 1
-    # The route that goes and the one that comes, and the instance, which originates both.
+    # The withdrawn and the new route, and the instance, which originates both.
     assert work.rows == {"routes": 2, "instances": 1}
     assert work.calls == 2
     assert set(work.updates) == {f"203.0.113.{peer}" for peer in range(1, PEERS + 1)}

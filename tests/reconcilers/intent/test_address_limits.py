@@ -1,4 +1,4 @@
-"""How many addresses Services may announce: each of them, and those of a namespace."""
+"""How many addresses Services may announce: each of them, and all of a namespace."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def decide(
 
 
 def winners(found: Arbitrated) -> list[str]:
-    """Return the dialects of the peers that count."""
+    """Return the dialects of the peers in effect."""
     return [row.dialect for row in found.peers]
 
 
@@ -90,7 +90,7 @@ def test_of_two_dialects_with_one_peer_address_one_has_it_and_the_problem_names_
     )
     assert (problem.category, problem.dialect) == ("conflict", "bee")
     assert problem.unconfigured == ("bee", "p")
-    # The instance of the peer that is left out stays.
+    # The instance of the peer that is not in effect stays.
     assert [row.name for row in found.instances] == ["ant", "bee"]
 
 
@@ -269,7 +269,7 @@ PEERS: Final = (
 
 
 def rows_of(dialect: str, *, instances: set[str], peers: set[int]) -> list[Instance | Peer]:
-    """Make some instances of a dialect, and those of some peers that belong to them."""
+    """Make some instances of a dialect, and peers of theirs."""
     made: list[Instance | Peer] = [
         instance(dialect, name, vrf="red" if name == "red" else None, port=179)
         for name in sorted(instances)

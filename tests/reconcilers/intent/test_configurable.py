@@ -1,4 +1,4 @@
-"""Peers without an end are left out, with a problem."""
+"""Peers without an end are not configured, with a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first N keys by rank, after any changes, are those that sorting finds."""
+"""The first N keys by rank, after any changes, are the first that sorting finds."""
 
 from __future__ import annotations
 

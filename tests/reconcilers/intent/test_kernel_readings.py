@@ -1,4 +1,4 @@
-"""A dialect that waits for the kernel stops no other one, and not for ever: in virtual time."""
+"""A dialect that waits for the kernel stops no other dialect, and not for ever: in virtual time."""
 
 from __future__ import annotations
 

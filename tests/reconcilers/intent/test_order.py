@@ -42,7 +42,7 @@ FIRST_COME = {
     "frrk8s/F25-F31-several-objects": "the same, of a router",
     "frrk8s/B01-B05-selection": "the same, with a selector that is invalid",
 }
-"""Where the one that came first keeps what it has, on purpose."""
+"""Where the first claimant keeps what it has, on purpose."""
 SCENARIOS = [path for path in scenario.directories() if scenario.load(path).steps]
 
 
@@ -157,7 +157,7 @@ def test_the_order_of_manifests_has_no_effect(directory: Path, rng: random.Rando
 @RELAXED
 @given(rng=st.randoms(use_true_random=False))
 def test_the_order_of_events_has_no_effect(directory: Path, rng: random.Random) -> None:
-    # Objects of other steps come and go meanwhile, and other versions of those that stay.
+    # Objects of other steps come and go meanwhile, and other versions of the remaining objects.
     others = [item for state in states(directory) for item in state.objects]
     for state in states(directory):
         wanted = {(kind.name, row.key): (kind, row) for kind, row in state.objects}

@@ -143,7 +143,7 @@ def test_a_service_that_goes_makes_room_for_the_next_one() -> None:
     assert sent(found) == [POD_NETWORK, *hosts(0, 2)]
     found.delete(kinds.SERVICE, "s0", "a")
     assert sent(found) == [POD_NETWORK, *hosts(1, 2)]
-    # One that is created again under its name is the newest one.
+    # A Service that is created again under its name is the newest.
     put(found, "s1", *addresses(1, 1), created=DAYS[20])
     assert sent(found) == [POD_NETWORK, *hosts(2, 2)]
     found.delete(kinds.SERVICE, "s2", "a")

@@ -92,7 +92,7 @@ def test_an_address_that_becomes_known_costs_the_services_that_have_it() -> None
     assert (summary.dialects, summary.objects, summary.routes) == ((), 2, 2)
     up(found, OTHER)
     summary = found.run()
-    # The two that had the former address, and the one that has this.
+    # The two that had the former address, and the peer that has this.
     assert (summary.dialects, summary.objects, summary.routes) == ((), 3, 3)
 
 

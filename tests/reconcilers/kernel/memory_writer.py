@@ -68,7 +68,7 @@ class MemoryWriter:
         self._connected()
 
     def run(self) -> None:
-        """Process all messages, and those that follow from the answers."""
+        """Process all messages, and the messages that follow from the answers."""
         while self.sent:
             self.step()
 

@@ -22,7 +22,7 @@ def test_an_agent_killed_ten_times_leaves_what_is_wanted() -> None:
     writer.foreign = {(MAIN, wires[n]) for n in taken}
     last = Agent(writer)
     for life in range(11):
-        # The table of each life is another one: some routes go, some have other next hops.
+        # The table of each life differs: some routes go, some have other next hops.
         wanted = rng.sample(range(ROUTES), ROUTES - 50) if life < 10 else range(ROUTES // 2)
         after = rng.choice((ONE, TWO, BOTH)) if life < 10 else BOTH
         last = agent = Agent(writer, deferred=True).start()

@@ -134,7 +134,7 @@ class Agent:
         return self.settle()
 
     def round(self) -> None:
-        """Run a round, and those that follow at once as only a part of the changes was taken."""
+        """Run a round, and the rounds that follow at once as only a part of the changes was taken."""
         self.runner.run(self.now)
         installed = self.kernel.installed
         while installed.listed and self.kernel.wanted_tables.has_changed and installed.has_room:

@@ -43,7 +43,7 @@ class MetalLBNode:
         memories: Mapping[str, bytes] = MappingProxyType({}),
         **options: Any,  # noqa: ANN401
     ) -> None:
-        """``memories`` are those of an earlier process, by dialect."""
+        """``memories`` are an earlier process's, by dialect."""
         self.db = Database()
         self.kinds = Kinds(MetalLBDialect.kinds, Frrk8sDialect.kinds)
         self.tables = Tables(self.db, self.kinds)

@@ -25,7 +25,7 @@ def node(name: str, **labels: str) -> dict[str, Any]:
 
 
 def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "keep") -> Reported:  # noqa: ANN401
-    """Return status and reason by type, by ``Kind/name``; Accepted=True is left out."""
+    """Return status and reason by type, by ``Kind/name``, without Accepted=True."""
     content = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
     path = tmp_path / "objects.json"
     path.write_text(json.dumps(content))

@@ -35,7 +35,7 @@ from tests.reconcilers.metallb.test_node import endpoints, node, service
 
 Json = dict[str, Any]
 STEADY = settings(derandomize=True)
-"""The same examples in every run: an object that one run alone leaves out is a case of its own here."""
+"""The same examples in every run: an object that one run alone isolates is a case of its own here."""
 OTHER = "203.0.113.10"
 """The address of another peer."""
 
@@ -70,7 +70,7 @@ def problems(found: InEffect) -> Sequence[Problem]:
 
 
 def out(*objects: Json) -> list[str]:
-    """Return the names of the objects that are left out."""
+    """Return the names of the objects that are not in effect."""
     names = {one["metadata"]["name"] for one in objects}
     return sorted(names - {ref.name for ref in isolated(objects).accepted})
 
@@ -169,7 +169,7 @@ class TestMetalLBAlone:
                 advertisement("x", created=at(days[2])),
                 pool("p", "2001:db8::/64", created=at(days[3])),
             ]
-            # Without its profile the peer is left out, too, and the profile has nothing against it.
+            # Without its profile the peer is rejected, too, and the profile has nothing against it.
             assert out(*objects) == [["a"], ["a"], ["x"], ["p"]][youngest]
 
     def test_a_name_that_an_object_defines_twice_is_its_own_fault(self) -> None:
@@ -242,7 +242,7 @@ class TestBoth:
             peer("b", OTHER, routerID="192.0.2.1", created=at(3)),
             peer("c", "203.0.113.11", vrf="red", created=at(4)),
         ]
-        # With x a is left out, so that b is taken, and with b c is left out, which x refers to.
+        # With x a is rejected, so that b is accepted, and with b c is rejected, which x refers to.
         assert out(*objects) == ["b", "x"]
         found = MetalLBNode("isolate")
         found.put(node(), *objects)

@@ -216,7 +216,7 @@ def test_a_change_of_one_service_computes_that_one(monkeypatch: pytest.MonkeyPat
     node.put(service("db", "198.18.30.8")[0])
     node.run()
     assert computed == ["db"]
-    # The peers are those of before: nothing has changed.
+    # The peers are the same as before: nothing has changed.
     assert node.rows.take() == {}
 
 

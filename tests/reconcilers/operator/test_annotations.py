@@ -81,7 +81,7 @@ def test_render_shows_it() -> None:
 
 
 def test_a_value_that_another_manager_has_set_is_kept() -> None:
-    """The write fails with 409, and is retried until the plan is another one."""
+    """The write fails with 409, and is retried until the plan changes."""
     write = Annotate(ObjectRef("Node", "", "n1"), {"metadata": {"name": "n1"}}, "numbered")
 
     async def scenario(_: Run) -> None:

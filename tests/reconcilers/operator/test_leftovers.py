@@ -1,4 +1,4 @@
-"""Objects that agents wrote for a dialect that is off are deleted; those of other programs are left."""
+"""Objects that agents wrote for a dialect that is off are deleted; other programs' objects stay."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Api:
         """Of the next lists."""
 
     async def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
-        assert path == ALL, "those of every namespace"
+        assert path == ALL, "objects of every namespace"
         if self.errors:
             raise self.errors.pop(0)
         yield self.objects

@@ -28,7 +28,7 @@ def wanted(status: bool = True, message: str = "none", generation: int | None = 
 
 
 async def write(job: Run, *planned: Condition) -> Sequence[dict[str, Any]] | None:
-    """Carry out a plan with these conditions; those that were written, None where nothing was."""
+    """Carry out a plan with these conditions; the written ones, None where nothing was written."""
     before = len(job.api.applied)
     job.plan = Plan((), {REF: planned}, ())
     await job.until(asyncio.get_running_loop().time() + 10)

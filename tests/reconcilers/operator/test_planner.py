@@ -134,7 +134,7 @@ def test_node_configs_of_a_deleted_cluster_config_are_left_to_garbage_collection
     write(found, plan(found))
     found.delete(kinds.CLUSTER_CONFIG, "c")
     assert plan(found).objects == ()
-    # One of the same name is another one: what there is belongs to its predecessor.
+    # A new object of the same name: what there is belongs to its predecessor.
     found.put(kinds.CLUSTER_CONFIG, config(uid="uid-new"))
     applied = plan(found).objects
     assert [type(one) for one in applied] == [Apply, Apply]

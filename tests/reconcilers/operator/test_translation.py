@@ -126,7 +126,7 @@ def test_objects_of_a_deleted_policy_are_left_to_garbage_collection() -> None:
         pass
     cluster.delete(kinds.PEERING_POLICY, "p")
     assert _plan(cluster).objects == ()
-    # Another policy of the same name is another one.
+    # A new policy of the same name is another owner.
     _put_policy(cluster, router(65002), uid="uid-q")
     assert not any(isinstance(one, Delete) for one in _plan(cluster).objects)
 

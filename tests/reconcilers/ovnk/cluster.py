@@ -163,7 +163,7 @@ class Cluster:
         return intent
 
     def operator_metrics(self) -> list[CompatMetric]:
-        """Return the metrics of the operator by OVN-Kubernetes' names, but for those of conditions."""
+        """Return the metrics of the operator by OVN-Kubernetes' names, without conditions."""
         found = of_operator(self._dialect, OperatorMetricsContext({}, Durations()))
         return [metric for metric in found if metric is not None]
 

@@ -1,4 +1,4 @@
-"""Events of Services that no node advertises, once per Service, and of those that begin to be."""
+"""Events of Services that no node advertises, once per Service, and of Services that begin to be."""
 
 from __future__ import annotations
 

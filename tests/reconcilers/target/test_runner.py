@@ -30,7 +30,7 @@ POD, WEB, NEW = "10.244.0.0/24", "198.51.100.1/32", "198.51.100.2/32"
 
 
 def statuses(applied: Applied) -> dict[tuple[str, str], str | None]:
-    """Return the errors of all objects, None for those without."""
+    """Return the errors of all objects, None for objects without an error."""
     rows = applied.cluster.intent.reconcile_statuses.all(applied.cluster.db.snapshot())
     return {(row.reconciler, row.object): row.error for row in rows}
 

@@ -1,4 +1,4 @@
-"""A real API server takes the definition of FRRConfiguration, and its limits are those of the agent."""
+"""A real API server takes the definition of FRRConfiguration, and its limits are the agent's."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -98,7 +98,7 @@ def test_a_link_that_is_down_takes_ipv4_routes_and_reports_ipv6_ones() -> None:
     "octets",
     [
         route(NEW, "192.0.2.2"),  # beside the first one
-        route(DELETE, "192.0.2.2"),  # one that was not known
+        route(DELETE, "192.0.2.2"),  # a route that was not known
         link(2, UP | LOWER_UP, master=9),
         message(DELETE_ADDRESS, struct.pack("=BBBBI", IPV4, 24, 0, 0, 2)),
     ],

@@ -113,7 +113,7 @@ def test_routes_that_vanish_without_a_message_are_noticed(link: Link) -> None:
         f"route add 192.0.2.12 dev {DEVICE} table 198 proto 248",
     )
     one, stays = ((f"192.0.2.{n}/32", *KUBE_VIP) for n in (10, 12))
-    # With the address that it prefers a route of the main table goes, those of others stay.
+    # With the address that it prefers a route of the main table goes, the others' routes stay.
     with_source = ("192.0.2.11/32", 254, 248)
     watch = Watch(link, KUBE_VIP, (254, 248))
     try:

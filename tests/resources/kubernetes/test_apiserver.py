@@ -76,7 +76,7 @@ async def ask(server: ApiServer, method: str, path: str, body: object = None) ->
 
 
 async def restart(server: ApiServer) -> None:
-    """Start it anew; from this thread, as it ends with the one that started it."""
+    """Start it anew; from this thread, as it ends with the thread that started it."""
     await asyncio.to_thread(server.stop_server)
     await asyncio.sleep(0.2)
     server.start_server()

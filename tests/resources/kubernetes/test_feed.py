@@ -309,7 +309,7 @@ def test_f05_the_only_object_of_a_kind_is_kept_for_the_hold_time_where_that_is_s
 
 
 def test_f05_an_object_after_the_last_one_is_held_by_the_longer_time() -> None:
-    """Two objects are missing: the time of one that was missing alone is not theirs."""
+    """Two objects are missing: the time of an object that was missing alone is not theirs."""
     feed = Feed(SERVICE, hold=60.0)
     kubernetes = builtin(SERVICE, "kubernetes")
     listed(feed, "100", kubernetes, service("web", 90))

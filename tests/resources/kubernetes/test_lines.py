@@ -72,7 +72,7 @@ def test_a_large_event_is_not_kept_until_the_next_one() -> None:
         for _ in range(64):
             yield bytes(65_536).replace(b"\0", b"x")
         yield b"\n"
-        # The event is processed, and no other one comes.
+        # The event is processed, and no other event comes.
         kept.append(tracemalloc.get_traced_memory()[0] - before)
 
     tracemalloc.start()

@@ -87,7 +87,7 @@ def test_the_pages_of_a_list_have_all_its_objects() -> None:
 
 
 def test_a_deletion_has_the_uid_as_its_precondition() -> None:
-    """An object that was recreated under the same name is another one."""
+    """An object that was recreated under the same name is not the former one."""
     recorded = Recorded(lambda *_: (200, {"kind": "Status"}))
     looptime.run(writer(recorded).delete("/apis/cilium.io/v2/things/a", "1b4e"))
     ((method, path, body),) = recorded.requests

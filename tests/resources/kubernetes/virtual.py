@@ -108,7 +108,7 @@ async def reflecting(
 ) -> AsyncIterator[tuple[Reflector, list[Event]]]:
     """Run a reflector of Services, with the times that agents have.
 
-    Those of one agent share ``recovery``.
+    The sources of one agent share ``recovery``.
     """
     events: list[Event] = []
     rng = random.Random(seed)  # noqa: S311  jitter
@@ -134,7 +134,7 @@ async def reflecting(
 
 
 def names(reflector: Reflector) -> set[str]:
-    """Return the names of the objects that count."""
+    """Return the names of the objects in effect."""
     return {row.metadata.name for row in reflector.feed.rows.values()}
 
 

@@ -31,7 +31,7 @@ TYPICAL: Final = [
     *{type(OSError(number, "")): number for number in reversed(ERRNOS)}.values(),
     *(errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.ESTALE, errno.EMFILE),
 ]
-"""One number of each class of OSError, and those that reading raises besides."""
+"""One number of each class of OSError, and the other errors that reading raises."""
 HOLD: Final = 5.0
 """Seconds for which a loss has to last here."""
 GONE: Final = {errno.ENOENT, errno.ENOTDIR}

@@ -1,4 +1,4 @@
-"""A password is never printed, and one that TCP MD5 cannot use is rejected (H14)."""
+"""A password is never printed, and a password that TCP MD5 cannot use is rejected (H14)."""
 
 from __future__ import annotations
 

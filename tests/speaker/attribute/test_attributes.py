@@ -119,7 +119,7 @@ ROWS = [
     Row("6793 6", 0xC0, 17, b"\x09\1" + PEER, DISCARD, OLD),
     Row("6793 6", 0xC0, 18, PEER + bytes(2), DISCARD, OLD),
     Row("7607 2", 0xC0, 17, b"\2\1" + bytes(4), DISCARD, OLD),
-    # Those that are passed on, or only looked at
+    # Attributes that are passed on, or only looked at
     Row("6514 5", 0xC0, 22, bytes(4), WITHDRAW),
     Row("9012 13", 0xC0, 23, b"\0\x08\0\x09", WITHDRAW),
     Row("7311 3", 0x80, 26, b"\1\0\2", DISCARD),

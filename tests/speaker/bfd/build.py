@@ -97,7 +97,7 @@ class Pair:
         end.engine.set_session(end.key, settings, self.now)
 
     def restart(self, end: End, settings: Settings, seed: int = 99) -> None:
-        """Replace an engine by a new one that knows nothing."""
+        """Replace an engine by a new one, without its state."""
         end.engine = new_engine(seed)
         end.engine.set_session(end.key, settings, self.now)
 

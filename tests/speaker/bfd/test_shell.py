@@ -190,7 +190,7 @@ def test_packets_that_are_due_within_a_rest_are_sent_in_one_turn(node: Node) -> 
 
 
 def test_what_still_waits_is_read_without_a_rest(node: Node) -> None:
-    """The packets of a flood would fill the socket meanwhile, and those of neighbors be lost."""
+    """The packets of a flood would fill the socket meanwhile, and packets of neighbors be lost."""
     node.shell.configure({GOOD: Settings(50_000, 50_000)})
     node.turn()
     (receiver,) = node.receivers

@@ -201,7 +201,7 @@ def perform(lab: Lab, step: tuple[Any, ...], wanted: dict[int, Multipath]) -> No
 def test_a_reader_of_any_pace_ends_with_the_state_of_the_loc_rib(
     steps: list[tuple[Any, ...]], one: Multipath, other: Multipath
 ) -> None:
-    """Each change follows what this reader was given before, also when steps were left out."""
+    """Each change follows what this reader was given before, also when steps were skipped."""
     lab = Lab()
     wanted = {1: one, 2: other, 3: ONE_PATH}
     lab.follow(one)
@@ -299,7 +299,7 @@ def test_a_slow_reader_gets_the_last_state_of_a_prefix() -> None:
     reader.changes = 0
     lab.settle()
     assert reader.routes == lab.expected()
-    messages = best_path_streams.MAX_UNREAD + 1  # and the one that filled the queue
+    messages = best_path_streams.MAX_UNREAD + 1  # and the message that filled the queue
     assert reader.changes <= (messages + 1) * len(PREFIXES), "not every one of 200 steps"
 
 

@@ -50,7 +50,7 @@ def no_cyclic_garbage() -> Iterator[None]:
 
 
 def connected(count: int, **settings: object) -> tuple[Network, Host, Host]:
-    """A feeder of so many routes, a router, and a third one that gets them from it."""
+    """A feeder of so many routes, a router, and a third router that gets them from it."""
     network = Network()
     feeder, router = network.host("a", A, 65001, listens=False), network.host("b", B, 65002)
     last = network.host("c", C, 65003, listens=False)

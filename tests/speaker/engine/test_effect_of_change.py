@@ -202,7 +202,7 @@ def test_routes_that_change_between_two_peers_are_in_the_difference_of_the_secon
     for number, config in enumerate(configs):
         hub.peer(msgspec.structs.replace(config, route_set="two"))
         if number == 0:
-            # Of both sets: of the one that the others leave, and of the one that they get.
+            # Of both sets: of the set that the others leave, and of the set that they get.
             hub.routes({"10.2.0.0/16": None, LATE: RouteAttributes()}, "one")
             hub.routes({"10.3.0.0/16": None, LATE: RouteAttributes(communities=(7,))}, "two")
     network.run(1)

@@ -199,7 +199,7 @@ def test_a_route_with_the_own_as_is_held_but_not_used() -> None:
 
 
 def test_with_allowas_in_origin_a_route_of_the_own_as_is_used() -> None:
-    """Of another router of the AS, behind an external peer: not one that only passes through it."""
+    """Of another router of the AS, behind an external peer: not a route that only passes through it."""
     network = Network()
     a, b = pair(network, 65001, 65002)
     c = network.host("c", C, 65001)

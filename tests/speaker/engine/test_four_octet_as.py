@@ -43,7 +43,7 @@ def old() -> Arena:
 
 
 def told_to_old(arena: Arena, attributes: bytes) -> bytes:
-    """Send an UPDATE as the new speaker, and return the one that the old speaker gets."""
+    """Send an UPDATE as the new speaker, and return the UPDATE that the old speaker gets."""
     before = len(arena.messages())
     arena.send(update(ORIGIN + attributes + hop(3), PREFIX), arena.quiet)
     ((kind, body),) = arena.messages()[before:]

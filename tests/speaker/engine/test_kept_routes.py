@@ -1,4 +1,4 @@
-"""Another configuration while routes are kept without a session: they are those that it permits."""
+"""Another configuration while routes are kept without a session: it permits all of them."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_a_peer_that_restarts_with_another_hold_time_has_the_same_paths() -> Non
     ],
 )
 def test_hundreds_of_restarts_take_the_memory_of_a_few(varies: bool, octets: int) -> None:
-    """Every second session ends before its End-of-RIB; those that vary have a new AS path each."""
+    """Every second session ends before its End-of-RIB; varying routes have a new AS path each."""
     peer = Kept(hold_time=0)
 
     def restart(number: int) -> None:

@@ -1,4 +1,4 @@
-"""A route that cannot be encoded is left out: it costs no other route, and no peer its table."""
+"""A route that cannot be encoded is not advertised: it costs no other route, and no peer its table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def leaf(network: Network, name: str, address: str, add_path: AddPathMode = "non
 
 
 def counts(host: Host, peer: str) -> tuple[int, int]:
-    """Prefixes advertised to a peer, and left out."""
+    """Prefixes advertised to a peer, and not advertised."""
     family = next(f for f in host.status(peer).families if f.family == IPV4_UNICAST)
     return family.advertised, family.left_out
 

@@ -3,8 +3,8 @@
 Every speaker selects and advertises, round by round, until nothing changes. Written for reading: no
 messages, no time. Routes are plain tuples; each rule of BGP is a line with its section of RFC 4271.
 
-Left out, because several stable results or none may exist then (RFC 3345): MED in route selection, and
-local preferences that differ between speakers of one AS.
+Not modelled, because several stable results or none may exist then (RFC 3345): MED in route selection,
+and local preferences that differ between speakers of one AS.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The records are public: CVE numbers, and GO numbers of the Go vulnerability database. Every one ends
 with the referee's check: no error of ours, and another session that did not notice.
 
-Records of BMP are with its codec. Those without a test, and why they cannot be met here:
+Records of BMP are with its codec. Records without a test, and why they cannot be met here:
 
 ========================  ============================================================================
 CVE-2018-12066            BIRD: a path mask typed by the operator; there is no such language here

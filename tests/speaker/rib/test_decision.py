@@ -181,7 +181,7 @@ AFTER_ROUTER_ID = {
 def test_rfc4271_9_1_2_2_paths_are_equal_up_to_the_router_id(
     section: str, winner: Path, loser: Path, reason: Reason
 ) -> None:
-    """Each step on its own: those before the router ID separate two paths, the others do not."""
+    """Each step on its own: the steps before the router ID separate two paths, the others do not."""
     del section
     found = equal(loser, winner, relax=True)
     assert found == ((winner, loser) if reason in AFTER_ROUTER_ID else (winner,))

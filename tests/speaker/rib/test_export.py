@@ -99,7 +99,7 @@ def test_well_known_communities_of_received_routes_are_obeyed_rfc_1997(
 
 
 def test_rfc4360_6_non_transitive_extended_communities_stay_in_the_as() -> None:
-    """RFC 5701 section 2 has the same of those with an IPv6 address."""
+    """RFC 5701 section 2 has the same for communities with an IPv6 address."""
     everywhere, inside = b"\0\2" + bytes(6), b"\x40\4" + bytes(6)
     path = learnt(
         extended_communities=(inside, everywhere),

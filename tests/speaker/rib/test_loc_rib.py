@@ -265,7 +265,7 @@ def test_pending_changes_keep_their_order() -> None:
 
 
 def test_the_number_of_whole_messages_is_bounded() -> None:
-    """Each is compared with those before it: the end of a session withdraws them all at once."""
+    """Each is compared with the former paths: the end of a session withdraws them all at once."""
     rib = LocRib()
     many = [bytes((16, n >> 8, n & 255)) for n in range(2000)]
     paths = {prefix: Path(PathAttributes(med=n), SOURCES[0]) for n, prefix in enumerate(many)}

@@ -90,7 +90,7 @@ async def pair() -> AsyncIterator[Pair]:
 
 
 async def session_elsewhere() -> None:
-    """Wait until two other speakers have a session, in which time one that can be is Established."""
+    """Wait until two other speakers have a session, in which time a possible session is Established."""
     async with pair() as other:
         other.connect()
         await until(lambda: other.up)

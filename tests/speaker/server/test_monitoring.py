@@ -1,4 +1,4 @@
-"""Monitoring stations on real sockets: one that reads, one that connects late, one that stops."""
+"""Monitoring stations on real sockets: a station that reads, connects late, stops."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Listener:
     async def follow(self, prefixes: int) -> None:
         """Accept and read connection after connection, until one has this number of prefixes.
 
-        One that waited too long to be accepted has been closed by the speaker.
+        A connection that waited too long to be accepted has been closed by the speaker.
         """
         while True:
             await self.accept()

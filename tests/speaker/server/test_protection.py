@@ -39,7 +39,7 @@ both_families = pytest.mark.parametrize("version", [4, 6])
 
 
 class Sides:
-    """One that listens, and others that connect to it, each with an AS of its own."""
+    """A speaker that listens, and others that connect to it, each with an AS of its own."""
 
     def __init__(self, version: int) -> None:
         self.source, self.address = ADDRESSES[version]

@@ -206,7 +206,7 @@ def test_an_accepted_connection_has_the_option_in_place_of_the_filter() -> None:
 
 
 def far_apart(number: int) -> str:
-    """Return an address that shares no word but one with those of other numbers."""
+    """Return an address that shares no word but one with addresses of other numbers."""
     return f"2001:db8:0:{number:x}::1"
 
 
@@ -305,7 +305,7 @@ def test_many_peers_that_agree_have_one_rule() -> None:
         with raw(4, 255) as sock:
             await asyncio.to_thread(sock.connect, (LOOPBACK[4], port))
             await until(lambda: bool(received.connections))
-        # One that does not agree is an exception.
+        # A filter that does not agree is an exception.
         received.listener.set_least_ttl({**others, LOOPBACK[4]: 0})
         assert received.listener.unfiltered == set()
         with raw(4, 64) as sock:

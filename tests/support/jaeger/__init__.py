@@ -1,4 +1,4 @@
-"""The Jaeger that go.mod pins: where `install-jaeger` left it, and one that runs; builds nothing.
+"""The Jaeger that go.mod pins: where `install-jaeger` left it, and as a process; builds nothing.
 
 It receives spans over OTLP/HTTP, keeps them in memory, and answers Jaeger's query API. Loopback only.
 """

@@ -92,7 +92,7 @@ def undefine(server: ApiServer, names: Iterable[str]) -> None:
     for path in paths:
         server.request("DELETE", path)
     for path in paths:
-        # What is put in place of one that is still going goes with it.
+        # What replaces an object that is still going goes with it.
         eventually(functools.partial(_delete, server, path))
 
 

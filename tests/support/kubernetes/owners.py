@@ -2,7 +2,7 @@
 
 Its rules (kubernetes.io, "Owners and Dependents"): an owner is looked up by apiVersion, kind, name and
 UID; that of a dependent in a namespace is in the same namespace or in none, that of a dependent in no
-namespace in none. Any other reference counts as one to an owner that is gone: the dependent is deleted.
+namespace in none. Any other reference is to an owner that is gone: the dependent is deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Resource(NamedTuple):
 
 
 def owned_objects(server: ApiServer, manager: str = "waggle") -> set[tuple[str, str]]:
-    """Return the kinds of objects with owners, with those of the owners: of a writer's objects.
+    """Return the kinds of objects with owners, with the owners' kinds: of a writer's objects.
 
     Raises AssertionError for a reference by which the collector would delete the object.
     """

@@ -25,7 +25,7 @@ KINDS: dict[str, type[Router]] = {
 }
 
 ALL_ROUND = ("bird", "frr", "gobgp")
-"""Those that are tested with all features of the agent: passwords, RFC 8950, best paths."""
+"""Routers that are tested with all features of the agent: passwords, RFC 8950, best paths."""
 
 __all__ = [
     "ALL_ROUND",

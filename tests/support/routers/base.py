@@ -38,7 +38,7 @@ class PeerSettings:
     port: int = 179
     """The port to connect to; of no use to a passive router."""
     local_asn: int | None = None
-    """The router's AS as this neighbour sees it, if it is another one."""
+    """The router's AS as this neighbour sees it, if it differs."""
     passive: bool = True
     families: tuple[str, ...] = FAMILIES
     hold_time: int = 9
@@ -329,7 +329,7 @@ class Router(abc.ABC):
         self.daemon.kill()
 
     def resume(self) -> None:
-        """Start a daemon that has ended as one whose routes were kept; it need not answer yet."""
+        """Start a daemon that has ended while its routes were kept; it need not answer yet."""
         self.daemon.command = [str(part) for part in (*self.command(), *self.RESTARTED)]
         self.start()
 

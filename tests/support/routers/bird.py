@@ -247,7 +247,7 @@ class Bird(Router):
         return found
 
     def _steady(self, address: str, since: str) -> str:
-        """Spell a moment as it was spelled before, unless it is another one.
+        """Spell a moment as it was spelled before, unless it differs.
 
         BIRD reckons it anew from its monotonic clock each time, and is a millisecond off now and
         then; a session that was established again is so by a good deal more.
@@ -297,7 +297,7 @@ class Bird(Router):
     def _name_of(self, address: str) -> str:
         peer = self.peer(address)
         own = f"p{self.settings.peers.index(peer)}"
-        # Of those that come to an interface there is one protocol each.
+        # Of neighbours that come to an interface there is one protocol each.
         return own if peer.interface is None else f"{own}dyn1"
 
     def message_counts(self, address: str) -> MessageCounts:

@@ -2,7 +2,7 @@
 
 Run by path, so it may not import anything of this project. ``commands SOCKET`` lends the pipes to
 a client of the Unix socket: one client at a time, one command a connection, and the answer
-is every line up to the one that ends it. ``events FILE`` records ExaBGP's events.
+is every line up to its last. ``events FILE`` records ExaBGP's events.
 """
 
 from __future__ import annotations

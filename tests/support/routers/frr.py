@@ -197,7 +197,7 @@ class Frr(Router):
         if peer.local_asn is not None:
             lines.append(f"{name} local-as {peer.local_asn} no-prepend replace-as")
         if not peer.four_octet_as:
-            # It can only leave out all capabilities.
+            # It can only omit all capabilities.
             lines.append(f"{name} dont-capability-negotiate")
         if peer.role is not None:
             lines.append(f"{name} local-role {peer.role}")
@@ -208,7 +208,7 @@ class Frr(Router):
         elif peer.multihop is not None and peer.asn != self.settings.asn:
             lines.append(f"{name} ebgp-multihop {peer.multihop}")
         elif peer.interface is None:
-            # Without zebra it knows no interfaces, so nothing counts as connected.
+            # Without zebra it knows no interfaces, so nothing is connected.
             lines.append(f"{name} disable-connected-check")
         if peer.extended_next_hop:
             lines.append(f"{name} capability extended-nexthop")

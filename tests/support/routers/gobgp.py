@@ -65,7 +65,7 @@ class GoBGP(Router):
         ]  # fmt: skip
 
     def configuration(self) -> Mapping[str, str]:
-        # One that was killed leaves its socket, which is then in the way.
+        # A killed daemon leaves its socket, which is then in the way.
         (self.directory / "api").unlink(missing_ok=True)
         settings = self.settings
         addresses = ", ".join(f'"{address}"' for address in settings.addresses)

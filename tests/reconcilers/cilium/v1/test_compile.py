@@ -1,4 +1,4 @@
-"""Neighbors and virtual routers of a policy that cannot be: left out, and no other one with them."""
+"""Neighbors and virtual routers of a policy that cannot be: not configured, and no others with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of something else are not advertised for a Service, but for those of --advertise-permit."""
+"""Addresses of something else are not advertised for a Service unless --advertise-permit has them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ UNKNOWN = netlink.attribute(99, b"from the future")
 
 
 class StandIn(Kernel):
-    """A kernel that refuses some requests, and has no routes but those that it is given."""
+    """A kernel that refuses some requests, and has only the routes that it is given."""
 
     def __init__(self, refuse: Callable[[int, bytes], tuple[int, str] | None]) -> None:
         self._refuse = refuse

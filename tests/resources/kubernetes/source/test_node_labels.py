@@ -1,4 +1,4 @@
-"""Objects that select nodes by labels: those of other nodes are not stored, and labels change."""
+"""Objects that select nodes by labels: other nodes' objects are not stored, and labels change."""
 
 from __future__ import annotations
 

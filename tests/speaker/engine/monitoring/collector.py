@@ -159,7 +159,7 @@ def held_best(instance: Instance) -> Table:
 
 
 def assert_same(station: Station, instance: Instance) -> None:
-    """Compare the tables of a station with `EVERYTHING` with those of the instance."""
+    """Compare the tables of a station with `EVERYTHING` with the instance's."""
     loc_rib = station.loc_rib.loc_rib.routes
     assert not differences(_tidy(loc_rib), held_best(instance))
     for member in instance.established.values():

@@ -1,6 +1,6 @@
 """Both forms of the prefix table; the one in C is compiled for the tests, where that can be done.
 
-``NATIVE_FLAGS`` are further flags of the compiler, as those of sanitizers (``make check-native``).
+``NATIVE_FLAGS`` are further flags of the compiler, such as for sanitizers (``make check-native``).
 """
 
 from __future__ import annotations
