@@ -24,7 +24,7 @@ pytestmark = pytest.mark.program
 
 def fetch(url: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310
+        with urllib.request.urlopen(url, timeout=60) as response:  # noqa: S310
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

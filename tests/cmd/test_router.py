@@ -423,7 +423,7 @@ class Process:
     def ask(self, name: str, **query: str | None) -> list[dict[str, Any]]:
         return list(at_socket(self.socket, "router").get(f"/v1/{name}", query)["items"])
 
-    def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, self.ask("peers")
@@ -435,7 +435,7 @@ class Process:
     def end(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        _, self.errors = self.process.communicate(timeout=5)
+        _, self.errors = self.process.communicate(timeout=60)
         return self.process.returncode
 
 

@@ -62,7 +62,7 @@ TOKEN = "token"
 
 
 def get(port: int, path: str, *, token: str = TOKEN) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
     status, text = answer.status, answer.read().decode()
@@ -112,7 +112,7 @@ def test_a_change_of_the_source_reaches_the_pages() -> None:
     source = Made()
 
     def job(_: UiServer, port: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         headers = {"Authorization": "Bearer token", "Accept": "text/event-stream"}
         connection.request("GET", "/v1/live", headers=headers)
         answer = connection.getresponse()

@@ -156,7 +156,7 @@ class Prometheus:
 
 
 def _get(url: str) -> Any:  # noqa: ANN401  JSON
-    with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310  loopback
+    with urllib.request.urlopen(url, timeout=60) as response:  # noqa: S310  loopback
         return json.load(response)["data"]
 
 

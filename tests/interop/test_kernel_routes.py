@@ -187,8 +187,8 @@ class Traffic:
     def end(self) -> tuple[int, int]:
         """Return the numbers of sent and of lost packets."""
         with self._stack:
-            sent = int(self._sender.communicate(timeout=10)[0])
-            received = int(self._receiver.communicate(timeout=10)[0])
+            sent = int(self._sender.communicate(timeout=60)[0])
+            received = int(self._receiver.communicate(timeout=60)[0])
         return sent, sent - received
 
 

@@ -29,7 +29,7 @@ TOKEN = b"correct horse"
 def request(
     of: Page, path: str, method: str = "GET", body: str = "", **headers: str
 ) -> tuple[int, dict[str, str], str]:
-    connection = http.client.HTTPConnection("127.0.0.1", of.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", of.port, timeout=60)
     connection.request(method, path, body, headers)
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -157,7 +157,7 @@ def test_the_token_of_an_agent_is_not_read_from_an_address() -> None:
 
 def test_a_form_may_come_in_pieces() -> None:
     with page(token=TOKEN) as served:
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
         connection.putrequest("POST", "/sign-in")
         body = urlencode({"token": TOKEN.decode()}).encode()
         connection.putheader("Content-Length", str(len(body)))
@@ -248,7 +248,7 @@ def test_a_forwarded_socket_answers_no_name_of_another_site(
 def _over(path: Path) -> http.client.HTTPConnection:
     import socket
 
-    connection = http.client.HTTPConnection("localhost", timeout=10)
+    connection = http.client.HTTPConnection("localhost", timeout=60)
     connection.sock = socket.socket(socket.AF_UNIX)
     connection.sock.connect(str(path))
     return connection

@@ -43,7 +43,7 @@ def connect(served: Page, path: str = "") -> socket.socket:
 def small(served: Page) -> float:
     """Return the seconds of an ordinary request."""
     began = time.monotonic()
-    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
     connection.request("GET", "/v1/small")
     assert json.loads(connection.getresponse().read())["items"] == [{"text": "x"}]
     connection.close()
@@ -175,7 +175,7 @@ def test_a_malformed_request_is_not_logged(caplog: pytest.LogCaptureFixture) -> 
 def test_a_browser_gets_events_and_another_client_lines() -> None:
     with page(PATHS) as served:
         for accept, first in (("text/event-stream", b"data: {"), ("*/*", b"{")):
-            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
             connection.request("GET", "/v1/live", headers={"Accept": accept})
             answer = connection.getresponse()
             assert answer.readline().startswith(first)

@@ -62,7 +62,7 @@ def get(port: int, files: Path, certificate: str = "") -> int:
     context = ssl.create_default_context(cafile=files / "ca.crt")
     if certificate:
         context.load_cert_chain(files / f"{certificate}.crt", files / f"{certificate}.key")
-    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=60, context=context)
     try:
         connection.request("GET", "/v1/peers")
         answer = connection.getresponse()

@@ -67,7 +67,7 @@ class Watch:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.communicate(timeout=5)
+        self.process.communicate(timeout=60)
 
 
 def device(host: dict[str, Any], name: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Watch:
 
     def end(self) -> None:
         self._process.terminate()
-        self._process.communicate(timeout=5)
+        self._process.communicate(timeout=60)
 
 
 @pytest.fixture

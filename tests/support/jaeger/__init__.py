@@ -138,7 +138,7 @@ class Jaeger:
         self._daemon.check()
         url = f"http://127.0.0.1:{self.query_port}{path}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             if error.code == 404:
