@@ -16,6 +16,9 @@ ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]+) \| ([^|]*) \|", re.MULTILIN
 LOGGER = re.compile(r"(?:get_logger\(|getLogger\(|LogLines\(\s*|logger=)\"([^\"]+)\"")
 """A logger in the code."""
 
+NAMED = re.compile(r"structlog\.get_logger\((\S*)\)")
+"""The name that a logger of a module is given."""
+
 
 class Event(NamedTuple):
     """An event in the code."""
@@ -116,6 +119,15 @@ def test_the_loggers_are_listed() -> None:
         for path in (ROOT / room).rglob("*.py"):
             names.update(LOGGER.findall(path.read_text()))
     assert sorted(listed) == sorted(names)
+
+
+def test_every_logger_has_a_name_of_the_page() -> None:
+    listed = set(re.findall(r"`([\w.]+)`", PAGE.read_text()))
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            for name in NAMED.findall(path.read_text()):
+                is_given = name == "name" or name.endswith(".logger")
+                assert is_given or name.strip('"') in listed, f"{path}: {name}"
 
 
 def test_a_page_names_no_event_that_there_is_not() -> None:

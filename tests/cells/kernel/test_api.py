@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from cells.api.resource import BadRequestError
-from cells.kernel.api import kernel_route_resource
+from cells.api.resource import BadRequestError, NoBody
+from cells.kernel.api import approve_action, kernel_route_resource
 from cells.node import ThisNode
 from cells.options import NodeOptions
 from reconcilers.kernel.writer.values import Reason
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import internal, paths
 from tests.reconcilers.kernel.build import path as of_peer
-from tests.reconcilers.kernel.build import paths
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.test_reconciler import MAIN, ONE, PREFIX, Agent, hops, wire
 
@@ -66,6 +68,36 @@ def test_each_state_and_reason() -> None:
         "21.0.0.0/8": "Pending",
         "192.0.2.0/24": "Stale",
     }
+
+
+def test_the_state_of_a_route_that_a_check_removed_is_withheld_until_it_is_approved() -> None:
+    agent = Agent().start().table(ONE, PREFIX, "20.0.0.0/8")
+    removed: Any = {MAIN: {wire(PREFIX)}}
+    agent.kernel.withheld.withhold(removed)
+    assert states(agent) == {PREFIX: "Withheld", "20.0.0.0/8": "Installed"}
+    item = next(row for row in rows(agent) if row["prefix"] == PREFIX)
+    assert item["message"] == "removed by a check, and not approved yet"
+    check: Any = SimpleNamespace(approve=lambda: removed)
+    action = approve_action(ThisNode(NodeOptions(name="n1")), agent.kernel, check)
+    resource = kernel_route_resource(ThisNode(NodeOptions(name="n1")), agent.kernel)
+    assert (action.path, action.kind) == ("/v1/kernel-routes/approve", "KernelRouteList")
+    assert (resource.path, resource.kind) == ("/v1/kernel-routes", "KernelRouteList")
+    run: Any = action.run
+    (answered,) = asyncio.run(run(NoBody()))
+    assert (answered.prefix, answered.state) == (PREFIX, "NotInstalled")
+
+
+def test_a_route_whose_next_hop_is_not_known_yet_is_pending_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer = MemoryWriter()
+    agent = Agent(writer).start()
+    monkeypatch.setattr(writer, "resolve", lambda _: None)
+    agent.table(paths(internal("10.88.0.77")), PREFIX)
+    (item,) = rows(agent)
+    assert item["state"] == "Pending"
+    assert "reason" not in item
+    assert "10.88.0.77" in item["message"]
 
 
 def test_a_prefix_or_the_longest_match_of_an_address_is_selected() -> None:

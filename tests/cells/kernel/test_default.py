@@ -59,4 +59,12 @@ def test_the_log_has_whether_routes_are_installed(
 ) -> None:
     with capture_logs() as logs:
         log_choice(fib, installing)
-    assert [line["event_name"] for line in logs] == [event]
+    shown = "default" if fib is None else str(fib).lower()
+    values = (
+        {"dialects": ",".join(installing), "fib": shown}
+        if event == "kernel.on"
+        else {"reason": f"--fib={shown}"}
+    )
+    assert [dict(line, event="") for line in logs] == [
+        {"event": "", "log_level": "info", "event_name": event, **values}
+    ]

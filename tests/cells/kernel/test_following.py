@@ -7,20 +7,28 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanContext
 from reactivex.subject import Subject
 
 from cells.hive import Health
 from cells.hive.health import HealthTree
+from cells.kernel import following
 from cells.kernel.following import (
     BestPathFollower,
     DeferralJob,
+    HostFollower,
     NextHopFollower,
     SessionFollower,
 )
 from cells.speaker.events import SpeakerEvents
+from reconcilers.kernel.deferral import DEFERRAL_SECONDS
 from reconcilers.kernel.options import FibOptions
-from reconcilers.model import Instance, NextHops
+from reconcilers.model import Instance, NextHops, Peer, PrefixRule
+from resources.host import Host
+from resources.tables import Tables
 from speaker.api import (
     ESTABLISHED,
     NO_PATHS,
@@ -37,7 +45,7 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.test_reconciler import BOTH, NUMBERED, ONE, PREFIX, Agent, hops, wire
 from tests.support import looptime
 from tests.support.wait import until
 
@@ -183,6 +191,116 @@ def test_routes_of_an_earlier_process_are_kept_until_the_intent_is_compiled() ->
             assert agent.kernel.deferred
             agent.settle()
             await asyncio.sleep(10)
+            assert not agent.kernel.deferred
+
+    looptime.run(scenario())
+
+
+def test_the_prefixes_of_a_batch_of_best_paths_are_counted_in_its_span(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    provider, exporter = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(following, "_tracer", provider.get_tracer("test"))
+    agent, speaker, jobs = Agent(), Speaker(), TestJobs()
+    scope = health()
+    port = cast("SpeakerPort", speaker)
+    BestPathFollower(agent.db, agent.intent, port, agent.kernel, FibOptions(), scope, jobs.given)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            agent.start()
+            await until(lambda: bool(exporter.get_finished_spans()))
+
+    looptime.run(scenario())
+    (span,) = exporter.get_finished_spans()
+    assert span.name == "bgp.best_paths"
+    assert span.attributes == {"bgp.instance": "main", "bgp.prefix_count": 1}
+    # What the routes of the batch lead to belongs to its trace.
+    contexts, _ = agent.kernel.causes.take()
+    assert contexts == [span.context]
+    assert [status.message for status in scope.report()] == ["1 instances"]
+
+
+def test_changes_of_the_host_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, jobs = Agent(), TestJobs()
+    tables = Tables(agent.db)
+    hosts: list[Host | None] = []
+    monkeypatch.setattr(agent.kernel, "host_changed", hosts.append)
+    HostFollower(agent.db, tables, agent.kernel, jobs.given)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            await asyncio.sleep(1)
+            with agent.db.write(tables.host) as txn:
+                tables.host.upsert(txn, NUMBERED)
+            await asyncio.sleep(1)
+
+    looptime.run(scenario())
+    assert hosts == [None, NUMBERED]
+
+
+def test_a_failure_that_follows_from_an_event_of_a_session_ends_the_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent, speaker, jobs = Agent().start(), Speaker(), TestJobs()
+    subject: Subject[Event] = Subject()
+    events = cast("SpeakerEvents", Events(subject))
+    SessionFollower(cast("SpeakerPort", speaker), events, agent.kernel, jobs.given)
+    lost: list[str] = []
+
+    def fails(_: str, peer: str) -> None:
+        lost.append(peer)
+        raise ValueError("no such peer")
+
+    monkeypatch.setattr(agent.kernel, "session_lost", fails)
+
+    async def scenario() -> None:
+        job = asyncio.ensure_future(jobs.jobs["sessions"]())
+        subject.on_next(changed(ESTABLISHED, "Idle"))
+        with pytest.raises(ValueError, match="no such peer"):
+            await job
+        # The job runs again, and waits for the next failure.
+        again = asyncio.ensure_future(jobs.jobs["sessions"]())
+        await asyncio.sleep(1)
+        assert not again.done()
+        again.cancel()
+
+    looptime.run(scenario())
+    assert lost == ["10.88.0.2"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "waits"),
+    [
+        pytest.param(None, True, id="all routes"),
+        pytest.param((PrefixRule("0.0.0.0/0"),), True, id="some routes"),
+        pytest.param((), False, id="no route"),
+    ],
+)
+def test_the_deferral_waits_for_peers_whose_routes_are_imported(
+    accept: tuple[PrefixRule, ...] | None,
+    *,
+    waits: bool,
+) -> None:
+    agent, speaker, jobs = Agent(deferred=True), Speaker(), TestJobs()
+    DeferralJob(agent.db, agent.intent, cast("SpeakerPort", speaker), agent.kernel, jobs.given)
+    agent.instances(Instance("main", None, 64710, "10.88.0.11", dialect="frr"))
+    # Peers of an instance whose routes are not installed announce nothing for the kernel.
+    agent.instances(Instance("other", None, 64711, "10.88.0.12", dialect="none"))
+    with agent.db.write(agent.intent.peers) as txn:
+        for instance, rules in (("main", accept), ("other", None)):
+            row = Peer(instance, "10.88.0.9", "10.88.0.9", None, 64701, accept=rules)
+            agent.intent.peers.upsert(txn, row)
+    agent.writer.connect()
+    agent.settle()
+    agent.table(ONE, PREFIX)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            await asyncio.sleep(20)
+            assert agent.kernel.deferred is waits
+            await asyncio.sleep(DEFERRAL_SECONDS)
             assert not agent.kernel.deferred
 
     looptime.run(scenario())

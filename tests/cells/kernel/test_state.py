@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from cells.kernel.state import KernelState
+import asyncio
+
+from cells.kernel.state import INTERVAL_SECONDS, KernelState
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.writer.values import Health
 from reconcilers.kernel_state import KernelSettings
 from speaker.api import NO_PATHS
 from tests.cells.kernel.jobs import TestJobs
 from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX, Agent
+from tests.support import looptime
 
 
 def test_rows_are_written_as_they_change() -> None:
@@ -43,3 +46,27 @@ def test_the_settings_are_a_row_with_what_keeps_all_routes_out() -> None:
     state.write()
     (row,) = agent.intent.kernel_settings.all(agent.db.snapshot())
     assert row.problems == ("another writer has the protocol number 186",)
+
+
+def test_the_job_writes_at_once_and_then_once_in_an_interval() -> None:
+    agent, jobs = Agent().start(), TestJobs()
+    KernelState(agent.db, agent.intent, agent.kernel, FibOptions(), jobs.given)
+
+    def installed() -> list[int]:
+        rows = agent.intent.kernel_tables.all(agent.db.snapshot())
+        return [row.installed for row in sorted(rows)]
+
+    async def scenario() -> None:
+        async with jobs.running():
+            await asyncio.sleep(0.1)
+            assert installed() == [0, 0]
+            agent.table(BOTH, PREFIX)
+            await asyncio.sleep(INTERVAL_SECONDS - 0.2)
+            assert installed() == [0, 0]
+            await asyncio.sleep(0.2)
+            assert installed() == [1, 0]
+            agent.change(NO_PATHS, PREFIX, before=BOTH)
+            await asyncio.sleep(INTERVAL_SECONDS)
+            assert installed() == [0, 0]
+
+    looptime.run(scenario())

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from reactivex.subject import Subject
+from structlog.testing import capture_logs
 
 from cells.hive import HealthTree
 from cells.kernel import cell
@@ -60,9 +61,10 @@ class Node:
         self.problems: list[str] = []
         self.sent: list[object] = []
         self.wanted_tables = SimpleNamespace(problems=lambda: self.problems)
+        self.dialects: list[SimpleNamespace] = []
         this = cast("Any", self)
         self.writer = Writer(
-            this, this, FibOptions(**options), self.health, this, this, cast("Any", ())
+            this, this, FibOptions(**options), self.health, this, this, cast("Any", self.dialects)
         )
 
     # The client, the jobs and the hooks
@@ -192,6 +194,20 @@ def test_the_health_of_the_routes_is_the_first_trouble_or_their_number(child: li
     node.installed.health = "not permitted"
     node.changed.on_next(None)
     assert node.state("kernel") == ("degraded", "not permitted")
+
+
+def test_the_choice_is_logged_at_the_start_with_the_dialects_whose_routes_are_installed(
+    child: list[Child],
+) -> None:
+    node = Node(fib="auto")
+    node.dialects += [
+        SimpleNamespace(name="a", routes_installed=True),
+        SimpleNamespace(name="b", routes_installed=False),
+    ]
+    with capture_logs() as logs:
+        run(node.hooks["choice"]["start"]())
+    (line,) = logs
+    assert (line["dialects"], line["fib"]) == ("a", "auto")
 
 
 def test_routes_are_those_of_the_dialects_that_have_them_installed() -> None:
