@@ -1,14 +1,15 @@
 """The interop matrix: the tests with each router, and the reason where a cell has none.
 
 Rows are features, columns are the routers of `KINDS`. A cell that is not in `CANNOT` is a test of
-`test_matrix` or `test_matrix_alone`, and has to pass. Renders docs/interop.md; a pure function of its
-arguments.
+`test_matrix` or `test_matrix_alone`, and has to pass. BFD has a table of its own (`test_matrix_bfd`).
+Renders docs/interop.md; a pure function of its arguments.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 from tests.support.routers import KINDS
 
@@ -89,9 +90,83 @@ NOTES: dict[tuple[str, str], str] = {
 }
 """Remarks on cells that pass."""
 
-CELLS = tuple(
-    (feature, kind) for feature in FEATURES for kind in COLUMNS if (feature, kind) not in CANNOT
-)
+BFD_COLUMNS = ("bird", "frr")
+
+BFD_FEATURES: dict[str, str] = {
+    "bfd-ipv4": "one hop over IPv4 (RFC 5881)",
+    "bfd-ipv6": "one hop over IPv6",
+    "bfd-link-local": "one hop between link-local addresses",
+    "bfd-multihop": "several hops, through another router (RFC 5883)",
+    "bfd-intervals": "different intervals and multipliers at both ends (RFC 5880 section 6.8.4)",
+    "bfd-poll-ours": "intervals that we change, by a Poll Sequence, with the session Up",
+    "bfd-poll-theirs": "intervals that the router changes, likewise",
+    "bfd-keyed": "keyed SHA1, and no session with another key (RFC 5880 section 6.7.4)",
+    "bfd-meticulous": "meticulous keyed SHA1, and no session with keyed SHA1",
+    "bfd-echo": "echo packets of both ends; a forwarding that stops is a loss (RFC 5880 section 6.4)",
+    "bfd-admin-down-ours": "AdminDown of our end, and the return",
+    "bfd-admin-down-theirs": "AdminDown of the router, and the return",
+    "bfd-dropped": "packets dropped by nftables in each direction and in both, and the return",
+    "bfd-link-down": "a link that goes down, and the return",
+    "bfd-killed": "the router is killed, and started: a loss, and the return",
+}
+
+BFD_CANNOT: dict[tuple[str, str], str] = {
+    ("bfd-keyed", "frr"): "has no authentication of BFD",
+    ("bfd-meticulous", "frr"): "has no authentication of BFD",
+    ("bfd-echo", "bird"): "has no echo function",
+    ("bfd-admin-down-theirs", "bird"): (
+        "sends no AdminDown: a session that is removed is silent, and lost after the detection time"
+    ),
+}
+
+BFD_NOTES: dict[tuple[str, str], str] = {
+    ("bfd-multihop", "bird"): (
+        "sends packets of several hops with a TTL of 64, so that our least TTL has to be lower"
+    ),
+}
+
+
+class Matrix(NamedTuple):
+    """A table of the page."""
+
+    columns: tuple[str, ...]
+    features: Mapping[str, str]
+    cannot: Mapping[tuple[str, str], str]
+    notes: Mapping[tuple[str, str], str]
+
+    @property
+    def cells(self) -> tuple[tuple[str, str], ...]:
+        """Every cell that is a test."""
+        return tuple(
+            (feature, kind)
+            for feature in self.features
+            for kind in self.columns
+            if (feature, kind) not in self.cannot
+        )
+
+    def lines(self, versions: Mapping[str, str]) -> Iterator[str]:
+        """Yield the table, and its remarks."""
+        reasons: dict[str, int] = {}
+        yield f"| | {' | '.join(versions[kind] for kind in self.columns)} |"
+        yield f"| --- |{' --- |' * len(self.columns)}"
+        for feature, title in self.features.items():
+            cells = []
+            for kind in self.columns:
+                reason = self.cannot.get((feature, kind))
+                note = reason or self.notes.get((feature, kind))
+                words = [] if reason else ["yes"]
+                if note is not None:
+                    text = f"{versions[kind].split()[0]} {note}."
+                    words.append(f"({reasons.setdefault(text, len(reasons) + 1)})")
+                cells.append(" ".join(words))
+            yield f"| {title} | {' | '.join(cells)} |"
+        yield ""
+        yield from (f"{number}. {text}" for text, number in reasons.items())
+
+
+BGP: Final = Matrix(COLUMNS, FEATURES, CANNOT, NOTES)
+BFD: Final = Matrix(BFD_COLUMNS, BFD_FEATURES, BFD_CANNOT, BFD_NOTES)
+CELLS: Final = (*BGP.cells, *BFD.cells)
 """Every cell that is a test."""
 
 
@@ -108,27 +183,18 @@ The speaker together with other implementations. Every "yes" is a test (`tests/i
 without "yes" refers to the reason why there is no test. `make test` with all of these routers writes
 this page when every cell has passed.
 """
+BFD_INTRODUCTION = """
+## BFD
+
+`waggle-bfd` together with the [BFD](bfd.md) of other implementations, likewise
+(`tests/interop/test_matrix_bfd.py`).
+"""
 
 
 def render(versions: Mapping[str, str]) -> str:
     """Return the page; ``versions`` are names with versions by kind, as ``BIRD 2.0.12``."""
-    reasons: dict[str, int] = {}
-    rows = []
-    for feature, title in FEATURES.items():
-        cells = []
-        for kind in COLUMNS:
-            reason = CANNOT.get((feature, kind))
-            note = reason or NOTES.get((feature, kind))
-            words = [] if reason else ["yes"]
-            if note is not None:
-                text = f"{versions[kind].split()[0]} {note}."
-                words.append(f"({reasons.setdefault(text, len(reasons) + 1)})")
-            cells.append(" ".join(words))
-        rows.append(f"| {title} | {' | '.join(cells)} |")
-    head = f"| | {' | '.join(versions[kind] for kind in COLUMNS)} |"
-    rule = f"| --- |{' --- |' * len(COLUMNS)}"
-    notes = [f"{number}. {text}" for text, number in reasons.items()]
-    return "\n".join((INTRODUCTION, head, rule, *rows, "", *notes)) + "\n"
+    lines = (INTRODUCTION, *BGP.lines(versions), BFD_INTRODUCTION, *BFD.lines(versions))
+    return "\n".join(lines) + "\n"
 
 
 def versions_of(page: str) -> dict[str, str]:

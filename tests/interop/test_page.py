@@ -38,13 +38,14 @@ def test_every_row_is_a_test() -> None:
         for decorator in function.decorator_list
         if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) in {"cell", "scenario"}
     ]
-    assert sorted(cast("list[str]", rows)) == sorted(matrix.FEATURES)
+    assert sorted(cast("list[str]", rows)) == sorted((*matrix.FEATURES, *matrix.BFD_FEATURES))
 
 
 def test_reasons_and_notes_are_of_cells() -> None:
-    everything = {(feature, kind) for feature in matrix.FEATURES for kind in matrix.COLUMNS}
-    assert set(matrix.CANNOT) <= everything
-    assert set(matrix.NOTES) <= set(matrix.CELLS)
+    for table in (matrix.BGP, matrix.BFD):
+        everything = {(feature, kind) for feature in table.features for kind in table.columns}
+        assert set(table.cannot) <= everything
+        assert set(table.notes) <= set(table.cells)
 
 
 def test_a_run_of_all_cells_writes_the_page(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.netns import DEVICE
@@ -47,6 +47,45 @@ def _seconds(clock: str) -> float:
     """Read a time of day such as 04:53:43.158."""
     hours, minutes, seconds = clock.split(":")
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+def ask(path: Path, command: str) -> list[tuple[int, str]]:
+    """Send a command to a control socket and give the lines of the answer, each with its code."""
+    answer: list[tuple[int, str]] = []
+    with socket.socket(socket.AF_UNIX) as control:
+        try:
+            control.settimeout(5)
+            control.connect(str(path))
+            stream = control.makefile("rw")
+            _read(stream.readline, answer)
+            answer.clear()
+            stream.write(f"{command}\n")
+            stream.flush()
+            _read(stream.readline, answer)
+            stream.close()
+        except (FileNotFoundError, ConnectionError, EOFError) as error:
+            raise NotReadyError(f"bird: {error!r}") from error
+    code, text = answer[-1]
+    if code >= FIRST_ERROR_CODE:
+        raise RuntimeError(f"bird: {command}: {code} {text}")
+    return answer
+
+
+def _read(readline: Callable[[], str], answer: list[tuple[int, str]]) -> None:
+    code = 0
+    while True:
+        line = readline()
+        if not line:
+            raise EOFError
+        line = line.rstrip("\n")
+        if match := re.match(r"(\d{4})([ -])", line):
+            code = int(match[1])
+            answer.append((code, line[5:]))
+            if match[2] == " ":
+                return
+        else:
+            # A continuation: the code is that of the line before.
+            answer.append((code, line[1:]))
 
 
 class Bird(Router):
@@ -185,42 +224,7 @@ class Bird(Router):
 
     def ask(self, command: str) -> list[tuple[int, str]]:
         """Send a command and give the lines of the answer, each with its code."""
-        answer: list[tuple[int, str]] = []
-        with socket.socket(socket.AF_UNIX) as control:
-            try:
-                control.settimeout(5)
-                control.connect(str(self.directory / CONTROL))
-                stream = control.makefile("rw")
-                self._read(stream.readline, answer)
-                answer.clear()
-                stream.write(f"{command}\n")
-                stream.flush()
-                self._read(stream.readline, answer)
-                stream.close()
-            except (FileNotFoundError, ConnectionError, EOFError) as error:
-                raise NotReadyError(f"bird: {error!r}") from error
-        code, text = answer[-1]
-        if code >= FIRST_ERROR_CODE:
-            raise RuntimeError(f"bird: {command}: {code} {text}")
-        return answer
-
-    @staticmethod
-    def _read(readline: object, answer: list[tuple[int, str]]) -> None:
-        assert callable(readline)
-        code = 0
-        while True:
-            line = readline()
-            if not line:
-                raise EOFError
-            line = line.rstrip("\n")
-            if match := re.match(r"(\d{4})([ -])", line):
-                code = int(match[1])
-                answer.append((code, line[5:]))
-                if match[2] == " ":
-                    return
-            else:
-                # A continuation: the code is that of the line before.
-                answer.append((code, line[1:]))
+        return ask(self.directory / CONTROL, command)
 
     def peers(self) -> dict[str, RouterPeer]:
         found: dict[str, RouterPeer] = {}
