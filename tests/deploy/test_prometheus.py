@@ -35,8 +35,8 @@ from statedb import Table
 from tests.cells.bfd.test_metrics import COUNTERS, PROCESS
 from tests.cells.bfd.test_metrics import UP as BFD_UP
 from tests.cmd.lab import NODE, configuration, free_port, service
-from tests.reconcilers.kernel.test_reconciler import BOTH, PREFIX
-from tests.reconcilers.kernel.test_reconciler import Agent as KernelAgent
+from tests.reconcilers.kernel.reconciler.agent import BOTH, PREFIX
+from tests.reconcilers.kernel.reconciler.agent import Agent as KernelAgent
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS as AGENT_CELLS

@@ -45,7 +45,7 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.test_reconciler import BOTH, NUMBERED, ONE, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.agent import BOTH, NUMBERED, ONE, PREFIX, Agent, hops, wire
 from tests.support import looptime
 from tests.support.wait import until
 

@@ -23,7 +23,7 @@ from resources.kind import Kinds
 from resources.meta import ObjectMeta
 from resources.tables import Tables
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.test_reconciler import MAIN, ONE, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, hops, wire
 from tests.support.wait import until
 
 API = Target("the API server", "10.0.0.1", 6443)

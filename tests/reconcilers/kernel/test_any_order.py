@@ -13,7 +13,7 @@ from reconcilers.kernel.writer.values import Reason
 from reconcilers.target import comparison
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
-from tests.reconcilers.kernel.test_reconciler import BOTH, MAIN, ONE, TWO, Agent, hops, many, wire
+from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, TWO, Agent, hops, many, wire
 
 PREFIXES = many(8)
 PEERS = ("10.88.0.1", "10.88.0.2")

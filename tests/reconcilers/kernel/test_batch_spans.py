@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from reconcilers.kernel import batch_spans
 from reconcilers.kernel.writer.values import Reason
 from reconcilers.target import runner
-from tests.reconcilers.kernel.test_reconciler import ONE, PREFIX, Agent
+from tests.reconcilers.kernel.reconciler.agent import ONE, PREFIX, Agent
 
 
 @pytest.fixture

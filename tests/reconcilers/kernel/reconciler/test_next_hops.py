@@ -1,0 +1,81 @@
+"""Next hops of routes: on which interface, and what follows their changes."""
+
+from __future__ import annotations
+
+from reconcilers.kernel.writer.values import Move, TrackedAddress
+from resources.host import Host
+from speaker.api import NO_PATHS, BestPathChange
+from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.build import internal, octets, path, paths
+from tests.reconcilers.kernel.reconciler.agent import (
+    DEFAULT,
+    NUMBERED,
+    ONE,
+    PREFIX,
+    TWO,
+    Agent,
+    hops,
+    many,
+    wire,
+)
+
+
+def test_a_next_hop_waits_until_the_kernel_was_asked() -> None:
+    agent = Agent().start()
+    agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, (wire(PREFIX),))])
+    agent.round()
+    assert agent.kernel.installed.pending == 0
+    agent.writer.run()
+    assert agent.writer.tracked.addresses == (TrackedAddress(254, octets("10.88.0.1")),)
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.1")}
+
+
+def test_a_route_stays_as_it_is_until_its_new_next_hop_is_known() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    new = BestPathChange(IPV4_UNICAST, ONE, TWO, (wire(PREFIX),))
+    agent.kernel.best_paths("main", [new])
+    agent.round()
+    assert agent.kernel.installed.pending == 0
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.2")}
+
+
+def test_that_of_another_network_is_the_gateway_of_the_route_there() -> None:
+    agent = Agent()
+    far = TrackedAddress(254, octets("192.0.2.9"))
+    agent.writer.own_routes[far] = DEFAULT
+    agent.start().table(paths(internal("192.0.2.9")), PREFIX)
+    assert agent.routes == {PREFIX: hops("10.88.0.254")}
+    agent.writer.own_routes[far] = None
+    agent.writer.resolve([far])
+    assert not agent.settle().routes
+    agent.writer.own_routes[far] = DEFAULT._replace(next_hops=hops("10.88.0.253"))
+    agent.writer.resolve([far])
+    assert agent.settle().routes == {PREFIX: hops("10.88.0.253")}
+
+
+def test_another_gateway_is_one_message_for_all_routes_of_the_set() -> None:
+    agent = Agent()
+    far = TrackedAddress(254, octets("192.0.2.9"))
+    agent.writer.own_routes[far] = DEFAULT
+    agent.start().table(paths(internal("192.0.2.9")), *many(100))
+    agent.writer.batches.clear()
+    agent.writer.own_routes[far] = DEFAULT._replace(next_hops=hops("10.88.0.253"))
+    agent.writer.resolve([far])
+    agent.settle()
+    assert set(agent.routes.values()) == {hops("10.88.0.253")}
+    (batch,) = agent.writer.batches
+    assert batch.moves == (Move(hops("10.88.0.254"), hops("10.88.0.253")),)
+    assert not batch.routes
+
+
+def test_an_interface_that_is_gone_takes_its_routes_with_it_until_it_is_back() -> None:
+    agent = Agent().start()
+    unnumbered = path(
+        "", peer="eth0", address="fe80::1", interface="eth0", link_local=octets("fe80::1")
+    )
+    agent.table(paths(unnumbered), PREFIX)
+    assert agent.routes == {PREFIX: hops("fe80::1")}
+    agent.kernel.host_changed(Host())
+    assert not agent.settle().routes
+    agent.kernel.host_changed(NUMBERED)
+    assert agent.settle().routes == {PREFIX: hops("fe80::1")}

@@ -1,0 +1,182 @@
+"""Best paths become routes; changes do not wait for tables."""
+
+from __future__ import annotations
+
+from reconcilers.kernel.batches import MIN_ROUTES, split
+from reconcilers.kernel.writer.values import MAX_ROUTES
+from reconcilers.model import Instance, Peer, PrefixRule
+from reconcilers.target.comparison import SLICE_PARTS
+from speaker.api import NO_PATHS, BestPathChange, InstanceRemoved
+from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.reconciler.agent import (
+    BOTH,
+    MAIN,
+    ONE,
+    PREFIX,
+    TWO,
+    Agent,
+    hops,
+    many,
+    wire,
+)
+
+
+def test_best_paths_become_routes_and_follow_every_change() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    assert agent.routes == {PREFIX: hops("10.88.0.1")}
+    assert agent.change(BOTH, PREFIX, before=ONE).routes == {PREFIX: hops("10.88.0.1", "10.88.0.2")}
+    assert agent.change(NO_PATHS, PREFIX, before=BOTH).routes == {}
+
+
+def test_nothing_is_sent_while_nothing_changes() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    agent.writer.batches.clear()
+    agent.settle()
+    agent.change(ONE, PREFIX, before=ONE)
+    assert not agent.writer.batches
+
+
+def test_prefixes_with_equal_next_hops_are_in_one_entry_of_a_batch() -> None:
+    agent = Agent().start().table(ONE, *many(100))
+    (batch,) = agent.writer.batches
+    ((found, routes),) = batch.routes
+    assert found == hops("10.88.0.1")
+    assert len(routes) == 1
+
+
+def test_a_change_does_not_wait_for_the_table_before_it() -> None:
+    agent = Agent().start().table(BOTH, PREFIX)
+    large = tuple(map(wire, many(10 * MAX_ROUTES)))
+    agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, large)])
+    agent.round()
+    change = BestPathChange(IPV4_UNICAST, BOTH, NO_PATHS, (wire(PREFIX),))
+    agent.kernel.best_paths("main", [change])
+    batches = 0
+    while PREFIX in agent.routes:
+        agent.round()
+        agent.writer.step()
+        batches += 1
+    # Two were on their way, and of the same peer a quarter of a round are older changes.
+    assert batches <= 6
+    assert len(agent.routes) < len(large) / 2
+    agent.settle()
+    assert len(agent.routes) == len(large)
+
+
+def test_a_large_table_is_many_batches_of_which_two_are_on_their_way() -> None:
+    agent = Agent().start()
+    agent.kernel.best_paths(
+        "main",
+        [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, tuple(map(wire, many(4 * MAX_ROUTES))))],
+    )
+    agent.writer.run()
+    agent.round()
+    assert len(agent.writer.sent) == 2
+    agent.writer.step()
+    assert len(agent.writer.sent) == 2
+    agent.settle()
+    assert len(agent.routes) == 4 * MAX_ROUTES
+    assert len(agent.writer.batches) <= 10
+
+
+def test_a_change_of_one_peer_does_not_wait_for_the_table_of_another_one() -> None:
+    agent = Agent().start().table(TWO, "198.51.100.0/24")
+    prefixes = list(map(wire, many(12 * MAX_ROUTES)))
+    at = 0
+
+    def turn() -> None:
+        """Receive more of the table than the writer takes meanwhile."""
+        nonlocal at
+        some = tuple(prefixes[at : at + MAX_ROUTES])
+        at += len(some)
+        if some:
+            change = BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, some)
+            agent.kernel.best_paths("main", [change])
+        agent.round()
+
+    turn()
+    for before, after in ((NO_PATHS, TWO), (TWO, NO_PATHS), (NO_PATHS, TWO)):
+        change = BestPathChange(IPV4_UNICAST, before, after, (wire(PREFIX),))
+        agent.kernel.best_paths("main", [change])
+        for _ in range(3):
+            turn()
+            agent.writer.step()
+        assert at < len(prefixes)
+        assert (PREFIX in agent.routes) is bool(after)
+    assert len(agent.routes) < at
+    agent.settle()
+    assert len(agent.routes) == at + 2
+
+
+def test_a_route_that_the_kernel_refuses_keeps_no_other_one_waiting() -> None:
+    agent = Agent().start()
+    prefixes = many(3 * SLICE_PARTS)
+    agent.writer.unusable = {(MAIN, wire(prefixes[0]))}
+    agent.table(ONE, *prefixes)
+    assert len(agent.routes) == len(prefixes) - 1
+    assert agent.errors
+    agent.change(ONE, PREFIX)
+    agent.change(TWO, prefixes[-1], before=ONE)
+    assert agent.routes[PREFIX] == hops("10.88.0.1")
+    assert agent.routes[prefixes[-1]] == hops("10.88.0.2")
+    assert agent.errors
+    agent.writer.unusable.clear()
+    agent.now += 60
+    agent.settle()
+    assert len(agent.routes) == len(prefixes) + 1
+    assert not agent.errors
+
+
+def test_batches_follow_the_time_that_the_kernel_takes() -> None:
+    agent = Agent().start()
+    agent.writer.seconds_per_route = 0.00002
+    agent.table(ONE, *many(5 * MAX_ROUTES))
+    sizes = [
+        len(split(routes.prefixes))
+        for batch in agent.writer.batches[-8:-2]
+        for _, tables in batch.routes
+        for routes in tables
+    ]
+    assert max(sizes) <= MIN_ROUTES
+
+
+def test_of_a_prefix_that_changes_faster_than_it_is_written_the_last_state_is_sent() -> None:
+    agent = Agent().start().table(BOTH, *many(3 * MAX_ROUTES))
+    agent.writer.batches.clear()
+    for after in (ONE, TWO, ONE, TWO) * 5:
+        prefixes = tuple(map(wire, many(3 * MAX_ROUTES)))
+        agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, BOTH, after, prefixes)])
+        agent.round()
+    agent.settle()
+    assert set(agent.routes.values()) == {hops("10.88.0.2")}
+    assert len(agent.writer.batches) <= 8
+
+
+def test_an_instance_that_is_removed_takes_its_routes_with_it() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    agent.kernel.best_paths("main", [InstanceRemoved()])
+    assert not agent.settle().routes
+
+
+def test_an_instance_of_a_dialect_that_does_not_install_has_none() -> None:
+    agent = Agent().instances(Instance("other", None, 1, "10.88.0.11", dialect="x")).start()
+    agent.table(ONE, PREFIX, instance="other")
+    assert not agent.routes
+
+
+def test_of_two_instances_with_a_prefix_in_one_table_the_first_one_has_it() -> None:
+    agent = Agent().instances(Instance("also", None, 1, "10.88.0.11", dialect="frr")).start()
+    agent.table(TWO, PREFIX, instance="main").table(ONE, PREFIX, instance="also")
+    assert agent.routes == {PREFIX: hops("10.88.0.1")}
+    agent.change(NO_PATHS, PREFIX, before=ONE, instance="also")
+    assert agent.routes == {PREFIX: hops("10.88.0.2")}
+
+
+def test_a_default_route_follows_the_import_rules() -> None:
+    agent = Agent().start().table(ONE, "0.0.0.0/0")
+    assert not agent.routes
+    rules = (PrefixRule("0.0.0.0/0"),)
+    with agent.db.write(agent.intent.peers) as txn:
+        row = Peer("main", "10.88.0.1", "10.88.0.1", None, 64701, accept=rules)
+        agent.intent.peers.upsert(txn, row)
+    assert agent.settle().routes == {"0.0.0.0/0": hops("10.88.0.1")}
