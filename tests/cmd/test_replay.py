@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from speaker.api import PeerConfig, RouteAttributes, Secret
-from tests.cmd.test_router import Process
+from tests.cmd.router_process import Process
 from tests.speaker.network import Network
 from waggle.commands.replay import add_parser, run
 

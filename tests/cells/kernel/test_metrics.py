@@ -9,7 +9,7 @@ from reconcilers.kernel.writer.values import Cause, Change, Changed, Reason, Rou
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.test_reconciler import MAIN, ONE, PREFIX, Agent, wire
+from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, wire
 
 
 def scraped(agent: Agent) -> dict[str, float]:

@@ -22,7 +22,7 @@ from asyncinotify import Inotify
 from resources.manifests import ManifestsSource, UnreadablePathError, load
 from resources.manifests.last_valid import encode
 from resources.manifests.notifications import Change, Notifications
-from tests.resources.manifests.test_source import Directory, MessageCounts, node
+from tests.resources.manifests.directory import Directory, MessageCounts, node
 from tests.support.kinds import KINDS
 from tests.support.wait import until
 
