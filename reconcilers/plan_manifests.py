@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 import msgspec
 
-from reconcilers.compile_manifests import UNNAMED_NODE, OfflineIntent, OfflineSettings, store
+from reconcilers.check_manifests import UNNAMED_NODE
+from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, store
 from reconcilers.dialect import Dialect, DialectSecrets
 from reconcilers.kernel.received_file import ReceivedRoutes
 from reconcilers.plan import NodeState, Plan, masked, node_plan

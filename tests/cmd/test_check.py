@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from reconcilers.compile_manifests import ASSUMED_NODES
+from reconcilers.check_manifests import ASSUMED_NODES
 from tests.cmd.lab import configuration as configuration_of_lab
 from tests.cmd.lab import service as service_of_lab
 from tests.reconcilers.admission.claims import ClaimDialect, claim

@@ -143,13 +143,13 @@ MUTANTS: Final = (
     ),
     Mutant(
         "4724",
-        "speaker/engine/best_path_streams.py",
+        "speaker/engine/best_path_stream.py",
         "if due is None or self._deferred:",
         "if due is None:",
     ),
     Mutant(
         "4724",
-        "speaker/engine/best_path_streams.py",
+        "speaker/engine/best_path_stream.py",
         "due = self._selection_due = self._backlog.swaps + 2",
         "due = self._selection_due = self._backlog.swaps",
     ),

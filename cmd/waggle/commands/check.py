@@ -61,7 +61,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     """Check and print; returns the exit status."""
-    from reconcilers.compile_manifests import check
+    from reconcilers.check_manifests import check
     from resources.manifests import UnreadablePathError
 
     paths = manifest_paths(args)

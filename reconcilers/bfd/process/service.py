@@ -19,6 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from reconcilers.bfd.process.realtime import RealTime
+from reconcilers.bfd.process.reports import change_text, reported_change, session_status
 from reconcilers.bfd.process.settings_file import SESSIONS, SettingsFile
 from reconcilers.bfd.process.values import (
     CODEC,
@@ -39,10 +40,9 @@ from reconcilers.process.connection import AgentTooSlowError, Connection, is_tru
 from reconcilers.process.log import log
 from speaker.bfd.echo_socket import EchoSocket, returns_echoes
 from speaker.bfd.engine import Engine, StateChange
-from speaker.bfd.session import Session
 from speaker.bfd.shell import Shell
 from speaker.bfd.state_file import StateFile
-from speaker.bfd.values import SessionKey, Settings, State
+from speaker.bfd.values import SessionKey, Settings
 
 PIECE: Final = 32
 """Sessions of one message: half a millisecond."""
@@ -299,21 +299,8 @@ class Service:
         session = self._engine.sessions.get(change.key)
         if session is None or change.key not in self._wanted:
             return
-        log("info", _line(change))
-        self._changes.append(
-            Change(
-                change.key,
-                change.before,
-                change.after,
-                change.diagnostic,
-                change.remote_state,
-                change.remote_diagnostic,
-                change.remote_independent,
-                session.local_discriminator,
-                session.remote_detect_multiplier
-                * max(session.settings.required_min_rx, session.remote_desired_min_tx),
-            )
-        )
+        log("info", change_text(change))
+        self._changes.append(reported_change(change, session))
 
     def _report(self) -> None:
         """Send a piece of a report, or begin the next one."""
@@ -351,45 +338,14 @@ class Service:
 
     def _status(self, key: SessionKey) -> SessionStatus:
         session = self._engine.sessions[key]
-        error = self._shell.error(key)
-        age = (self._shell.now() - session.since) / 1_000_000
-        return SessionStatus(
+        return session_status(
             key,
             self._wanted[key],
-            session.state,
-            session.diagnostic,
-            round(time.time() - age, 3),
-            session.ups,
-            session.local_discriminator,
-            session.remote_discriminator,
-            session.remote_state,
-            session.remote_diagnostic,
-            session.remote_independent,
-            session.settings.desired_min_tx,
-            session.settings.required_min_rx,
-            session.remote_desired_min_tx,
-            session.remote_min_rx if session.remote_discriminator else 0,
-            session.remote_detect_multiplier,
-            session.transmit_interval,
-            session.detection_time,
-            session.packets_sent,
-            session.packets_received,
-            session.longest_gap,
-            "" if error is None else error.strerror or str(error),
-            session.echoes_sent,
-            session.echoes_received,
-            self._echo_problem(key, session),
+            session,
+            since=time.time() - (self._shell.now() - session.since) / 1_000_000,
+            error=self._shell.error(key),
+            has_echo=self._has_echo,
         )
-
-    def _echo_problem(self, key: SessionKey, session: Session) -> str:
-        """Return why a session that shall send echo packets does not, if that is known."""
-        if not self._wanted[key].echo_interval or session.state is not State.UP:
-            return ""
-        if not self._has_echo:
-            return "no echo packets, which need CAP_NET_RAW: control packets alone"
-        if session.echo_unanswered:
-            return "the neighbor returns no echo packets: control packets alone"
-        return ""
 
     def _own_status(self) -> ProcessStatus:
         return ProcessStatus(
@@ -433,15 +389,6 @@ def _take(message: Message, wanted: dict[SessionKey, Settings]) -> None:
                 wanted.pop(key, None)
         case _:
             raise ProtocolError(f"a BFD process takes no {type(message).__name__}")
-
-
-def _line(change: StateChange) -> str:
-    key = change.key
-    where = f"{key.peer}%{key.device}" if key.device else key.peer
-    return (
-        f"session to {where}: {change.before} to {change.after}, {change.diagnostic}; "
-        f"the neighbor is {change.remote_state}"
-    )
 
 
 def serve(service: Service) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, check, kinds_of
+from reconcilers.check_manifests import check
+from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, kinds_of
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions
 from reconcilers.metallb.dialect import MetalLBDialect

@@ -22,7 +22,7 @@ from speaker.api import (
     RouteAttributes,
 )
 from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment
-from speaker.engine import Engine, best_path_streams
+from speaker.engine import Engine, best_path_stream
 from speaker.engine.inputs import (
     BestPathsTaken,
     FollowBestPaths,
@@ -166,10 +166,10 @@ MULTIPATHS = st.sampled_from(
 @pytest.fixture(scope="module", autouse=True)
 def _small_batches() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best_path_streams, "LOOKUPS", 6)
-        patch.setattr(best_path_streams, "BATCH_PREFIXES", 8)
-        patch.setattr(best_path_streams, "QUEUE_PREFIXES", 16)
-        patch.setattr(best_path_streams, "URGENT_PREFIXES", 2)
+        patch.setattr(best_path_stream, "LOOKUPS", 6)
+        patch.setattr(best_path_stream, "BATCH_PREFIXES", 8)
+        patch.setattr(best_path_stream, "QUEUE_PREFIXES", 16)
+        patch.setattr(best_path_stream, "URGENT_PREFIXES", 2)
         patch.setattr(key_slices, "STEP_KEYS", 7)
         yield
 
@@ -295,11 +295,11 @@ def test_a_slow_reader_gets_the_last_state_of_a_prefix() -> None:
         lab.table().announce(PATHS[1][0], [PREFIXES[round_ % 40]])
         lab.table().withdraw(SOURCES[1], [PREFIXES[round_ % 40]])
         lab.turn()
-    assert len(lab.sent[1]) == best_path_streams.MAX_UNREAD
+    assert len(lab.sent[1]) == best_path_stream.MAX_UNREAD
     reader.changes = 0
     lab.settle()
     assert reader.routes == lab.expected()
-    messages = best_path_streams.MAX_UNREAD + 1  # and the message that filled the queue
+    messages = best_path_stream.MAX_UNREAD + 1  # and the message that filled the queue
     assert reader.changes <= (messages + 1) * len(PREFIXES), "not every one of 200 steps"
 
 
@@ -320,7 +320,7 @@ def test_what_came_and_went_while_a_reader_was_busy_is_nothing() -> None:
 
 def fill_window(lab: Lab) -> None:
     """Have the first reader not read, until nothing more is sent to it."""
-    for which in range(best_path_streams.MAX_UNREAD):
+    for which in range(best_path_stream.MAX_UNREAD):
         lab.table().announce(PATHS[0][which % 2], PREFIXES[:8])
         lab.turn()
     for which in (0, 1, 0, 1):
@@ -397,8 +397,8 @@ def test_what_is_kept_for_a_reader_that_does_not_read_is_bounded_by_the_table() 
         lab.turn()
     (stream,) = lab.engine._streams.streams.values()
     _, queued, backlog = stream.waiting
-    assert queued + backlog <= len(PREFIXES) + best_path_streams.QUEUE_PREFIXES
-    assert len(lab.sent[1]) <= best_path_streams.MAX_UNREAD
+    assert queued + backlog <= len(PREFIXES) + best_path_stream.QUEUE_PREFIXES
+    assert len(lab.sent[1]) <= best_path_stream.MAX_UNREAD
 
 
 # --------------------------------------------------------------- end of selection
@@ -454,7 +454,7 @@ def test_rfc4724_4_1_selection_ends_behind_urgent_changes_and_in_time() -> None:
     lab = restarting_lab()
     reader = lab.follow()
     lab.settle()
-    for which in range(best_path_streams.MAX_UNREAD + 1):
+    for which in range(best_path_stream.MAX_UNREAD + 1):
         lab.table().announce(PATHS[0][which % 2], PREFIXES[:8])
         lab.turn()
     for nlri in PREFIXES[8:]:
@@ -568,7 +568,7 @@ def test_an_internal_error_ends_one_stream_and_is_reported(monkeypatch: pytest.M
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(best_path_streams, "equal_paths", fail)
+    monkeypatch.setattr(best_path_stream, "equal_paths", fail)
     for source in (0, 1):
         lab.table().announce(PATHS[source][0], PREFIXES)
     lab.settle()

@@ -1,0 +1,88 @@
+"""What the agent is sent about a session: its status, and each change of its state."""
+
+from __future__ import annotations
+
+from reconcilers.bfd.process.values import Change, SessionStatus
+from speaker.bfd.engine import StateChange
+from speaker.bfd.session import Session
+from speaker.bfd.values import SessionKey, Settings, State
+
+
+def session_status(
+    key: SessionKey,
+    wanted: Settings,
+    session: Session,
+    *,
+    since: float,
+    error: OSError | None,
+    has_echo: bool,
+) -> SessionStatus:
+    """Return the status of a session.
+
+    ``wanted`` as the agent set it; ``since``: the Unix time of its last change; ``error`` of its
+    socket; ``has_echo``: whether this process can send echo packets.
+    """
+    return SessionStatus(
+        key,
+        wanted,
+        session.state,
+        session.diagnostic,
+        round(since, 3),
+        session.ups,
+        session.local_discriminator,
+        session.remote_discriminator,
+        session.remote_state,
+        session.remote_diagnostic,
+        session.remote_independent,
+        session.settings.desired_min_tx,
+        session.settings.required_min_rx,
+        session.remote_desired_min_tx,
+        session.remote_min_rx if session.remote_discriminator else 0,
+        session.remote_detect_multiplier,
+        session.transmit_interval,
+        session.detection_time,
+        session.packets_sent,
+        session.packets_received,
+        session.longest_gap,
+        "" if error is None else error.strerror or str(error),
+        session.echoes_sent,
+        session.echoes_received,
+        _echo_problem(wanted, session, has_echo=has_echo),
+    )
+
+
+def _echo_problem(wanted: Settings, session: Session, *, has_echo: bool) -> str:
+    """Return why a session that shall send echo packets does not, if that is known."""
+    if not wanted.echo_interval or session.state is not State.UP:
+        return ""
+    if not has_echo:
+        return "no echo packets, which need CAP_NET_RAW: control packets alone"
+    if session.echo_unanswered:
+        return "the neighbor returns no echo packets: control packets alone"
+    return ""
+
+
+def reported_change(change: StateChange, session: Session) -> Change:
+    """Return a change of state with the present detection time of the session."""
+    return Change(
+        change.key,
+        change.before,
+        change.after,
+        change.diagnostic,
+        change.remote_state,
+        change.remote_diagnostic,
+        change.remote_independent,
+        session.local_discriminator,
+        session.remote_detect_multiplier
+        * max(session.settings.required_min_rx, session.remote_desired_min_tx),
+    )
+
+
+def change_text(change: StateChange) -> str:
+    """Return a change of state as a line of the log."""
+    key = change.key
+    where = f"{key.peer}%{key.device}" if key.device else key.peer
+    return (
+        f"session to {where}: {change.before} to {change.after}, {change.diagnostic}; "
+        f"the neighbor is {change.remote_state}"
+    )
