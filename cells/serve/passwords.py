@@ -22,7 +22,7 @@ SLICE: Final = 100
 """Candidates that are compared between two turns of the loop: about a millisecond's work."""
 
 
-class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CandidatePassword(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A password that a peer may have."""
 
     instance: str
@@ -31,16 +31,16 @@ class Candidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """In base64."""
 
 
-class Candidates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CandidatePasswords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidatePassword, ...]
 
 
 class PasswordComparison(Protocol):
     """What compares passwords with passwords in use."""
 
-    async def compare(self, body: Candidates) -> Sequence[PasswordItem]:
+    async def compare(self, body: CandidatePasswords) -> Sequence[PasswordItem]:
         """Return for each candidate whether it is the password of its peer.
 
         Raises `UnavailableError` where a password is not known, and `BadRequestError` for several
@@ -59,7 +59,7 @@ class AgentPasswords:
         self._peers = intent.peers
         self._passwords = Passwords(database, intent, resources)
 
-    async def compare(self, body: Candidates) -> Sequence[PasswordItem]:
+    async def compare(self, body: CandidatePasswords) -> Sequence[PasswordItem]:
         """See `PasswordComparison`."""
         if len(body.candidates) > MAX_CANDIDATES:
             raise BadRequestError(f"candidates: {MAX_CANDIDATES:,} at most")
@@ -68,7 +68,7 @@ class AgentPasswords:
         snapshot = self._database.snapshot()
         password_of = self._passwords.reader(snapshot)
 
-        def is_equal(candidate: Candidate) -> bool:
+        def is_equal(candidate: CandidatePassword) -> bool:
             peer = self._peers.get(snapshot, (candidate.instance, candidate.peer))
             if peer is None or peer.password is None:
                 return False
@@ -96,5 +96,5 @@ class AgentPasswords:
 def passwords_action(passwords: PasswordComparison) -> ApiAction:
     """Return the action."""
     return ApiAction(
-        path="/v1/passwords", kind="PasswordList", run=passwords.compare, body=Candidates
+        path="/v1/passwords", kind="PasswordList", run=passwords.compare, body=CandidatePasswords
     )

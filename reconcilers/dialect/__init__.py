@@ -90,7 +90,7 @@ from reconcilers.dialect.route_source import (
     Rejected,
     RouteSource,
     RowSource,
-    Selection,
+    SelectingRule,
     ServiceAddress,
     service_address,
 )
@@ -183,7 +183,7 @@ __all__ = [
     "RouteSetRules",
     "RouteSource",
     "RowSource",
-    "Selection",
+    "SelectingRule",
     "ServiceAddress",
     "ServiceSource",
     "ServiceStatuses",

@@ -124,7 +124,7 @@ class PrefixSource(RouteSource, Protocol):
         ...
 
 
-class Selection(NamedTuple):
+class SelectingRule(NamedTuple):
     """The object whose rule selects an object for a route set, and the attributes of its routes."""
 
     rule: ObjectRef
@@ -138,7 +138,7 @@ class Address(NamedTuple):
     type: str
     family: Family
     nlri: bytes
-    select: Callable[[Any], Selection | None] | None = None
+    select: Callable[[Any], SelectingRule | None] | None = None
     """Rules of a route set to the selection; set by `KindSource`."""
     service_field: str | None = None
     """The field of a Service that names the address (`ServiceAddress`), or None."""
@@ -195,7 +195,7 @@ class KindSource(RowSource[T]):
         tables: Tables,
         kind: Kind[T],
         addresses: Callable[[T], Iterable[Address]],
-        select: Callable[[Any, T], Selection | None],
+        select: Callable[[Any, T], SelectingRule | None],
     ) -> None:
         """``addresses`` lists the prefixes of an object; ``select`` is called with rules and row."""
         super().__init__(tables, kind)
@@ -229,7 +229,7 @@ class KindSource(RowSource[T]):
             select = partial(self._select_with, row)
             yield from (address._replace(select=select) for address in self._addresses(row))
 
-    def _select_with(self, row: T, rules: Any) -> Selection | None:  # noqa: ANN401
+    def _select_with(self, row: T, rules: Any) -> SelectingRule | None:  # noqa: ANN401
         return self._select(rules, row)
 
 

@@ -41,7 +41,7 @@ from reconcilers.frrk8s.route_sets import (
     changed_objects,
 )
 from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
-from reconcilers.frrk8s.selection import Selected, Selections
+from reconcilers.frrk8s.selection import ObjectSelections, Selected
 from reconcilers.frrk8s.stored_state import STORED_STATE, State
 from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
 from reconcilers.model import (
@@ -130,7 +130,7 @@ class Frrk8sDialect(Dialect):
 
     def __init__(self, tables: Tables, options: Frrk8sOptions | Frrk8sClusterOptions) -> None:
         super().__init__(tables, options)
-        self.selections = Selections(tables)
+        self.selections = ObjectSelections(tables)
         table = tables.of(FRR_CONFIGURATION)
         self.addresses = OfTables(
             [table], lambda snapshot, namespace: addresses_of_rows(table.all(snapshot), namespace)
@@ -198,12 +198,12 @@ class Frrk8sDialect(Dialect):
             for name, outcome in effect.outcomes.items()
             if outcome.last_good is not None
         }
-        force = good if is_good else good.with_rules((yield from given.present_rules()))
+        effective = good if is_good else good.with_rules((yield from given.present_rules()))
         blocked = self._blocked.prefixes(snapshot)
-        held = {} if is_good else force.passwords
+        held = {} if is_good else effective.passwords
         values = NodeValues(context.node, node, context.host, blocked, held)
-        redistributed = kernel_tables(force.routers)
-        routers = tuple(with_kernel_routes(force.routers, context.host.routes))
+        redistributed = kernel_tables(effective.routers)
+        routers = tuple(with_kernel_routes(effective.routers, context.host.routes))
         compiled = yield from rows(routers, values, state.sets, self._originated, pieces)
         sets = compiled.route_sets.by_name
         if is_good:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from reconcilers.dialect import Address, Contributed, NodeContext, Selection
+from reconcilers.dialect import Address, Contributed, NodeContext, SelectingRule
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE, SOURCE, RouteSet
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Contribution, ObjectRef, Origin
@@ -84,12 +84,12 @@ def node_ref(node: str) -> ObjectRef:
 def address_of(ref: ObjectRef, prefix: Prefix, type_: str = ADDRESS_TYPE) -> Address:
     """Return a prefix of an object, with what selects it, for explanations."""
 
-    def select(rules: RouteSet) -> Selection | None:
+    def select(rules: RouteSet) -> SelectingRule | None:
         for key, exports in rules.exports.items():
             rule, of_type = _object(key)
             for routes in exports if of_type == type_ else ():
                 if prefix in routes:
-                    return Selection(rule, routes[prefix])
+                    return SelectingRule(rule, routes[prefix])
         return None
 
     return Address(ref, type_, *prefix, select=select)

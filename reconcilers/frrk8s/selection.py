@@ -21,10 +21,10 @@ class Selected(NamedTuple):
     rows: tuple[FRRConfiguration, ...]
     problems: tuple[Problem, ...]
     group: int
-    """Equal for the nodes of one `Selection` that the same objects select."""
+    """Equal for the nodes of one `ObjectSelection` that the same objects select."""
 
 
-class Selection:
+class ObjectSelection:
     """The objects of a namespace by the nodes that they select.
 
     An object with an invalid selector selects no node; it stops nothing but itself.
@@ -61,13 +61,13 @@ class Selection:
         return selected
 
 
-class Selections(OfTables[Selection]):
+class ObjectSelections(OfTables[ObjectSelection]):
     """The selection of the present FRRConfigurations."""
 
     def __init__(self, tables: Tables) -> None:
         table = tables.of(FRR_CONFIGURATION)
         super().__init__(
-            [table], lambda snapshot, namespace: Selection(table.all(snapshot), namespace)
+            [table], lambda snapshot, namespace: ObjectSelection(table.all(snapshot), namespace)
         )
 
 

@@ -72,7 +72,7 @@ class MetalLBFeed(api.Feed):
 
     def units(self, objects: api.Objects) -> Iterable[api.Translated]:
         """Translate BGPPeers and BFDProfiles."""
-        return fed(Objects.of(objects.items()))
+        return translated_units(Objects.of(objects.items()))
 
     def translation(
         self, snapshot: Snapshot, objects: api.Objects, others: Iterable[Any]
@@ -89,7 +89,7 @@ class MetalLBFeed(api.Feed):
         if pieces.fill_slice(len(of_peers) * PIECES_OF_RULES):
             yield
         units: list[api.Translated] = []
-        for translated in fed(of_kinds, of_peers):
+        for translated in translated_units(of_kinds, of_peers):
             units.append(translated)
             if pieces.fill_slice(PIECES_OF_OBJECT):
                 yield
@@ -126,7 +126,9 @@ def peer_rules(objects: Objects, rules: NodeRules) -> dict[str, PeerRules]:
     }
 
 
-def fed(objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES) -> Iterator[api.Translated]:
+def translated_units(
+    objects: Objects, rules: Mapping[str, PeerRules] = NO_RULES
+) -> Iterator[api.Translated]:
     """Iterate over the FRRConfigurations of peers, with the rules of their routes, and of profiles."""
     peers = (
         api.Translated(

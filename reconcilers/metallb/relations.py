@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconcilers.age import Age, age_by_name
 from reconcilers.bit_sets import members
 from reconcilers.dialect import Reasons
-from reconcilers.metallb.conflicts import PREFERENCE, Facts, ObjectsBeside, conflicts
+from reconcilers.metallb.conflicts import PREFERENCE, ObjectsBeside, ValidObjects, conflicts
 from reconcilers.metallb.findings import Secrets, findings
 from reconcilers.metallb.objects import Objects, is_literal
 from reconcilers.model import ObjectRef, Problem
@@ -42,21 +42,21 @@ class MetalLBRelations:
             if len(problem.objects) == 1 and problem not in self._alone[problem.objects[0]]:
                 self._alone[problem.objects[0]].append(problem)
         self.wrong: frozenset[ObjectRef] = frozenset(r for r, own in self._alone.items() if own)
-        self._facts = Facts(objects, self.wrong)
+        self._valid = ValidObjects(objects, self.wrong)
         self.ages: Mapping[ObjectRef, Age] = {
             ref: age_by_name(row.metadata.creation_timestamp, ref) for ref, row in objects.refs()
         }
         self.references: dict[ObjectRef, frozenset[Hashable]] = {}
         self.referents: dict[ObjectRef, frozenset[Hashable]] = {}
-        for ref, row in self._facts.rows.items():
-            if references := frozenset(_references(row, self._facts.names)):
+        for ref, row in self._valid.rows.items():
+            if references := frozenset(_references(row, self._valid.names)):
                 self.references[ref] = references
             if referents := frozenset(_referents(row)):
                 self.referents[ref] = referents
 
     def beside(self, environment: AbstractSet[ObjectRef]) -> ObjectsBeside:
         """Return an empty set of objects; ``environment`` has the valid pools."""
-        return ObjectsBeside(self._facts, environment)
+        return ObjectsBeside(self._valid, environment)
 
     def reasons(self, taken: AbstractSet[ObjectRef]) -> Iterator[tuple[ObjectRef, Reasons]]:
         """Yield why objects are not in effect, as far as MetalLB's objects are the reason."""
@@ -66,7 +66,7 @@ class MetalLBRelations:
         providing: dict[Hashable, ObjectRef] = {
             referent: ref for ref in taken for referent in self.referents.get(ref, ())
         }
-        pools = self._facts.bits(taken, kinds.IP_ADDRESS_POOL)
+        pools = self._valid.bits(taken, kinds.IP_ADDRESS_POOL)
         for ref in self.ages:
             if ref in self.wrong:
                 yield ref, Reasons(self._alone[ref])
@@ -89,23 +89,23 @@ class MetalLBRelations:
 
     def _pools(self, ref: ObjectRef, others: AbstractSet[ObjectRef], pools: int) -> set[ObjectRef]:
         """Return pools in which an advertisement may disagree with others: some of very many."""
-        facts = self._facts
+        valid = self._valid
         if ref.kind != kinds.BGP_ADVERTISEMENT.name:
             return set()
-        own = facts.selected[facts.number_of[ref]] & pools
+        own = valid.selected[valid.number_of[ref]] & pools
         beside_pools = set(
-            islice(members(own & ~facts.bits(others, kinds.IP_ADDRESS_POOL)), COMPARED)
+            islice(members(own & ~valid.bits(others, kinds.IP_ADDRESS_POOL)), COMPARED)
         )
         against = (other for other in sorted(others) if other.kind == kinds.BGP_ADVERTISEMENT.name)
         for other in islice(against, COMPARED):
-            beside_pools.update(islice(members(own & facts.selected[facts.number_of[other]]), 1))
-        return {facts.pools[number] for number in beside_pools}
+            beside_pools.update(islice(members(own & valid.selected[valid.number_of[other]]), 1))
+        return {valid.pools[number] for number in beside_pools}
 
     def _about(
         self, ref: ObjectRef, needed: AbstractSet[ObjectRef], against: AbstractSet[ObjectRef]
     ) -> list[Problem]:
         """Return the findings about an object among some others; of very many with their number."""
-        rows = self._facts.rows
+        rows = self._valid.rows
         others = {*needed, *sorted(against)[:COMPARED]}
         objects = Objects.of((each, rows[each]) for each in {ref, *others})
         about = findings(objects, self._secrets, self._namespace)

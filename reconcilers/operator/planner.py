@@ -162,12 +162,12 @@ class Planner:
         for dialect in reversed(self._dialects):
             if dialect.name in blocked:
                 before = self._last.get(dialect.name, ClusterIntent())
-                fed = any(
+                is_fed = any(
                     feeder.feeds == dialect.name and feeder.name not in blocked
                     for feeder in self._dialects
                 )
                 intent = ClusterIntent(problems=before.problems)
-                if fed:
+                if is_fed:
                     now = yield from self._operate_one(dialect, snapshot, context, intents)
                     self._last[dialect.name] = before
                     intent = replace(intent, outcome=now.outcome)

@@ -40,9 +40,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Queue:
-    """One reconciler's objects: what is owed, and the status of each.
+    """One reconciler's objects: the dirty ones, and the status of each.
 
-    An object stays in `owed` until it has been reconciled, whatever interrupts that.
+    An object stays in `dirty` until it has been reconciled, whatever interrupts that.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Queue:
         self._pace = description.pace
         self._rng = rng
         self._report = report
-        self.owed: dict[ObjectKey, dict[Part, None] | None] = {}
+        self.dirty: dict[ObjectKey, dict[Part, None] | None] = {}
         """Objects to reconcile with the parts that changed, in their order; None is all of them."""
         self.statuses: dict[ObjectKey, ReconcileStatus] = {}
         self.failing: dict[ObjectKey, ReconcileStatus] = {}
@@ -96,7 +96,7 @@ class Queue:
     def take(self, snapshot: Snapshot, now: Callable[[], float]) -> Slices[bool]:
         """Add what has changed up to a snapshot; everything the first time and after an error.
 
-        An error is the status of the listing; what is owed already stays. Returns whether the listing
+        An error is the status of the listing; dirty objects stay dirty. Returns whether the listing
         has failed, or has succeeded again.
         """
         self.changed_parts = 0
@@ -147,14 +147,14 @@ class Queue:
         """Add changed objects; where the pace permits it, a failed object is due at once then."""
         for key, parts in changes.items():
             self._advance(key, now + settle, now)
-            if key not in self.statuses or (key in self.failing and self.owed.get(key) is None):
+            if key not in self.statuses or (key in self.failing and self.dirty.get(key) is None):
                 # Parts that changed before are not known: all of them are compared.
                 parts = None
             if parts is None:
-                self.owed[key] = None
-            elif key not in self.owed:
-                self.owed[key] = dict.fromkeys(parts)
-            elif (known := self.owed[key]) is not None:
+                self.dirty[key] = None
+            elif key not in self.dirty:
+                self.dirty[key] = dict.fromkeys(parts)
+            elif (known := self.dirty[key]) is not None:
                 known.update(dict.fromkeys(parts))
 
     def _advance(self, key: ObjectKey, due: float, now: float) -> None:
@@ -170,9 +170,9 @@ class Queue:
         else:
             self._due.pop(key, None)
 
-    def owe_whole(self, key: ObjectKey) -> None:
+    def mark_dirty(self, key: ObjectKey) -> None:
         """Owe all parts of an object until it is `done`."""
-        self.owed[key] = None
+        self.dirty[key] = None
 
     def is_paused(self, now: Callable[[], float]) -> bool:
         """True if no object can be reconciled now."""
@@ -185,16 +185,16 @@ class Queue:
         if self._compared:
             for key in [key for key, due in self._compared.items() if due <= now]:
                 del self._compared[key]
-                self.owed.setdefault(key)
-        if not self.owed:
+                self.dirty.setdefault(key)
+        if not self.dirty:
             return []
         if self._attempted:
             since = now - self._pace.interval
             self._attempted = {key: at for key, at in self._attempted.items() if at > since}
         due = self._due
         if not due:
-            return list(self.owed) if self._ordered else sorted(self.owed)
-        keys = [key for key in self.owed if due.get(key, now) <= now]
+            return list(self.dirty) if self._ordered else sorted(self.dirty)
+        keys = [key for key in self.dirty if due.get(key, now) <= now]
         return keys if self._ordered else sorted(keys, key=lambda key: (due.get(key, 0.0), key))
 
     @property
@@ -239,7 +239,7 @@ class Queue:
     def failed(self, key: ObjectKey, error: Exception, now: float) -> None:
         """Record an error, or that an object waits; the pause doubles with each error."""
         parts = error.parts if isinstance(error, ReconcileError) else None
-        self.owed[key] = None if parts is None else dict.fromkeys(parts)
+        self.dirty[key] = None if parts is None else dict.fromkeys(parts)
         if isinstance(error, NotNow):
             self._wait(key, error, now)
             return
@@ -290,7 +290,7 @@ class Queue:
         return ReconcileStatus(self.name, "/".join(key), text, attempts, now + pause)
 
     def _settle(self, key: ObjectKey, *, written: bool) -> None:
-        self.owed.pop(key, None)
+        self.dirty.pop(key, None)
         self._due.pop(key, None)
         self._succeeded(key, written=written)
 

@@ -155,7 +155,7 @@ class Runner:
         ]
         """One per reconciler, in their order."""
         self.applied: Snapshot | None = None
-        """The snapshot of the last complete round; the targets hold it, except for owed objects."""
+        """The snapshot of the last complete round; the targets hold it, except for dirty objects."""
         self._pieces = Pieces(SLICE_PARTS)
         self._runs = {queue.name: _Run() for queue in self.queues}
         self._tables = {table.name: table for table in db.tables}
@@ -241,7 +241,7 @@ class Runner:
                 description=queue.reconciler.description,
                 objects=len(queue.statuses),
                 errors=len(queue.failing),
-                waiting=len(queue.owed),
+                waiting=len(queue.dirty),
                 last_run=self._runs[queue.name].at,
                 seconds=self._runs[queue.name].seconds,
                 drifted=self._runs[queue.name].drifted,
@@ -336,7 +336,7 @@ class Runner:
                 queue.forget(key)
                 continue
             # Whatever interrupts the work, the object is compared whole the next time.
-            queue.owe_whole(key)
+            queue.mark_dirty(key)
             try:
                 yield from settled(reconciler.delete(key))
             except Exception as error:  # noqa: BLE001  an error is the status of its object
@@ -362,9 +362,9 @@ class Runner:
                     queue.wait(key)
                     waiting.append(key)
                 continue
-            parts = queue.owed[key]
+            parts = queue.dirty[key]
             # Whatever interrupts the work, the object is compared whole the next time.
-            queue.owe_whole(key)
+            queue.mark_dirty(key)
             try:
                 written = yield from make_equal(reconciler, snapshot, key, parts, self._pieces)
             except Exception as error:  # noqa: BLE001  an error is the status of its object

@@ -2,7 +2,7 @@
 
 Rounds compare what has changed. This compares the rest, in slices of a few milliseconds between which
 rounds go on: each comparison reads the snapshot that the last round has applied, so that a change
-between two slices is not a difference. Objects that are owed (failed, or waiting for another object)
+between two slices is not a difference. Objects that are dirty (failed, or waiting for another object)
 are left to the rounds, as are objects of a reconciler that cannot list them. Rounds compare the whole
 of a target that answers with coroutines, at the pace of its reconciler (`Pace.compare`, `list_again`).
 
@@ -142,7 +142,7 @@ class Verification:
         if (
             snapshot is None
             or not queue.current
-            or key in queue.owed
+            or key in queue.dirty
             or not reconciler.wanted(snapshot, key)
             or not reconciler.possible(key)
         ):
@@ -154,7 +154,7 @@ class Verification:
             return
         comparison.add(desired, actual, changes)
         # Whatever interrupts the repair, rounds compare the object whole.
-        queue.owe_whole(key)
+        queue.mark_dirty(key)
         reconciler.update(key, changes)
         queue.done(key, self._now())
 
@@ -171,14 +171,14 @@ class Verification:
                 if held and WHOLE not in held:
                     removed += len(held)
                     unexpected = removed
-                    queue.owe_whole(key)
+                    queue.mark_dirty(key)
                     reconciler.update(key, dict.fromkeys(held))
                     queue.gone(key)
                     yield None
                     if not self._is_unexpected(queue, key):
                         break
             else:
-                queue.owe_whole(key)
+                queue.mark_dirty(key)
                 reconciler.delete(key)
                 queue.gone(key)
         except Exception as failure:  # noqa: BLE001  an error is the status of its object
@@ -191,7 +191,7 @@ class Verification:
         return (
             snapshot is not None
             and queue.current
-            and key not in queue.owed
+            and key not in queue.dirty
             and not reconciler.wanted(snapshot, key)
             and _given(reconciler.actual(key, ())) is not None
             and not reconciler.still_used((key,))

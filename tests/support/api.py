@@ -41,7 +41,7 @@ from cells.serve.agent_resources import (
     Status,
 )
 from cells.serve.clear import Clear, Clearing
-from cells.serve.passwords import Candidates, PasswordComparison
+from cells.serve.passwords import CandidatePasswords, PasswordComparison
 from cells.serve.routing import Routing
 from tests.support.cells import rewired, supply
 
@@ -179,7 +179,7 @@ class MadeUp:
         item = ClearedItem(node="n", instance="i", name=body.peer, done=done, message=message)
         return [item]
 
-    async def compare(self, body: Candidates) -> list[PasswordItem]:
+    async def compare(self, body: CandidatePasswords) -> list[PasswordItem]:
         """Return that no password is that of its peer."""
         return [
             PasswordItem(node="n", instance=given.instance, peer=given.peer, equal=False)

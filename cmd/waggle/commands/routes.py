@@ -172,7 +172,7 @@ def _count(answer: FilteredList, args: argparse.Namespace) -> int:
     return output.EXIT_NOT_FOUND if errors else output.EXIT_OK
 
 
-def _print(answer: FilteredList, selection: Selection, args: argparse.Namespace) -> int:
+def _print(answer: FilteredList, selection: RouteSelection, args: argparse.Namespace) -> int:
     """Print the routes as they arrive; returns the exit status. Raises `AgentError`."""
     ahead = _read_ahead(answer)
     items = ahead.in_order(of_peers=selection.table != "available")
@@ -207,7 +207,7 @@ def _print(answer: FilteredList, selection: Selection, args: argparse.Namespace)
 
 def _notes(
     answer: FilteredList,
-    selection: Selection,
+    selection: RouteSelection,
     args: argparse.Namespace,
     missing: Sequence[Mapping[str, str]],
     *,
@@ -290,7 +290,7 @@ def _peers(args: argparse.Namespace) -> list[dict[str, Any]]:
     return [] if answer is None else list(answer["items"])
 
 
-def _not_kept(peers: Iterable[dict[str, Any]], selection: Selection) -> Iterator[str]:
+def _not_kept(peers: Iterable[dict[str, Any]], selection: RouteSelection) -> Iterator[str]:
     """Yield a sentence for each peer of whose routes, of the selected family, not all are kept."""
     wanted = selection.family or (selection.prefix and _family(selection.prefix))
     for item in peers:
@@ -308,7 +308,7 @@ def _not_kept(peers: Iterable[dict[str, Any]], selection: Selection) -> Iterator
             )
 
 
-class Selection(NamedTuple):
+class RouteSelection(NamedTuple):
     """The routes that the positional arguments select; the members are query parameters."""
 
     table: str
@@ -316,7 +316,7 @@ class Selection(NamedTuple):
     prefix: str | None = None
 
 
-def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> Selection:
+def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> RouteSelection:
     """Read the positional arguments, each of which may be absent. Raises ValueError."""
     parameters: dict[str, str] = {}
     for word in words:
@@ -339,7 +339,7 @@ def _selection(words: Iterable[str], table: str, tables: Sequence[str]) -> Selec
     prefix, family = parameters.get("prefix"), parameters.get("family")
     if prefix is not None and family not in (None, _family(prefix)):
         raise ValueError(f"{prefix} is not of the family {family}")
-    return Selection(**{"table": table} | parameters)
+    return RouteSelection(**{"table": table} | parameters)
 
 
 def _family(text: str) -> str | None:
@@ -351,7 +351,7 @@ def _family(text: str) -> str | None:
     return FAMILIES[f"ipv{version}"]
 
 
-def _nearest(selection: Selection, args: argparse.Namespace) -> str:
+def _nearest(selection: RouteSelection, args: argparse.Namespace) -> str:
     """Return the longest prefixes that contain an unknown one, as the end of a sentence."""
     address, slash, _ = (selection.prefix or "").partition("/")
     if not slash:
@@ -365,7 +365,7 @@ def _nearest(selection: Selection, args: argparse.Namespace) -> str:
     return ""
 
 
-def _no_routes(selection: Selection, args: argparse.Namespace, *, is_kept: bool) -> str:
+def _no_routes(selection: RouteSelection, args: argparse.Namespace, *, is_kept: bool) -> str:
     """Return what was not found; ``is_kept`` is False where only some routes of the peers are kept."""
     family = f"{_FAMILY_NAMES[selection.family]} " if selection.family else ""
     where = f" of peer {args.peer}" if args.peer else ""

@@ -25,7 +25,7 @@ MAX_NAMED: Final = 8
 """Policies and nodes that one message names."""
 
 
-class Selection(NamedTuple):
+class PolicySelection(NamedTuple):
     """The result for all policies and nodes."""
 
     owners: dict[str, str]
@@ -50,7 +50,7 @@ def select(
     *,
     first_wins: bool,
     pieces: Pieces,
-) -> Slices[Selection]:
+) -> Slices[PolicySelection]:
     """Select the policy of each node; ``owners`` is the result of the last call."""
     ordered = sorted(policies, key=_age)
     selecting = yield from _selecting_policies(ordered, nodes, pieces)
@@ -71,7 +71,7 @@ def select(
         conditions += _conditions(policy, name in matching, conflict)
         if pieces.fill_slice(PIECES_OF_POLICY):
             yield
-    return Selection(applied, frozenset(selecting), matching, conditions, problems)
+    return PolicySelection(applied, frozenset(selecting), matching, conditions, problems)
 
 
 def _selecting_policies(

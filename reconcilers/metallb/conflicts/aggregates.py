@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconcilers.bit_sets import first, members
-from reconcilers.metallb.conflicts.facts import VERSIONS, Facts, aggregation_length
+from reconcilers.metallb.conflicts.valid_objects import VERSIONS, ValidObjects, aggregation_length
 from reconcilers.metallb.objects import finding
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -22,8 +22,8 @@ LENGTH_FIELDS: Final = {4: "spec.aggregationLength", 6: "spec.aggregationLengthV
 class Aggregates:
     """Advertisements whose aggregates are wider than the pools that they select."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, valid: ValidObjects) -> None:
+        self._valid = valid
         self._pools = 0
         """Accepted pools."""
         self._advertisements: dict[tuple[int, int], int] = {}
@@ -36,47 +36,47 @@ class Aggregates:
         if isinstance(row, BGPAdvertisement):
             lengths = (row.spec.aggregation_length, row.spec.aggregation_length_v6)
             of_lengths = self._advertisements.get(lengths, 0)
-            self._advertisements[lengths] = of_lengths | 1 << self._facts.number_of[ref]
+            self._advertisements[lengths] = of_lengths | 1 << self._valid.number_of[ref]
         elif isinstance(row, IPAddressPool):
-            self._pools |= 1 << self._facts.number_of[ref]
+            self._pools |= 1 << self._valid.number_of[ref]
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
         """Iterate over pools, or over advertisements."""
-        facts = self._facts
+        valid = self._valid
         if isinstance(row, BGPAdvertisement):
             lengths = (row.spec.aggregation_length, row.spec.aggregation_length_v6)
-            selected = facts.selected[facts.number_of[ref]] & self._pools
+            selected = valid.selected[valid.number_of[ref]] & self._pools
             for number in members(selected & self._too_wide(lengths)):
-                yield facts.pools[number]
+                yield valid.pools[number]
         elif isinstance(row, IPAddressPool):
-            pool = facts.number_of[ref]
+            pool = valid.number_of[ref]
             for lengths, advertisements in self._advertisements.items():
                 if self._too_wide(lengths) >> pool & 1:
-                    for number in members(facts.selecting[pool] & advertisements):
-                        yield facts.advertisements[number]
+                    for number in members(valid.selecting[pool] & advertisements):
+                        yield valid.advertisements[number]
 
     def _too_wide(self, lengths: tuple[int, int]) -> int:
         four, six = lengths
-        return self._facts.too_wide(4, four) | self._facts.too_wide(6, six)
+        return self._valid.too_wide(4, four) | self._valid.too_wide(6, six)
 
     def problems(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[Problem]:
         """Yield the problems of an advertisement: with its first pool, and each pool without any."""
         if not isinstance(row, BGPAdvertisement):
             return
-        facts = self._facts
-        selected = facts.selected[facts.number_of[ref]] & self._pools
+        valid = self._valid
+        selected = valid.selected[valid.number_of[ref]] & self._pools
         for version in VERSIONS:
             length = aggregation_length(row, version)
-            wrong = selected & facts.too_wide(version, length)
+            wrong = selected & valid.too_wide(version, length)
             if not wrong:
                 continue
             others = wrong.bit_count() - 1
             more = f", and than the addresses of {others} more" if others else ""
             for number in members(1 << first(wrong) | wrong & ~self._named[version]):
-                pool = facts.pools[number]
+                pool = valid.pools[number]
                 text = (
                     f"an aggregate of length {length} is wider than the addresses of pool "
-                    f"{pool.name}, which allow {facts.shortest(version, number)} and longer"
+                    f"{pool.name}, which allow {valid.shortest(version, number)} and longer"
                 )
                 yield finding((ref, pool), LENGTH_FIELDS[version], text + more, "conflict")
             self._named[version] |= wrong

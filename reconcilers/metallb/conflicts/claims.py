@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
-from reconcilers.metallb.conflicts.facts import MAX_LISTED_OBJECTS, listed
+from reconcilers.metallb.conflicts.valid_objects import MAX_LISTED_OBJECTS, listed
 from reconcilers.metallb.objects import DEFAULT_VRF, end_of, finding, vrf_of
 from reconcilers.model import ObjectRef, Problem
 from resources.enumeration import enumerate_some

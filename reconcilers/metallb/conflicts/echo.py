@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from reconcilers.bit_sets import first, members
-from reconcilers.metallb.conflicts.facts import Facts
+from reconcilers.metallb.conflicts.valid_objects import ValidObjects
 from reconcilers.metallb.objects import finding
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.bfdprofile import BFDProfile
@@ -22,15 +22,15 @@ class Echo:
     Four objects disagree together: a profile, a peer, an advertisement and a pool.
     """
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, valid: ValidObjects) -> None:
+        self._valid = valid
         self._profiles: dict[str, ObjectRef] = {}
         """Profiles that echo, by their name."""
         self._peers: dict[str, dict[str, ObjectRef]] = defaultdict(dict)
         """Peers by their profile, which echoes, and by their name."""
         self._complete: dict[str, tuple[ObjectRef, ObjectRef]] = {}
         """Peers whose profile is taken, by their name, with it."""
-        self._six = facts.of_version[6] if facts.echoing else 0
+        self._six = valid.of_version[6] if valid.echoing else 0
         """The pools with IPv6 addresses."""
         self._pools = 0
         """Accepted pools with IPv6 addresses."""
@@ -53,18 +53,18 @@ class Echo:
                 self._profiles[row.metadata.name] = ref
                 for name, peer in self._peers[row.metadata.name].items():
                     self._completed(name, peer, ref)
-            case BGPPeer() if row.spec.bfd_profile in self._facts.echoing:
+            case BGPPeer() if row.spec.bfd_profile in self._valid.echoing:
                 name = row.metadata.name
                 self._peers[row.spec.bfd_profile][name] = ref
                 profile = self._profiles.get(row.spec.bfd_profile)
                 if profile is not None:
                     self._completed(name, ref, profile)
-            case IPAddressPool() if self._six >> self._facts.number_of[ref] & 1:
-                number = self._facts.number_of[ref]
+            case IPAddressPool() if self._six >> self._valid.number_of[ref] & 1:
+                number = self._valid.number_of[ref]
                 self._pools |= 1 << number
-                self._live |= self._facts.selecting[number]
-            case BGPAdvertisement() if self._facts.selected[self._facts.number_of[ref]] & self._six:
-                bit = 1 << self._facts.number_of[ref]
+                self._live |= self._valid.selecting[number]
+            case BGPAdvertisement() if self._valid.selected[self._valid.number_of[ref]] & self._six:
+                bit = 1 << self._valid.number_of[ref]
                 for name in row.spec.peers or ("",):
                     self._of_peer[name] |= bit
                 if next(self._peers_of(row), None) is not None:
@@ -83,14 +83,14 @@ class Echo:
 
     def _pools_of(self, number: int) -> Iterator[ObjectRef]:
         """Iterate over the taken pools with IPv6 addresses of an advertisement."""
-        for pool in members(self._facts.selected[number] & self._pools):
-            yield self._facts.pools[pool]
+        for pool in members(self._valid.selected[number] & self._pools):
+            yield self._valid.pools[pool]
 
     def _live_for(self, name: str) -> Iterator[ObjectRef]:
         """Iterate over the advertisements and pools that are advertised to a peer."""
         of_peer = self._of_peer.get(name, 0) | self._of_peer.get("", 0)
         for number in members(of_peer & self._live):
-            yield self._facts.advertisements[number]
+            yield self._valid.advertisements[number]
             yield from self._pools_of(number)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:
@@ -102,11 +102,11 @@ class Echo:
             case BGPPeer() if row.spec.bfd_profile in self._profiles:
                 profile = self._profiles[row.spec.bfd_profile]
                 yield from self._with(self._live_for(row.metadata.name), (profile,))
-            case IPAddressPool() if self._complete and self._six >> self._facts.number_of[ref] & 1:
-                selecting = self._facts.selecting[self._facts.number_of[ref]]
+            case IPAddressPool() if self._complete and self._six >> self._valid.number_of[ref] & 1:
+                selecting = self._valid.selecting[self._valid.number_of[ref]]
                 for number in members(selecting & self._to_complete):
-                    incomplete = self._facts.advertisements[number]
-                    advertisement = self._facts.rows[incomplete]
+                    incomplete = self._valid.advertisements[number]
+                    advertisement = self._valid.rows[incomplete]
                     yield incomplete
                     if isinstance(advertisement, BGPAdvertisement):
                         for watched in self._peers_of(advertisement):
@@ -115,7 +115,7 @@ class Echo:
                 peers = (peer for named in self._peers_of(row) for peer in named)
                 one_peer = next(peers, None)
                 if one_peer is not None:
-                    pools = self._pools_of(self._facts.number_of[ref])
+                    pools = self._pools_of(self._valid.number_of[ref])
                     yield from self._with(pools, (one_peer,), peers)
 
     def _with(
@@ -135,11 +135,11 @@ class Echo:
             return
         if self._left is None:
             self._left = dict(self._complete)
-        selected = self._facts.selected[self._facts.number_of[ref]] & self._pools
+        selected = self._valid.selected[self._valid.number_of[ref]] & self._pools
         left = self._left
         if not selected or not left:
             return
-        pool = self._facts.pools[first(selected)]
+        pool = self._valid.pools[first(selected)]
         others = selected.bit_count() - 1
         more = f" (and {others} more pools)" if others else ""
         for name in dict.fromkeys(row.spec.peers or left):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 
-from reconcilers.metallb.conflicts.facts import (
+from reconcilers.metallb.conflicts.valid_objects import (
     MAX_COMPARED,
     VERSIONS,
-    Facts,
     Span,
+    ValidObjects,
     following,
     listed,
     others_beside,
@@ -52,13 +52,13 @@ class _LastAddresses:
 class Overlaps:
     """The addresses of the pools that are taken."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self._taken = {version: _LastAddresses(facts.spans[version]) for version in VERSIONS}
+    def __init__(self, valid: ValidObjects) -> None:
+        self._valid = valid
+        self._taken = {version: _LastAddresses(valid.spans[version]) for version in VERSIONS}
 
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:  # noqa: ARG002
         """Add a pool."""
-        for version, place in self._facts.places.get(ref, ()):
+        for version, place in self._valid.places.get(ref, ()):
             self._taken[version].take(place)
 
     def against(self, ref: ObjectRef, row: MetalLBObject) -> Iterator[ObjectRef]:  # noqa: ARG002
@@ -66,8 +66,8 @@ class Overlaps:
         return (other.pool for _, other in self._pairs(ref))
 
     def _pairs(self, ref: ObjectRef) -> Iterator[tuple[Span, Span]]:
-        for version, place in self._facts.places.get(ref, ()):
-            own = self._facts.spans[version][place]
+        for version, place in self._valid.places.get(ref, ()):
+            own = self._valid.spans[version][place]
             for other in self._taken[version].overlapping(own):
                 if other.pool != ref:
                     yield own, other

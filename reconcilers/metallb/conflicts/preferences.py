@@ -10,7 +10,12 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from reconcilers.bit_sets import first, following, members
-from reconcilers.metallb.conflicts.facts import VERSIONS, Facts, listed, others_beside
+from reconcilers.metallb.conflicts.valid_objects import (
+    VERSIONS,
+    ValidObjects,
+    listed,
+    others_beside,
+)
 from reconcilers.metallb.objects import finding
 from reconcilers.model import ObjectRef, Problem
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -25,11 +30,11 @@ PREFERENCE: Final = "spec.localPref"
 class Preferences:
     """Advertisements that give the addresses of a pool different local preferences."""
 
-    def __init__(self, facts: Facts, environment: AbstractSet[ObjectRef]) -> None:
+    def __init__(self, valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> None:
         """``environment`` has the pools for which two may be in conflict."""
-        self._facts = facts
-        self._differ = any(facts.differing.values())
-        self._environment = facts.bits(environment, IP_ADDRESS_POOL) if self._differ else 0
+        self._valid = valid
+        self._differ = any(valid.differing.values())
+        self._environment = valid.bits(environment, IP_ADDRESS_POOL) if self._differ else 0
         self._pools = 0
         """Accepted pools."""
         self._advertisements = 0
@@ -40,10 +45,10 @@ class Preferences:
     def take(self, ref: ObjectRef, row: MetalLBObject) -> None:
         """Add an advertisement, or a pool."""
         if isinstance(row, IPAddressPool):
-            self._pools |= 1 << self._facts.number_of[ref]
+            self._pools |= 1 << self._valid.number_of[ref]
         elif isinstance(row, BGPAdvertisement) and self._differ:
-            number = self._facts.number_of[ref]
-            for of_version in self._facts.differing.values():
+            number = self._valid.number_of[ref]
+            for of_version in self._valid.differing.values():
                 others = of_version.get(number, 0) & self._advertisements
                 if others:
                     self._meeting |= others | 1 << number
@@ -53,25 +58,25 @@ class Preferences:
         """Iterate over advertisements; with a pool these differ from each other."""
         if not self._differ:
             return
-        facts, against = self._facts, 0
+        valid, against = self._valid, 0
         if isinstance(row, BGPAdvertisement):
-            number = facts.number_of[ref]
-            pools = facts.selected[number] & self._environment
-            for version, of_version in facts.differing.items():
+            number = valid.number_of[ref]
+            pools = valid.selected[number] & self._environment
+            for version, of_version in valid.differing.items():
                 others = of_version.get(number, 0) & self._advertisements
-                against |= facts.sharing(others, pools & facts.of_version[version])
+                against |= valid.sharing(others, pools & valid.of_version[version])
         elif isinstance(row, IPAddressPool):
             # For the pools of the environment no two differ; without the pool in it they may be taken.
-            against = self._colliding(facts.number_of[ref])
+            against = self._colliding(valid.number_of[ref])
         for number in members(against):
-            yield facts.advertisements[number]
+            yield valid.advertisements[number]
 
     def _colliding(self, pool: int) -> int:
         """Return the taken advertisements of a pool that differ from another one of it."""
-        selecting = self._facts.selecting[pool] & self._meeting
+        selecting = self._valid.selecting[pool] & self._meeting
         colliding = 0
-        for version, of_version in self._facts.differing.items():
-            if self._facts.of_version[version] >> pool & 1:
+        for version, of_version in self._valid.differing.items():
+            if self._valid.of_version[version] >> pool & 1:
                 for number in members(selecting):
                     if of_version.get(number, 0) & selecting:
                         colliding |= 1 << number
@@ -81,44 +86,44 @@ class Preferences:
         """Yield a problem of an advertisement with the next one, for the first pool with any."""
         if not isinstance(row, BGPAdvertisement) or not self._differ:
             return
-        facts, number = self._facts, self._facts.number_of[ref]
-        selected = facts.selected[number] & self._pools
+        valid, number = self._valid, self._valid.number_of[ref]
+        selected = valid.selected[number] & self._pools
         others_of = {
-            version: facts.differing[version].get(number, 0) & self._advertisements
+            version: valid.differing[version].get(number, 0) & self._advertisements
             for version in VERSIONS
         }
         shared = 0
         for version, others in others_of.items():
-            shared |= self._first_shared(others, selected & facts.of_version[version])
+            shared |= self._first_shared(others, selected & valid.of_version[version])
         if not shared:
             return
         pool = first(shared)
         others = 0
         for version, of_version in others_of.items():
-            if facts.of_version[version] >> pool & 1:
-                others |= of_version & facts.selecting[pool]
-        other = facts.advertisements[following(others, number)]
+            if valid.of_version[version] >> pool & 1:
+                others |= of_version & valid.selecting[pool]
+        other = valid.advertisements[following(others, number)]
         values = {
             either: advertisement.spec.local_pref
             for either in (ref, other)
-            if isinstance(advertisement := facts.rows[either], BGPAdvertisement)
+            if isinstance(advertisement := valid.rows[either], BGPAdvertisement)
         }
         clause = others_beside(ref, others.bit_count() - 1)
-        text = f"localPref differs for pool {facts.pools[pool].name}: {listed(values)}{clause}"
+        text = f"localPref differs for pool {valid.pools[pool].name}: {listed(values)}{clause}"
         yield finding(values, PREFERENCE, text, "conflict")
 
     def _first_shared(self, advertisements: int, pools: int) -> int:
         """Return the first of some pools that one of some advertisements selects, as a set."""
-        facts = self._facts
+        valid = self._valid
         if advertisements.bit_count() < pools.bit_count():
             shared = 0
             for number in members(advertisements):
-                shared |= facts.selected[number]
+                shared |= valid.selected[number]
                 if shared & pools & -pools:
                     break
             shared &= pools
             return shared & -shared
         for pool in members(pools) if advertisements else ():
-            if facts.selecting[pool] & advertisements:
+            if valid.selecting[pool] & advertisements:
                 return 1 << pool
         return 0

@@ -9,25 +9,25 @@ from itertools import islice
 from reconcilers.metallb.conflicts.aggregates import Aggregates
 from reconcilers.metallb.conflicts.claims import Claims
 from reconcilers.metallb.conflicts.echo import Echo
-from reconcilers.metallb.conflicts.facts import MAX_COMPARED, Facts, Rule
 from reconcilers.metallb.conflicts.overlaps import Overlaps
 from reconcilers.metallb.conflicts.preferences import Preferences
+from reconcilers.metallb.conflicts.valid_objects import MAX_COMPARED, Rule, ValidObjects
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem
 
 
-def _rules(facts: Facts, environment: AbstractSet[ObjectRef]) -> tuple[Rule, ...]:
-    preferences = Preferences(facts, environment)
-    return (Claims(), Overlaps(facts), Aggregates(facts), preferences, Echo(facts))
+def _rules(valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> tuple[Rule, ...]:
+    preferences = Preferences(valid, environment)
+    return (Claims(), Overlaps(valid), Aggregates(valid), preferences, Echo(valid))
 
 
 class ObjectsBeside:
     """The objects that are taken (`reconcilers.dialect.Beside`)."""
 
-    def __init__(self, facts: Facts, environment: AbstractSet[ObjectRef]) -> None:
+    def __init__(self, valid: ValidObjects, environment: AbstractSet[ObjectRef]) -> None:
         """``environment`` has the pools in which preferences may conflict."""
-        self._rows = facts.rows
-        self._rules = _rules(facts, environment)
+        self._rows = valid.rows
+        self._rules = _rules(valid, environment)
 
     def take(self, ref: ObjectRef) -> None:
         """Add an object; one of another dialect has no effect."""
@@ -46,15 +46,15 @@ class ObjectsBeside:
 
 def conflicts(objects: Objects) -> Iterator[Problem | None]:
     """Yield the problems of objects that are valid by themselves; None is a step of the search."""
-    facts = Facts(objects)
-    rules = _rules(facts, facts.rows.keys())
-    for ref, row in facts.rows.items():
+    valid = ValidObjects(objects)
+    rules = _rules(valid, valid.rows.keys())
+    for ref, row in valid.rows.items():
         yield None
         for rule in rules:
             rule.take(ref, row)
     known: set[Problem] = set()
     for rule in rules:
-        for ref, row in facts.rows.items():
+        for ref, row in valid.rows.items():
             yield None
             for problem in rule.problems(ref, row):
                 if problem not in known:

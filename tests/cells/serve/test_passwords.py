@@ -13,16 +13,18 @@ import pytest
 from cells.api.model import PasswordItem
 from cells.api.resource import BadRequestError
 from cells.serve import passwords
-from cells.serve.passwords import AgentPasswords, Candidate, Candidates
+from cells.serve.passwords import AgentPasswords, CandidatePassword, CandidatePasswords
 from reconcilers.model import SecretRef
 from resources.core.kinds import SECRET
 from tests.reconcilers.apply.intent_rows import INSTANCE, PEER, Rows, changed
 
 PASSWORD = b"correct horse"
-RIGHT = Candidate(PEER.instance, PEER.name, PASSWORD)
+RIGHT = CandidatePassword(PEER.instance, PEER.name, PASSWORD)
 
 
-def compare(*candidates: Candidate, beside: Callable[[], object] = lambda: None) -> list[bool]:
+def compare(
+    *candidates: CandidatePassword, beside: Callable[[], object] = lambda: None
+) -> list[bool]:
     """Return the answers of an agent whose peer has the password; ``beside`` runs in each turn."""
     rows = Rows((SECRET,))
     data = {"password": base64.b64encode(PASSWORD).decode()}
@@ -33,7 +35,7 @@ def compare(*candidates: Candidate, beside: Callable[[], object] = lambda: None)
     action = AgentPasswords(node, rows.db, rows.resources, rows.intent)
 
     async def scenario() -> Sequence[PasswordItem]:
-        work = asyncio.ensure_future(action.compare(Candidates(candidates)))
+        work = asyncio.ensure_future(action.compare(CandidatePasswords(candidates)))
         while not work.done():
             beside()
             await asyncio.sleep(0)
@@ -42,17 +44,17 @@ def compare(*candidates: Candidate, beside: Callable[[], object] = lambda: None)
     return [item.equal for item in asyncio.run(scenario())]
 
 
-def others(count: int) -> list[Candidate]:
-    return [Candidate(PEER.instance, f"p-{number}", PASSWORD) for number in range(count)]
+def others(count: int) -> list[CandidatePassword]:
+    return [CandidatePassword(PEER.instance, f"p-{number}", PASSWORD) for number in range(count)]
 
 
 def test_a_candidate_is_equal_or_not_and_unknown_peers_have_none() -> None:
     assert compare(RIGHT, *others(1)) == [True, False]
-    assert compare(Candidate(PEER.instance, PEER.name, b"correct")) == [False]
+    assert compare(CandidatePassword(PEER.instance, PEER.name, b"correct")) == [False]
 
 
 def test_of_one_peer_there_is_one_candidate_in_a_request() -> None:
-    guess = Candidate(PEER.instance, PEER.name, b"correct hors")
+    guess = CandidatePassword(PEER.instance, PEER.name, b"correct hors")
     with pytest.raises(BadRequestError, match="one for each peer"):
         compare(guess, RIGHT)
 

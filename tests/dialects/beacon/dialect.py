@@ -31,9 +31,9 @@ def addresses(row: Service) -> Iterator[api.Address]:
         yield api.Address(ref, "LoadBalancerIP", family, nlri, service_field=INGRESS)
 
 
-def select(rules: Rules, row: Service) -> api.Selection | None:
+def select(rules: Rules, row: Service) -> api.SelectingRule | None:
     selected = rules.name == row.metadata.namespace
-    return api.Selection(rules.beacon, rules.attributes) if selected else None
+    return api.SelectingRule(rules.beacon, rules.attributes) if selected else None
 
 
 def operate(

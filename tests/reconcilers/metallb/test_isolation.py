@@ -14,7 +14,7 @@ from reconcilers.age import Age, age_by_name
 from reconcilers.frrk8s.in_effect import InEffect
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.unit import Unit
-from reconcilers.metallb.feed import fed
+from reconcilers.metallb.feed import translated_units
 from reconcilers.metallb.findings import findings
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import ObjectRef, Problem, ref_to
@@ -318,7 +318,7 @@ def go_together(objects: Sequence[Json]) -> bool:
     own = metallb(objects)
     if findings(own, no_secrets, NAMESPACE):
         return False
-    fed_units = (Unit(one.origin, one.row, one.fields) for one in fed(own))
+    fed_units = (Unit(one.origin, one.row, one.fields) for one in translated_units(own))
     units = [*configurations(objects), *fed_units]
     return finish(Merger().merge(units, resolve(), Pieces())).routers is not None
 

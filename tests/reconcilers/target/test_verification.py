@@ -197,7 +197,7 @@ def test_a_failed_repair_is_reported_and_left_to_the_rounds() -> None:
     applied.speaker.failing = {"p"}
     (drift,) = verify(applied)
     assert (drift.object, drift.error) == ("i/p", "OSError: no")
-    # It is owed now, so that it is no drift any more.
+    # It is dirty now, so that it is no drift any more.
     assert verify(applied) == []
     applied.speaker.failing = set()
     summary = applied.runner.run(10.0)

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from reconcilers.cilium.v1.selection import Selection, select
+from reconcilers.cilium.v1.selection import PolicySelection, select
 from reconcilers.sliced_work import Pieces, finish
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
@@ -28,11 +28,11 @@ def _select(
     nodes: tuple[Node, ...] = NODES,
     owners: dict[str, str] | None = None,
     first_wins: bool = False,
-) -> Selection:
+) -> PolicySelection:
     return finish(select(policies, nodes, owners or {}, first_wins=first_wins, pieces=Pieces()))
 
 
-def _true(selection: Selection, kind: str) -> set[str]:
+def _true(selection: PolicySelection, kind: str) -> set[str]:
     return {c.object.name for c in selection.conditions if c.type == kind and c.status}
 
 

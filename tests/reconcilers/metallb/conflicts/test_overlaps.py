@@ -7,7 +7,7 @@ import ipaddress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcilers.metallb.conflicts import Facts
+from reconcilers.metallb.conflicts import ValidObjects
 from reconcilers.metallb.conflicts.overlaps import Overlaps
 from tests.reconcilers.metallb.objects import pool, rows
 
@@ -23,14 +23,14 @@ def test_a_pool_overlaps_with_the_taken_ones_that_share_an_address(
     prefixes: list[str], data: st.DataObject
 ) -> None:
     objects = rows(*(pool(f"p{i}", prefix) for i, prefix in enumerate(prefixes)))
-    facts = Facts(objects)
+    valid = ValidObjects(objects)
     networks = {
-        ref: ipaddress.ip_network(prefix) for ref, prefix in zip(facts.rows, prefixes, strict=True)
+        ref: ipaddress.ip_network(prefix) for ref, prefix in zip(valid.rows, prefixes, strict=True)
     }
-    rule = Overlaps(facts)
-    taken = data.draw(st.lists(st.sampled_from(list(facts.rows)), unique=True))
+    rule = Overlaps(valid)
+    taken = data.draw(st.lists(st.sampled_from(list(valid.rows)), unique=True))
     for ref in taken:
-        rule.take(ref, facts.rows[ref])
-    for ref, row in facts.rows.items():
+        rule.take(ref, valid.rows[ref])
+    for ref, row in valid.rows.items():
         expected = {one for one in taken if one != ref and networks[one].overlaps(networks[ref])}
         assert set(rule.against(ref, row)) == expected

@@ -55,7 +55,7 @@ class Span(NamedTuple):
     entry: Block
 
 
-class Facts:
+class ValidObjects:
     """Objects that are valid by themselves, and what follows from all of them.
 
     Pools and advertisements have numbers, in the order of their names, and a set of them has a bit for
