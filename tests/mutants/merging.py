@@ -211,8 +211,8 @@ _CHANGES: Final = (
     (
         "metallb",
         f"{_CONFLICTS}/preferences.py",
-        "pools = facts.selected[number] & self._environment",
-        "pools = facts.selected[number]",
+        "pools = valid.selected[number] & self._environment",
+        "pools = valid.selected[number]",
     ),
     (
         "metallb",
@@ -228,7 +228,7 @@ _CHANGES: Final = (
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/facts.py",
+        f"{_CONFLICTS}/valid_objects.py",
         "                if self.selected[number] & pools:",
         "                if True:",
     ),
@@ -293,19 +293,19 @@ _CHANGES: Final = (
     # MetalLB
     (
         "metallb",
-        f"{_CONFLICTS}/facts.py",
+        f"{_CONFLICTS}/valid_objects.py",
         "            if not row.spec.service_selectors\n",
         "            if True\n",
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/facts.py",
+        f"{_CONFLICTS}/valid_objects.py",
         '        for peer in (*row.spec.peers, "") if row.spec.peers else (None,):',
         "        for peer in row.spec.peers or (None,):",
     ),
     (
         "metallb",
-        f"{_CONFLICTS}/facts.py",
+        f"{_CONFLICTS}/valid_objects.py",
         "            others |= of_key.get((length, peer), 0) & ~same",
         "            others |= of_key.get((length, peer), 0)",
     ),
