@@ -26,7 +26,7 @@ from reconcilers.dialect import (
     WrittenObjects,
 )
 from reconcilers.dialect.node_object import NODE as NODE_NAME
-from resources.core.kinds import NODE, SECRET
+from resources.core.kinds import ENDPOINT_SLICE, NODE, SECRET
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.kubernetes.migration import versioned_kinds
@@ -173,9 +173,13 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
         yield _rule("apps", ["daemonsets"], ("list",))
     if dialect.each(Companion):
         yield _rule("apps", ["deployments"], ("list",))
-    if dialect.each(ServiceStatuses):
+    for statuses in dialect.each(ServiceStatuses):
         # Events on Services that no node advertises.
         yield _rule("", ["services"], ("list",))
+        if statuses.reads_endpoints:
+            yield _rule(ENDPOINT_SLICE.group, [ENDPOINT_SLICE.plural], ("list",))
+        known = {*_always_read(cell, operator=True), *(kind.kind for kind in _written(cell))}
+        yield from _rules([kind for kind in statuses.kinds if kind not in known], ("list",))
         yield _rule("events.k8s.io", ["events"], ("create", "patch"))
     yield from _declared(cell, operator=True)
 
@@ -277,6 +281,10 @@ def _written(cell: DialectCell) -> list[NodeObjectKind]:
 
 def _read(cell: DialectCell, *, operator: bool) -> Iterator[str]:
     """Yield the rules of the kinds that a program reads with any options."""
+    yield from _rules(_always_read(cell, operator=operator), READ)
+
+
+def _always_read(cell: DialectCell, *, operator: bool) -> list[Kind[Any]]:
     dialect = cell.dialect
     optional = {
         kind
@@ -285,7 +293,7 @@ def _read(cell: DialectCell, *, operator: bool) -> Iterator[str]:
         for kind in extension.kinds
     }
     kinds = dialect.cluster_kinds if operator else dialect.kinds
-    yield from _rules([kind for kind in kinds if kind not in optional], READ)
+    return [kind for kind in kinds if kind not in optional]
 
 
 def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from cells.hive import Group, Health
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
-from reconcilers.dialect import Dialect, ServiceStatuses, extended
-from reconcilers.model import ObjectRef
+from reconcilers.dialect import Dialect, ServiceAdvertisement, ServiceStatuses, extended
+from reconcilers.model import ObjectRef, ref_to
 from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator
-from reconcilers.report.service_events import AskingService, ServiceEvents
+from reconcilers.report.service_events import SelectedService, ServiceEvents
 from reconcilers.target.fleet import WriteSpread
-from resources.core import Service
-from resources.core.kinds import SERVICE
+from resources.core import EndpointSlice, Service
+from resources.core.kinds import ENDPOINT_SLICE, SERVICE
 from resources.enumeration import first_of
 from resources.errors import ResourceError
+from resources.kind import Kind
 from resources.kubernetes import StatusError, Writer
+from resources.meta import ObjectKey, Resource
 from resources.tables import Tables
 from statedb import Database
 
 POLL_INTERVAL_SECONDS = 60.0
 """Between two passes."""
 CONTROLLER: Final = "waggle.dev/operator"
-LOAD_BALANCER: Final = "LoadBalancer"
 FORBIDDEN, NOT_SERVED = 403, 404
+
+R = TypeVar("R", bound=Resource)
 
 log = structlog.get_logger("waggle.operator")
 
@@ -42,15 +47,29 @@ class _Compared(NamedTuple):
     """The Services of one dialect, in one pass."""
 
     dialect: Dialect
-    statuses: ServiceStatuses
-    asked: Callable[[Service], tuple[str, ...]]
-    asking: dict[ObjectRef, AskingService]
+    advertisement: ServiceAdvertisement
+    services: dict[ObjectRef, SelectedService]
+    pending: dict[ObjectKey, tuple[Service, list[EndpointSlice]]]
+    """Services of which EndpointSlices have to be read."""
 
     def add(self, service: Service) -> None:
         """Add a Service, if it is to be advertised."""
-        if addresses := self.asked(service):
-            ref = ObjectRef(SERVICE.name, *service.key)
-            self.asking[ref] = AskingService(ref, service.metadata.uid, addresses)
+        if not (addresses := self.advertisement.selected(service)):
+            return
+        ref = ref_to(SERVICE, service)
+        self.services[ref] = SelectedService(ref, service.metadata.uid, addresses)
+        if self.advertisement.follows_endpoints(service):
+            self.pending[service.key] = (service, [])
+        else:
+            self.compare(service, ())
+
+    def compare(self, service: Service, slices: Sequence[EndpointSlice]) -> None:
+        """Determine which addresses of a Service no node advertises."""
+        advertised = self.advertisement.advertised(service, slices)
+        ref = ref_to(SERVICE, service)
+        known = self.services[ref]
+        missing = tuple(text for text in known.addresses if text not in advertised)
+        self.services[ref] = replace(known, missing=missing)
 
 
 class ServiceEventsCheck:
@@ -85,8 +104,8 @@ class ServiceEventsCheck:
     async def run(self, writer: Writer) -> float:
         """Compare Services with the statuses once, and write Events. Raises `KubernetesError`.
 
-        A dialect with a kind that is not read in full is omitted: its Services would seem to ask no
-        more, and then to begin to be advertised.
+        A dialect of which something cannot be read is omitted: its Services would seem to be
+        selected no more, and then to begin to be advertised.
         """
         unread = self._kubernetes.unread
         if unread.waits_for:
@@ -98,22 +117,22 @@ class ServiceEventsCheck:
             if blocked := tables & unread.kinds.keys():
                 names = ", ".join(sorted(unread.kinds[table] for table in blocked))
                 troubles.append(f"no Events for {dialect.title}: {names} cannot be read")
-            else:
-                asked = statuses.asked(dialect, self._database.snapshot())
-                compared.append(_Compared(dialect, statuses, asked, {}))
+                continue
+            advertisement = statuses.begin(dialect, self._database.snapshot())
+            if await self._read(writer, dialect, statuses, advertisement, troubles):
+                compared.append(_Compared(dialect, advertisement, {}, {}))
         try:
-            # A page at a time, between which the operator answers others.
-            async for page in writer.pages(SERVICE.path("v1"), ()):
-                for service in filter(None, map(_with_addresses, page)):
-                    for of_dialect in compared:
-                        of_dialect.add(service)
-            for of_dialect in compared:
-                troubles += await self._compare(writer, of_dialect)
+            await _read_services(writer, compared)
+            pending = [of_dialect for of_dialect in compared if of_dialect.pending]
+            if pending and (trouble := await _read_endpoints(writer, pending)):
+                troubles.append(trouble)
+                compared = [of_dialect for of_dialect in compared if not of_dialect.pending]
         except StatusError as error:
             if error.status != FORBIDDEN:
                 raise
-            self._health.degraded(f"Services and their statuses cannot be read: {error}")
+            self._health.degraded(f"Services cannot be read: {error}")
             return POLL_INTERVAL_SECONDS
+        self._record(compared)
         events = EventWriter(
             self._events,
             writer,
@@ -131,31 +150,62 @@ class ServiceEventsCheck:
             self._health.ok("Events on Services are written")
         return POLL_INTERVAL_SECONDS
 
-    async def _compare(self, writer: Writer, compared: _Compared) -> list[str]:
-        """Record what has changed; returns the statuses that cannot be read, a sentence each."""
-        dialect, statuses = compared.dialect, compared.statuses
-        kind, namespace = statuses.kind, statuses.namespace(dialect)
-        advertised: set[ObjectRef] = set()
-        troubles: list[str] = []
-        try:
-            async for page in writer.pages(kind.path(kind.versions[0], namespace), ()):
-                for value in page:
-                    try:
-                        ref = statuses.advertised(value)
-                    except msgspec.ValidationError as error:
-                        name = value.get("metadata", {}).get("name", "")
-                        troubles.append(f"{ObjectRef(kind.name, namespace, name)}: {error}")
-                        continue
-                    if ref is not None:
-                        advertised.add(ref)
-        except StatusError as error:
-            if error.status != NOT_SERVED:
-                raise
-            return []  # older definitions do not have it
+    async def _read(
+        self,
+        writer: Writer,
+        dialect: Dialect,
+        statuses: ServiceStatuses,
+        advertisement: ServiceAdvertisement,
+        troubles: list[str],
+    ) -> bool:
+        """Read what a dialect's statuses are made of; returns False if it cannot be read.
+
+        What is wrong is appended to ``troubles``, a sentence each; older definitions may not have the
+        kind, which is no trouble.
+        """
+        namespace = statuses.namespace(dialect)
+        for kind in statuses.kinds:
+            try:
+                async for page in writer.pages(kind.path(kind.versions[0], namespace), ()):
+                    for value in page:
+                        try:
+                            advertisement.read(kind, value)
+                        except (msgspec.ValidationError, ResourceError) as error:
+                            name = value.get("metadata", {}).get("name", "")
+                            troubles.append(f"{ObjectRef(kind.name, namespace, name)}: {error}")
+            except StatusError as error:
+                if error.status == FORBIDDEN:
+                    troubles.append(f"no Events for {dialect.title}: {error}")
+                elif error.status != NOT_SERVED:
+                    raise
+                return False
+        return True
+
+    def _record(self, compared: Sequence[_Compared]) -> None:
+        """Record what has changed: one Event for a Service that several dialects select.
+
+        An address that nodes advertise by the objects of one dialect is not missing by another's.
+        """
         now = time.monotonic()
-        for occurrence in self._states[dialect.name].changes(compared.asking, advertised, now):
-            self._events.record(occurrence, now, time.time())
-        return troubles
+        advertised: dict[ObjectRef, set[str]] = {}
+        for of_dialect in compared:
+            for ref, service in of_dialect.services.items():
+                found = set(service.addresses) - set(service.missing)
+                advertised.setdefault(ref, set()).update(found)
+        recorded: set[tuple[ObjectRef, str]] = set()
+        for of_dialect in compared:
+            services = {
+                ref: replace(
+                    service,
+                    missing=tuple(text for text in service.missing if text not in advertised[ref]),
+                )
+                for ref, service in of_dialect.services.items()
+            }
+            for occurrence in self._states[of_dialect.dialect.name].changes(services, now):
+                change = (occurrence.regarding.ref, occurrence.reason)
+                if change not in recorded:
+                    recorded.add(change)
+                    self._events.record(occurrence, now, time.time())
 
     def collect(self) -> Iterator[Metric]:
         """Yield the number of Events that are lost."""
@@ -175,12 +225,42 @@ class ServiceEventsCheck:
             )
 
 
-def _with_addresses(value: dict[str, Any]) -> Service | None:
-    """Return a Service with addresses of a load balancer; None for another one, or an invalid one."""
-    spec, status = value.get("spec") or {}, value.get("status") or {}
-    if spec.get("type") != LOAD_BALANCER or not (status.get("loadBalancer") or {}).get("ingress"):
-        return None
+async def _read_services(writer: Writer, compared: Sequence[_Compared]) -> None:
+    """Compare all Services, a page at a time, between which the operator answers others.
+
+    Raises `KubernetesError`.
+    """
+    async for page in writer.pages(SERVICE.path("v1"), ()):
+        for service in _decoded(SERVICE, page):
+            for of_dialect in compared:
+                of_dialect.add(service)
+
+
+async def _read_endpoints(writer: Writer, compared: Sequence[_Compared]) -> str | None:
+    """Compare the Services that depend on EndpointSlices; returns a sentence if these cannot be read.
+
+    Raises `KubernetesError`.
+    """
     try:
-        return SERVICE.decode(value)
-    except ResourceError:
-        return None  # agents report it
+        async for page in writer.pages(ENDPOINT_SLICE.path("v1"), ()):
+            for piece in _decoded(ENDPOINT_SLICE, page):
+                for of_dialect in compared:
+                    if piece.service_key in of_dialect.pending:
+                        of_dialect.pending[piece.service_key][1].append(piece)
+    except StatusError as error:
+        if error.status != FORBIDDEN:
+            raise
+        titles = ", ".join(of_dialect.dialect.title for of_dialect in compared)
+        return f"no Events for {titles}: {error}"
+    for of_dialect in compared:
+        for service, slices in of_dialect.pending.values():
+            of_dialect.compare(service, slices)
+        of_dialect.pending.clear()
+    return None
+
+
+def _decoded(kind: Kind[R], page: Iterable[dict[str, Any]]) -> Iterator[R]:
+    """Yield the valid objects of a page; agents report the others."""
+    for value in page:
+        with contextlib.suppress(ResourceError):
+            yield kind.decode(value)

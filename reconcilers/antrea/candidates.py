@@ -24,7 +24,7 @@ from resources.antrea import Egress
 from resources.antrea.kinds import EGRESS
 from resources.core import Endpoint, EndpointSlice, Service
 from resources.core.kinds import BY_SERVICE, NODE, SERVICE
-from resources.core.service import EXTERNAL_IPS, INGRESS
+from resources.core.service import EXTERNAL_IPS, INGRESS, LOAD_BALANCER
 from speaker.nlri import IPV4_UNICAST, Family
 from statedb import Snapshot
 
@@ -125,7 +125,7 @@ def of_service(
     inside = local if spec.internal_traffic_policy == "Local" else None
     outside = local if spec.external_traffic_policy == "Local" else None
     balancer = outside
-    if spec.type != "LoadBalancer":
+    if spec.type != LOAD_BALANCER:
         balancer = Reason("NotLoadBalancer", f"it is of type {spec.type}")
     yield from _candidates(ref, CLUSTER_IP, service.cluster_addresses, inside, None)
     yield from _candidates(ref, EXTERNAL_IP, service.external_addresses, outside, EXTERNAL_IPS)

@@ -23,6 +23,7 @@ from reconcilers.cilium.route_sources import (
     PodCidrSource,
     PodIpPoolSource,
 )
+from reconcilers.cilium.service_statuses import SERVICE_STATUSES
 from reconcilers.cilium.services import ServiceOptions
 from reconcilers.dialect import (
     Dialect,
@@ -136,6 +137,7 @@ class CiliumDialect(Dialect):
         RESERVED_ADDRESSES,
         STATUSES,
         REPORTED_SESSIONS,
+        SERVICE_STATUSES,
         DIAGNOSIS,
         Operation(
             lambda dialect, *context: dialect.cluster.operate(*context),

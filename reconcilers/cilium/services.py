@@ -7,7 +7,7 @@ computed once per Service (`service_addresses`) and matched with every entry of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -19,7 +19,7 @@ from reconcilers.dialect.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
 from resources.core import EndpointSlice, Service
-from resources.core.service import EXTERNAL_IPS, HEADLESS, INGRESS
+from resources.core.service import EXTERNAL_IPS, HEADLESS, INGRESS, LOAD_BALANCER
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 ADVERTISEMENT_TYPE = "Service"
@@ -72,6 +72,8 @@ class ServiceAddresses(NamedTuple):
 
 
 NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
+WITHOUT_ENDPOINT: Final = frozenset({"NoEndpoint", "NoLocalEndpoint"})
+"""The reasons of addresses that are advertised as soon as there is an endpoint."""
 _ADDRESS_TYPES: Final = {IPV4_UNICAST: "IPv4", IPV6_UNICAST: "IPv6"}
 """Of EndpointSlices, by family."""
 _Reason: TypeAlias = tuple[str, str] | None
@@ -164,7 +166,7 @@ def service_addresses(
     balancer: _Reason = None
     inside: _Reason = None
     outside: _Reason = None
-    if spec.type != "LoadBalancer":
+    if spec.type != LOAD_BALANCER:
         balancer = ("NotLoadBalancer", f"it is of type {spec.type}")
     elif spec.load_balancer_class not in (None, LOAD_BALANCER_CLASS):
         balancer = ("LoadBalancerClass", f"its class is {spec.load_balancer_class}")
@@ -172,7 +174,7 @@ def service_addresses(
         inside = ("Headless", "it is headless: it has no cluster IP")
     if spec.type == "ExternalName":
         balancer = inside = outside = ("ExternalName", "it is a name, and nothing forwards to it")
-    proxied = spec.type == "LoadBalancer" and _proxied(service, pieces)
+    proxied = spec.type == LOAD_BALANCER and _proxied(service, pieces)
     external, internal = spec.external_traffic_policy, spec.internal_traffic_policy
     ingress = service.load_balancer_addresses
     groups = (
@@ -197,6 +199,24 @@ def service_addresses(
         groups,
         frozenset(family for family in families if endpoints.active(family)),
     )
+
+
+def selected_addresses(
+    service: ServiceAddresses, route_set: RouteSet, ignored: Container[str] = ()
+) -> Iterator[tuple[Family, bytes]]:
+    """Yield the host routes of the addresses that a set advertises, not aggregated.
+
+    Addresses that are withheld for one of the reasons ``ignored`` are as if they were not.
+    """
+    for family, entries in route_set.entries.items():
+        for entry in entries:
+            for group in service.groups if _selects(entry, service) else ():
+                if group.withheld is not None and group.withheld[0] in ignored:
+                    group = group._replace(withheld=None)
+                if _advertises(entry, service, group, family):
+                    for nlri in group.nlri[family]:
+                        if entry.within is None or covered(nlri, entry.within):
+                            yield family, nlri
 
 
 def _selects(entry: AdvertisementEntry, service: ServiceAddresses) -> bool:

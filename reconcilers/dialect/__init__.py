@@ -95,6 +95,7 @@ from reconcilers.dialect.route_source import (
     service_address,
 )
 from reconcilers.dialect.service_source import ServiceSource
+from reconcilers.dialect.service_statuses import ServiceAdvertisement, ServiceStatuses
 from reconcilers.dialect.stored_state import StoredState
 from reconcilers.dialect.unread import EVERYTHING_READ, Unread
 from reconcilers.dialect.views import (
@@ -107,7 +108,6 @@ from reconcilers.dialect.views import (
     ReportedRoutes,
     ReportedSession,
     ReportedSessions,
-    ServiceStatuses,
     ViewContext,
 )
 
@@ -185,6 +185,7 @@ __all__ = [
     "RowSource",
     "SelectingRule",
     "ServiceAddress",
+    "ServiceAdvertisement",
     "ServiceSource",
     "ServiceStatuses",
     "Session",

@@ -10,9 +10,7 @@ import msgspec
 
 from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
-from reconcilers.model import ObjectRef
 from reconcilers.tables import IntentTables
-from resources.core import Service
 from resources.kind import Kind
 from resources.tables import Tables
 from speaker.api import PeerStatus
@@ -109,19 +107,6 @@ class ReportedSession(
     received: list[ReportedRoutes] | None = None
     advertised: list[ReportedRoutes] | None = None
     reason: str | None = None
-
-
-class ServiceStatuses(Extension, frozen=True):
-    """Which Services a dialect's objects want to be advertised, and which of them are, by statuses."""
-
-    kind: Kind[Any]
-    """The status objects, which agents write."""
-    namespace: Callable[[Any], str]
-    """Given the operator's dialect: the namespace of these objects."""
-    asked: Callable[[Any, Snapshot], Callable[[Service], tuple[str, ...]]]
-    """Given the operator's dialect: the addresses of a Service that are to be advertised."""
-    advertised: Callable[[Mapping[str, Any]], ObjectRef | None]
-    """The Service that a status object says is advertised. Raises msgspec.ValidationError."""
 
 
 class ReportedSessions(Extension, frozen=True):

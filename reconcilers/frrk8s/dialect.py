@@ -42,6 +42,7 @@ from reconcilers.frrk8s.route_sets import (
 )
 from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
 from reconcilers.frrk8s.selection import ObjectSelections, Selected
+from reconcilers.frrk8s.service_statuses import SERVICE_STATUSES
 from reconcilers.frrk8s.stored_state import STORED_STATE, State
 from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
 from reconcilers.model import (
@@ -119,6 +120,7 @@ class Frrk8sDialect(Dialect):
         ADMISSION,
         WRITTEN_OBJECTS,
         REPORTED_SESSIONS,
+        SERVICE_STATUSES,
         DIAGNOSIS,
         OPERATION,
         EXPLANATION,

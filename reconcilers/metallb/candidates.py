@@ -9,7 +9,7 @@ from reconcilers.dialect import NodeContext, Target
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.model import ObjectRef
 from resources.core.kinds import BY_SERVICE, SERVICE
-from resources.core.service import INGRESS
+from resources.core.service import INGRESS, LOAD_BALANCER
 from speaker.nlri import Family
 from statedb import Snapshot
 
@@ -54,7 +54,7 @@ def candidates(
     for service in t.services.all(snapshot):
         named = target is not None and target.names(ObjectRef(SERVICE.name, *service.key))
         if named or (
-            service.spec.type == "LoadBalancer" and (target is None or target.prefix is not None)
+            service.spec.type == LOAD_BALANCER and (target is None or target.prefix is not None)
         ):
             slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
             load_balancer_class = dialect.of_node.load_balancer_class

@@ -30,6 +30,7 @@ from reconcilers.metallb.translation import (
 from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.sliced_work import Pieces, Slices
 from resources.core.kinds import BY_SERVICE
+from resources.core.service import LOAD_BALANCER
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
 from resources.tables import Tables
 from statedb import Snapshot
@@ -112,7 +113,7 @@ class MetalLBFeed(api.Feed):
     def _services(self, snapshot: Snapshot) -> Iterator[ServiceState]:
         t = self._tables
         for service in t.services.all(snapshot):
-            if service.spec.type == "LoadBalancer":
+            if service.spec.type == LOAD_BALANCER:
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
                 yield service_state(service, slices, self._node, self._class)
 

@@ -11,12 +11,12 @@ from reconcilers.dialect import ServiceStatuses
 from reconcilers.metallb.advertised import node_rules
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.pool_selection import PoolSelection
-from reconcilers.model import ObjectRef
 from reconcilers.prefixes import host_route
-from resources.core import Service
-from resources.core.kinds import SERVICE
+from resources.core import EndpointSlice, Service
+from resources.core.service import LOAD_BALANCER
 from resources.kind import Kind
 from resources.labels import LabelSelector
+from resources.meta import ObjectKey
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import IPAddressPool
 from resources.metallb.kinds import BGP_ADVERTISEMENT, IP_ADDRESS_POOL, SERVICE_BGP_STATUS
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", IPAddressPool, BGPAdvertisement)
 
 
-class AskedByPools:
-    """Which addresses objects of one snapshot want to be advertised."""
+class PoolAdvertisement:
+    """The pools that BGPAdvertisements select, and the Services of ServiceBGPStatuses with peers."""
 
     def __init__(self, dialect: MetalLBDialect, snapshot: Snapshot) -> None:
         tables, namespace = dialect.tables, dialect.options.namespace
@@ -49,15 +49,32 @@ class AskedByPools:
         for row in of_kind(BGP_ADVERTISEMENT):
             for name in selection.of(row):
                 self._selectors.setdefault(name, []).append(row.spec.service_selectors)
+        self._advertised: set[ObjectKey] = set()
 
-    def __call__(self, service: Service) -> tuple[str, ...]:
+    def read(self, _kind: Kind[Any], value: Mapping[str, Any]) -> None:
+        """Add a ServiceBGPStatus. Raises msgspec.ValidationError."""
+        status = msgspec.convert(value.get("status") or {}, ServiceBGPStatusStatus)
+        if status.peers:
+            self._advertised.add((status.service_namespace, status.service_name))
+
+    def selected(self, service: Service) -> tuple[str, ...]:
         """Return the addresses of a Service that are in a pool which an advertisement selects."""
+        if service.spec.type != LOAD_BALANCER:
+            return ()
         labels = service.metadata.labels
         return tuple(
-            address for address in service.load_balancer_addresses if self._asks(address, labels)
+            address for address in service.load_balancer_addresses if self._selects(address, labels)
         )
 
-    def _asks(self, address: str, labels: Mapping[str, str]) -> bool:
+    def follows_endpoints(self, _service: Service) -> bool:
+        """Return False: a status is of one Service."""
+        return False
+
+    def advertised(self, service: Service, _slices: Sequence[EndpointSlice]) -> frozenset[str]:
+        """Return all selected addresses, if a node advertises the Service."""
+        return frozenset(self.selected(service) if service.key in self._advertised else ())
+
+    def _selects(self, address: str, labels: Mapping[str, str]) -> bool:
         pool = self._pools.pool_of(*host_route(address))
         return any(
             not selectors or any(selector.matches(labels) for selector in selectors)
@@ -65,14 +82,6 @@ class AskedByPools:
         )
 
 
-def advertised(value: Mapping[str, Any]) -> ObjectRef | None:
-    """Return the Service of a ServiceBGPStatus. Raises msgspec.ValidationError."""
-    status = msgspec.convert(value.get("status") or {}, ServiceBGPStatusStatus)
-    if not status.peers:
-        return None
-    return ObjectRef(SERVICE.name, status.service_namespace, status.service_name)
-
-
 SERVICE_STATUSES: Final = ServiceStatuses(
-    SERVICE_BGP_STATUS, lambda dialect: dialect.options.namespace, AskedByPools, advertised
+    PoolAdvertisement, (SERVICE_BGP_STATUS,), lambda dialect: dialect.options.namespace
 )

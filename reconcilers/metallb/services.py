@@ -21,7 +21,7 @@ from reconcilers.metallb.conflicts import differing
 from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
-from resources.core.service import INGRESS
+from resources.core.service import INGRESS, LOAD_BALANCER
 from resources.frrk8s.communities import Community
 from speaker.nlri import IPV6_UNICAST, Family, aggregate, prefix_to_text
 
@@ -76,7 +76,7 @@ def service_state(
 
 def _not_ours(service: Service, load_balancer_class: str) -> Withheld | None:
     spec, ingress = service.spec, service.status.load_balancer.ingress
-    if spec.type != "LoadBalancer":
+    if spec.type != LOAD_BALANCER:
         return ("NotLoadBalancer", f"it is of type {spec.type}")
     if (spec.load_balancer_class or "") != load_balancer_class:
         given, wanted = spec.load_balancer_class or "none", load_balancer_class or "none"

@@ -1,6 +1,6 @@
-"""Events of Services whose addresses are not advertised on any node, or begin to be advertised.
+"""Events of Services with addresses that no node advertises, or that begin to be advertised.
 
-Pure: selected Services, and advertised Services by the statuses of nodes, in; occurrences out.
+Pure: Services with selected addresses, and which of these no node advertises, in; occurrences out.
 Agents write their statuses some seconds after a change, so that a Service has `GRACE_SECONDS`.
 The leader alone reports, and a Service may change to and fro: each Event is of its own time.
 """
@@ -8,7 +8,6 @@ The leader alone reports, and a Service may change to and fro: each Event is of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Final, final
 
 import msgspec
@@ -21,12 +20,14 @@ MAX_NAMED: Final = 4
 """Addresses that an Event names."""
 
 
-class AskingService(msgspec.Struct, frozen=True):
-    """A Service with addresses that objects of a dialect want to be advertised."""
+class SelectedService(msgspec.Struct, frozen=True):
+    """A Service with addresses that objects of a dialect select for advertisement."""
 
     ref: ObjectRef
     uid: str
     addresses: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    """The addresses that no node advertises."""
 
 
 @final
@@ -42,38 +43,36 @@ class ServiceEvents:
         """Services of the last pass that were advertised; None before the first one."""
 
     def changes(
-        self,
-        asking: Mapping[ObjectRef, AskingService],
-        advertised: AbstractSet[ObjectRef],
-        now: float,
+        self, selected: Mapping[ObjectRef, SelectedService], now: float
     ) -> Iterator[Occurrence]:
         """Yield an occurrence for each Service whose state has changed; ``now`` in seconds.
 
         The first pass reports no Service that is advertised: it may have been for days.
         """
         before = self._advertised
-        self._advertised = {ref for ref in asking if ref in advertised}
-        for ref in [ref for ref in self._missing if ref not in asking]:
+        self._advertised = {ref for ref, service in selected.items() if not service.missing}
+        for ref in [ref for ref in self._missing if ref not in selected]:
             del self._missing[ref]
             self._reported.discard(ref)
-        for ref, service in sorted(asking.items()):
-            if ref in advertised:
+        for ref, service in sorted(selected.items()):
+            if not service.missing:
                 was_missing = self._missing.pop(ref, None) is not None
                 self._reported.discard(ref)
                 if was_missing or (before is not None and ref not in before):
-                    yield _occurrence(service, is_advertised=True)
+                    yield _occurrence(service)
                 continue
             since = self._missing.setdefault(ref, now)
             if ref not in self._reported and now - since >= GRACE_SECONDS:
                 self._reported.add(ref)
-                yield _occurrence(service, is_advertised=False)
+                yield _occurrence(service)
 
 
-def _occurrence(service: AskingService, *, is_advertised: bool) -> Occurrence:
-    named, others = service.addresses[:MAX_NAMED], len(service.addresses) - MAX_NAMED
+def _occurrence(service: SelectedService) -> Occurrence:
+    listed = service.missing or service.addresses
+    named, others = listed[:MAX_NAMED], len(listed) - MAX_NAMED
     addresses = ", ".join(named) + (f" and {others} more" if others > 0 else "")
     regarding = Regarding(service.ref, "v1", service.uid)
-    if is_advertised:
+    if not service.missing:
         note = f"advertised: {addresses}"
         return Occurrence(regarding, "Normal", "Advertised", "Advertise", note)
     name = f"{service.ref.namespace}/{service.ref.name}"

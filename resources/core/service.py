@@ -14,6 +14,7 @@ from resources.meta import Resource, Struct
 
 TrafficPolicy = Literal["Cluster", "Local"]
 HEADLESS = "None"
+LOAD_BALANCER: Final = "LoadBalancer"
 INGRESS: Final = "status.loadBalancer.ingress"
 EXTERNAL_IPS: Final = "spec.externalIPs"
 """The fields in which a Service names addresses; ClusterIPs are assigned to it."""

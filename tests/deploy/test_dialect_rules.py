@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
+from reconcilers.antrea.dialect import AntreaDialect
+from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import (
     ClusterIntent,
     Dialect,
@@ -18,6 +21,8 @@ from reconcilers.dialect import (
     RbacRule,
     WrittenObjects,
 )
+from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.metallb.dialect import MetalLBDialect
 from resources.core.kinds import SERVICE
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
@@ -145,3 +150,31 @@ def test_a_kind_of_an_option_is_granted_where_the_option_has_the_word() -> None:
     assert "services" not in always
     (rule,) = rules(optional.partition("{{- end }}")[0])
     assert (rule["resources"], rule["verbs"]) == (["services"], ["list", "watch"])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "listed"),
+    [
+        pytest.param(
+            CiliumDialect, {"services", "endpointslices", "ciliumbgpadvertisements"}, id="Cilium"
+        ),
+        # The operator reads BGPSessionStates already, and ServiceBGPStatuses, in their namespace.
+        pytest.param(Frrk8sDialect, {"services"}, id="FRR-k8s"),
+        pytest.param(MetalLBDialect, {"services"}, id="MetalLB"),
+        pytest.param(AntreaDialect, set(), id="Antrea"),
+    ],
+)
+def test_the_operator_lists_what_events_on_services_are_made_of_and_no_more(
+    dialect: type[Dialect], listed: set[str]
+) -> None:
+    text = "".join(rbac.operator_rules(agent_cell(entry(dialect))))
+    granted = rules(line for line in text.splitlines(keepends=True) if not line.startswith("{{"))
+    of_events = {
+        resource
+        for rule in granted
+        if rule["verbs"] == ["list"] and rule["apiGroups"] != ["apps"]
+        for resource in rule["resources"]
+    }
+    assert of_events == listed
+    writes = [rule for rule in granted if rule["resources"] == ["events"]]
+    assert [rule["verbs"] for rule in writes] == ([["create", "patch"]] if listed else [])

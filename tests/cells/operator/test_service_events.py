@@ -1,4 +1,4 @@
-"""The leader's Events on Services that MetalLB's objects select, by the ServiceBGPStatuses of nodes."""
+"""The leader's Events on Services that objects of dialects select, by the statuses of nodes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from cells.sources.kubernetes import UNREAD_SECONDS
 from reconcilers.dialect import Dialect, Unread
 from reconcilers.report import service_events as rules
 from reconcilers.target import fleet
-from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.cilium.kinds import ADVERTISEMENT
+from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
 from resources.metallb.kinds import CONFIGURATION, SERVICE_BGP_STATUS
 from statedb import Database
 from tests.cells.operator.test_rivals import run
 from tests.support.apiserver import ApiServer
+from tests.support.apiserver import status as forbidden
 from tests.support.kinds import KINDS
 from tests.support.wait import until
 
 ON = {"enable_cell": ["frrk8s", "metallb"], "disable_cell": ["logging", "cilium"]}
+CILIUM = {"disable_cell": ["logging"]}
 GROUP = "metallb.io"
 
 
@@ -77,14 +80,71 @@ def events(server: ApiServer) -> list[tuple[str, str, str]]:
     return [(e["reason"], e["regarding"]["name"], e["reportingController"]) for e in server.events]
 
 
+def cilium(kind: str, name: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401
+    metadata = {"name": name, **content.pop("metadata", {})}
+    return {"apiVersion": "cilium.io/v2", "kind": kind, "metadata": metadata, **content}
+
+
+def node_config(node: str, state: str, *families: str) -> dict[str, Any]:
+    """Return a NodeConfig with one peer, whose session has this state."""
+    reference = {"name": "tor", "group": "cilium.io", "kind": "CiliumBGPPeerConfig"}
+    peer = {"name": "r", "peerASN": 64900, "peerAddress": "192.0.2.9"}
+    instance = {"name": "i", "localASN": 65001}
+    counts = [{"afi": afi, "safi": "unicast", "received": 0, "advertised": 1} for afi in families]
+    status = {"name": "r", "peerAddress": "192.0.2.9", "peeringState": state, "routeCount": counts}
+    return cilium(
+        "CiliumBGPNodeConfig",
+        node,
+        spec={"bgpInstances": [{**instance, "peers": [{**peer, "peerConfigRef": reference}]}]},
+        status={"bgpInstances": [{**instance, "peers": [status]}]},
+    )
+
+
+def of_cilium(server: ApiServer | None = None) -> ApiServer:
+    """Give a server an Advertisement for one Service, and nodes without a session."""
+    server = server or ApiServer()
+    families = [
+        {"afi": afi, "safi": "unicast", "advertisements": {"matchLabels": {"to": "tor"}}}
+        for afi in ("ipv4", "ipv6")
+    ]
+    selector = {"matchLabels": {"expose": "true"}}
+    addresses = {"addresses": ["LoadBalancerIP"]}
+    entry = {"advertisementType": "Service", "service": addresses, "selector": selector}
+    labels = {"labels": {"to": "tor"}}
+    server.put(cilium("CiliumBGPPeerConfig", "tor", spec={"families": families}))
+    advertisement = {"advertisements": [entry]}
+    server.put(cilium("CiliumBGPAdvertisement", "all", metadata=labels, spec=advertisement))
+    server.put(cilium("CiliumBGPAdvertisement", "unused", spec={"advertisements": [entry]}))
+    for node in ("a", "b"):
+        server.put(node_config(node, "active"))
+    server.put(service("web", "198.51.100.7", expose="true"))
+    server.put(service("hidden", "198.51.100.8"))
+    return server
+
+
+def local(value: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "spec": {**value["spec"], "externalTrafficPolicy": "Local"}}
+
+
+def endpoint_on(node: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/service-name": "web"}
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "web-1", "namespace": "shop", "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.1.0.1"], "nodeName": node, "conditions": {"ready": True}}],
+    }
+
+
 MISSING = ("NotAdvertised", "web", "waggle.dev/operator")
 ADVERTISED = ("Advertised", "web", "waggle.dev/operator")
 
 
-async def passes(server: ApiServer) -> None:
-    """Wait for two whole passes."""
-    before = len(server.queries("list", "servicebgpstatuses"))
-    await until(lambda: len(server.queries("list", "servicebgpstatuses")) > before + 2)
+async def passes(server: ApiServer, read: str = "servicebgpstatuses") -> None:
+    """Wait for two whole passes; ``read`` is listed in each."""
+    before = len(server.queries("list", read))
+    await until(lambda: len(server.queries("list", read)) > before + 2)
 
 
 def test_a_service_that_no_node_advertises_has_one_event_and_one_for_each_change(
@@ -159,6 +219,108 @@ def test_without_statuses_nothing_is_said_of_services(
         assert [s for s in bad if s.path[-1] == ServiceEventsCheck.name] == []
 
     run(tmp_path, server, scenario, **ON, **flags)
+
+
+def test_a_service_of_cilium_is_advertised_where_a_session_is_established(tmp_path: Path) -> None:
+    server = of_cilium()
+
+    async def scenario(_: Hive) -> None:
+        await until(lambda: events(server) == [MISSING])
+        server.put(node_config("b", "established", "ipv6"))  # the family of no address
+        await passes(server, ADVERTISEMENT.plural)
+        assert events(server) == [MISSING]
+        server.put(node_config("b", "established", "ipv4", "ipv6"))
+        await until(lambda: events(server) == [MISSING, ADVERTISED])
+
+    run(tmp_path, server, scenario, **CILIUM)
+    assert server.queries("list", "endpointslices") == []
+
+
+def test_a_service_with_local_endpoints_is_advertised_by_their_nodes_alone(tmp_path: Path) -> None:
+    server = of_cilium()
+    server.put(local(service("web", "198.51.100.7", expose="true")))
+    server.put(node_config("a", "established", "ipv4"))
+    server.put(endpoint_on("b"))
+
+    async def scenario(_: Hive) -> None:
+        await until(lambda: events(server) == [MISSING])
+        server.put(endpoint_on("a"))
+        await until(lambda: events(server) == [MISSING, ADVERTISED])
+
+    run(tmp_path, server, scenario, **CILIUM)
+
+
+def test_an_address_within_a_prefix_of_an_frrconfiguration(tmp_path: Path) -> None:
+    server = ApiServer([*KINDS, FRR_CONFIGURATION, BGP_SESSION_STATE])
+    namespace = {"namespace": "frr-k8s-system"}
+    group = "frrk8s.metallb.io/v1beta1"
+    prefixes = {"prefixes": ["198.51.100.0/28", "203.0.113.0/28"]}
+    only = {"prefixes": ["198.51.100.0/28"]}
+    near = {"address": "192.0.2.9", "asn": 64900, "toAdvertise": {"allowed": only}}
+    every = {"address": "2001:db8::9", "asn": 64900, "toAdvertise": {"allowed": {"mode": "all"}}}
+    router = {"asn": 65001, **prefixes, "neighbors": [near, every]}
+    server.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}})
+    head = {"apiVersion": group, "kind": "FRRConfiguration"}
+    spec = {"bgp": {"routers": [router, {"asn": 65001, "vrf": "red", "prefixes": ["0.0.0.0/0"]}]}}
+    server.put({**head, "metadata": {"name": "c", **namespace}, "spec": spec})
+    server.put(service("web", "198.51.100.7"))
+    server.put(service("api", "203.0.113.7"))
+    server.put(service("elsewhere", "192.0.2.7"))
+
+    def session(peer: str, state: str) -> dict[str, Any]:
+        status = {"node": "a", "peer": peer, "vrf": "", "bgpStatus": state, "bfdStatus": "N/A"}
+        metadata = {"name": f"a-{peer}", **namespace}
+        return {
+            "apiVersion": group,
+            "kind": "BGPSessionState",
+            "metadata": metadata,
+            "status": status,
+        }
+
+    both = {MISSING, ("NotAdvertised", "api", "waggle.dev/operator")}
+
+    async def scenario(_: Hive) -> None:
+        await until(lambda: set(events(server)) == both)
+        server.put(session("192.0.2.9", "Established"))
+        server.put(session("2001-0db8-0000-0000-0000-0000-0000-0009", "Established"))
+        await until(lambda: ADVERTISED in events(server))
+        # To a neighbor with an IPv6 address goes no IPv4 prefix, unless the session has both families.
+        await passes(server, BGP_SESSION_STATE.plural)
+        assert set(events(server)) == {*both, ADVERTISED}
+
+    run(tmp_path, server, scenario, enable_cell=["frrk8s"], disable_cell=["logging", "cilium"])
+
+
+@pytest.mark.parametrize("denied", ["ciliumbgpadvertisements", "endpointslices"])
+def test_what_may_not_be_read_is_named_and_costs_one_dialect_its_events(
+    tmp_path: Path, denied: str
+) -> None:
+    server = of_cilium(cluster())
+    server.put(local(service("web", "198.51.100.7", expose="true")))
+    server.put(node_config("a", "established", "ipv4"))
+    server.always("list", denied, forbidden(403, "Forbidden", f"{denied} are forbidden"))
+
+    async def scenario(operator: Hive) -> None:
+        await until(lambda: events(server) == [MISSING])  # MetalLB's
+        (scope,) = (s for s in operator.health.report() if s.path[-1] == ServiceEventsCheck.name)
+        assert scope.message.startswith("no Events for Cilium BGP: ")
+        assert denied in scope.message
+
+    cells = {"enable_cell": ["frrk8s", "metallb"], "disable_cell": ["logging"]}
+    run(tmp_path, server, scenario, **cells)
+
+
+def test_a_service_that_another_dialect_advertises_is_not_missing(tmp_path: Path) -> None:
+    # MetalLB's pool has the address, and no node has a session by MetalLB's objects.
+    server = of_cilium(cluster())
+    server.put(node_config("a", "established", "ipv4"))
+
+    async def scenario(_: Hive) -> None:
+        await passes(server)
+        assert events(server) == []
+
+    cells = {"enable_cell": ["frrk8s", "metallb"], "disable_cell": ["logging"]}
+    run(tmp_path, server, scenario, **cells)
 
 
 def test_a_new_leader_waits_until_every_kind_was_read() -> None:

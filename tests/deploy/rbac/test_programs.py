@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from cells.dialects.cell import DialectCell
+from cells.operator.service_events import CONTROLLER
 from deploy.generate import MANIFESTS
 from reconcilers.dialect import WrittenObjects
 from resources.kubernetes import versioned_kinds
@@ -13,6 +16,7 @@ from tests.deploy.rbac.cluster import (
     CILIUM,
     EVENTS,
     QUICK_COUNTS,
+    QUICK_SERVICES,
     Cluster,
     Object,
     cilium,
@@ -40,6 +44,9 @@ LEFT = [
 ]
 """The kinds of which agents write objects, of dialects that are off by default."""
 
+SERVICES = "/api/v1/namespaces/default/services"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
 
@@ -57,7 +64,8 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         _store_as_before(server)
         _leave_objects(server)
 
-        operator = cluster.run("operator", settings(objects, "operator"), 0)
+        configured = settings(objects, "operator")
+        operator = cluster.run("operator", configured, 0, code=QUICK_SERVICES)
         # Then all Events of the session are of the NodeConfig, from the first one on.
         cluster.soon(lambda: _check_node_configs(server, NODE, "n2"), operator)
         socket = f"--api-socket={cluster.directory / 'api'}"
@@ -74,6 +82,13 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
         put(server, "/api/v1/nodes", node("n2", rack="r2"))
         cluster.soon(lambda: _check_node_configs(server, NODE), operator)
+        # A Service without an endpoint on its node is an Event; without one again, the same Event.
+        _put_service(server)
+        for node_name, reason in (("n2", "NotAdvertised"), (NODE, "Advertised"), ("n2", "")):
+            _put_endpoint(server, node_name)
+            if reason:
+                checked = partial(_check_event, server, reason, CONTROLLER)
+                cluster.soon(checked, operator)
         cluster.until_used("operator", grants["operator"], operator)
         cluster.until_used("agent", grants["agent"], agent)
         # The Deployment of the manifests owns what the operator keeps beside it.
@@ -81,6 +96,8 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         kept |= {("CiliumBGPNodeConfig", "CiliumBGPClusterConfig")}
         cluster.soon(lambda: _check_owners(server, kept), operator)
         cluster.stop()
+        for path in (f"{SERVICES}/web", f"{SLICES}/web-1"):
+            server.request("DELETE", path)
         assert not _left(server), "an operator deletes what a dialect that is off has written"
     for part in ("agent", "operator"):
         assert cluster.used(part) == grants[part]
@@ -108,6 +125,30 @@ def _fill(server: ApiServer, objects: list[Object]) -> None:
     override = {"metadata": {"name": NODE}, "spec": {"bgpInstances": [{"name": "main"}]}}
     path = f"{CILIUM}/ciliumbgpnodeconfigoverrides"
     put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
+
+
+def _put_service(server: ApiServer) -> None:
+    """Put in a Service with traffic policy Local that the Advertisement selects."""
+    metadata = {"name": "web", "labels": {"expose": "true"}}
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}], "externalTrafficPolicy": "Local"}
+    value = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    put(server, SERVICES, value)
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "198.18.30.5"}]}}}
+    answer = server.request("PATCH", f"{SERVICES}/web/status", status, "merge-patch+json")
+    assert answer.ok, answer.body
+
+
+def _put_endpoint(server: ApiServer, name: str) -> None:
+    """Put the endpoint of the Service on a node."""
+    value = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "web-1", "labels": {"kubernetes.io/service-name": "web"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.1.0.1"], "nodeName": name, "conditions": {"ready": True}}],
+        "ports": [],
+    }
+    put(server, SLICES, value)
 
 
 def _leave_objects(server: ApiServer) -> None:
@@ -142,9 +183,9 @@ def _check_state(server: ApiServer, state: str) -> None:
     assert [peer.get("peeringState") for peer in peers] == [state]
 
 
-def _check_event(server: ApiServer, reason: str) -> None:
+def _check_event(server: ApiServer, reason: str, controller: str = "waggle.dev/agent") -> None:
     items = server.request("GET", EVENTS).body["items"]
-    assert reason in {item["reason"] for item in items if item["reportingInstance"] == NODE}
+    assert reason in {i["reason"] for i in items if i["reportingController"] == controller}
 
 
 def _check_node_configs(server: ApiServer, *names: str) -> None:

@@ -206,6 +206,22 @@ metallb.io:
   resources:
     - daemonsets
   verbs: [list]
+- apiGroups: [""]
+  resources:
+    - services
+  verbs: [list]
+- apiGroups: [discovery.k8s.io]
+  resources:
+    - endpointslices
+  verbs: [list]
+- apiGroups: [cilium.io]
+  resources:
+    - ciliumbgpadvertisements
+  verbs: [list]
+- apiGroups: [events.k8s.io]
+  resources:
+    - events
+  verbs: [create, patch]
 {{- if (.cilium).translatePeeringPolicies }}
 - apiGroups: [cilium.io]
   resources:
@@ -246,6 +262,14 @@ metallb.io:
   resources:
     - daemonsets
   verbs: [list]
+- apiGroups: [""]
+  resources:
+    - services
+  verbs: [list]
+- apiGroups: [events.k8s.io]
+  resources:
+    - events
+  verbs: [create, patch]
 {{- else }}
 - apiGroups: [frrk8s.metallb.io]
   resources:

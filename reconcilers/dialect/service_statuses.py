@@ -1,0 +1,45 @@
+"""Which Services a dialect's objects select for advertisement, and which of them nodes advertise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Protocol
+
+from reconcilers.dialect.extension import Extension
+from resources.core import EndpointSlice, Service
+from resources.kind import Kind
+from statedb import Snapshot
+
+
+class ServiceAdvertisement(Protocol):
+    """The objects and statuses of one moment."""
+
+    def read(self, kind: Kind[Any], value: Mapping[str, Any]) -> None:
+        """Add an object of `ServiceStatuses.kinds`. Raises msgspec.ValidationError, ResourceError."""
+        ...
+
+    def selected(self, service: Service) -> tuple[str, ...]:
+        """Return the addresses of a Service that are to be advertised."""
+        ...
+
+    def follows_endpoints(self, service: Service) -> bool:
+        """Return whether it depends on a Service's EndpointSlices which node advertises it."""
+        ...
+
+    def advertised(self, service: Service, slices: Sequence[EndpointSlice]) -> AbstractSet[str]:
+        """Return the selected addresses that a node advertises; ``slices`` only if they matter."""
+        ...
+
+
+class ServiceStatuses(Extension, frozen=True):
+    """What the operator's Events on Services are made of."""
+
+    begin: Callable[[Any, Snapshot], ServiceAdvertisement]
+    """Given the operator's dialect."""
+    kinds: tuple[Kind[Any], ...]
+    """What is listed for each comparison, in this order; statuses are in no table."""
+    namespace: Callable[[Any], str] = lambda _: ""
+    """Given the operator's dialect: the namespace of these objects; empty for all."""
+    reads_endpoints: bool = False
+    """True if `ServiceAdvertisement.follows_endpoints` may be."""
