@@ -25,3 +25,11 @@ def covers(prefix: bytes, nlri: bytes) -> bool:
 def covered(nlri: bytes, prefixes: Iterable[bytes]) -> bool:
     """True if a prefix is within one of several."""
     return any(covers(prefix, nlri) for prefix in prefixes)
+
+
+def shared_bits(one: bytes, other: bytes) -> int:
+    """Return the number of leading bits that two prefixes of one family have in common."""
+    bits = min(one[0], other[0])
+    octets = (bits + 7) // 8
+    differs = int.from_bytes(one[1 : 1 + octets]) ^ int.from_bytes(other[1 : 1 + octets])
+    return min(bits, 8 * octets - differs.bit_length())

@@ -190,8 +190,8 @@ class ServiceEventsCheck:
         advertised: dict[ObjectRef, set[str]] = {}
         for of_dialect in compared:
             for ref, service in of_dialect.services.items():
-                found = set(service.addresses) - set(service.missing)
-                advertised.setdefault(ref, set()).update(found)
+                present = set(service.addresses) - set(service.missing)
+                advertised.setdefault(ref, set()).update(present)
         recorded: set[tuple[ObjectRef, str]] = set()
         for of_dialect in compared:
             services = {

@@ -114,7 +114,10 @@ def build() -> dashboard.Dashboard:
             lines(
                 "Watches that were restarted",
                 (
-                    f"sum by (cluster, reason) (rate(waggle_kubernetes_watch_restarts_total{NODE}{RATE}))",
+                    (
+                        "sum by (cluster, reason) "
+                        f"(rate(waggle_kubernetes_watch_restarts_total{NODE}{RATE}))"
+                    ),
                     "{{cluster}} {{reason}}",
                 ),
                 unit="ops",

@@ -87,12 +87,12 @@ class RouteSetSessions:
     def selected(self, service: Service) -> tuple[str, ...]:
         """Return the addresses that an Advertisement of any peer selects."""
         of_service = service_addresses(service, (), _ANY_NODE, _OPTIONS)
-        found = dict.fromkeys(
+        routes = dict.fromkeys(
             route
             for rules, _ in self._sessions.values()
             for route in selected_addresses(of_service, rules, ignored=WITHOUT_ENDPOINT)
         )
-        return tuple(map(_text, found))
+        return tuple(map(_text, routes))
 
     def follows_endpoints(self, service: Service) -> bool:
         """Return True for a traffic policy Local, while there is an established session."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import ipaddress
 import itertools
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -26,9 +26,9 @@ from reconcilers.dialect import (
 from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
 from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
-from reconcilers.prefixes import covers
+from reconcilers.prefixes import covers, shared_bits
 from reconcilers.tables import IntentTables
-from speaker.nlri import Family, prefix_to_wire
+from speaker.nlri import Family, prefix_to_text, prefix_to_wire
 from statedb import Snapshot
 
 EXPLAINED_KINDS: Final[Mapping[str, str]] = {
@@ -43,6 +43,11 @@ EXPLAINED_KINDS: Final[Mapping[str, str]] = {
 
 SLICE_CANDIDATES: Final = 50
 """Candidates of one slice of explanations."""
+
+
+NEAR_PREFIXES: Final = 3
+NEAR_BITS: Final = 8
+"""Leading bits that a prefix has to have in common with an unknown one to be named."""
 
 
 class NothingFoundError(Exception):
@@ -125,7 +130,7 @@ class Explainer:
         for name in self._dialects:
             candidates[name] = yield from self._candidates(name, target)
         if target is not None and not any(candidates.values()):
-            raise NothingFoundError(self._nothing(target))
+            raise NothingFoundError(self._nothing(target, ()))
         peers = [
             peer
             for peer in sorted(
@@ -149,7 +154,8 @@ class Explainer:
                 matched = matched or bool(explanations)
                 yield explanations
         if target is not None and not matched:
-            raise NothingFoundError(self._nothing(target))
+            near = yield from _near(candidates.values(), target)
+            raise NothingFoundError(self._nothing(target, near))
 
     def _at(
         self, peer: Peer, of_target: Mapping[str, Sequence[Candidate]], target: Target | None
@@ -325,11 +331,32 @@ class Explainer:
         text = f"node {node} has no peers: nothing selects it, or what selects it lists none"
         return _general(None, None, "NoPeers", "; ".join([text, *reasons]), None)
 
-    def _nothing(self, target: Target) -> str:
+    def _nothing(self, target: Target, near: Sequence[str]) -> str:
         node = self._context.node
         if target.prefix is None:
             return f"nothing that node {node} could advertise is called {target.text}"
-        return f"nothing that node {node} could advertise contains {target.text}"
+        nearest = f"; the nearest: {', '.join(near)}" if near else ""
+        return f"nothing that node {node} could advertise contains {target.text}{nearest}"
+
+
+def _near(
+    available: Iterable[Sequence[Candidate]], target: Target
+) -> Generator[Sequence[RouteExplanation], None, list[str]]:
+    """Return the prefixes with the most leading bits of an unknown one, after slices of work."""
+    if target.prefix is None:
+        return []
+    family, nlri = target.prefix
+    best: list[tuple[int, bytes]] = []
+    of_family = (
+        candidate.nlri
+        for candidate in itertools.chain.from_iterable(available)
+        if candidate.family == family and candidate.nlri is not None
+    )
+    while some := list(itertools.islice(of_family, SLICE_CANDIDATES)):
+        known = {*best, *((-shared_bits(nlri, near), near) for near in some)}
+        best = heapq.nsmallest(NEAR_PREFIXES, (item for item in known if -item[0] >= NEAR_BITS))
+        yield ()
+    return [prefix_to_text(family, near) for _, near in best]
 
 
 def _longest_match(

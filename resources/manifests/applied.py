@@ -36,6 +36,8 @@ _SET_BY_KUBERNETES: Final = frozenset(
 """Fields of a Service's specification that have values without a manifest."""
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """The label that an API server sets on each Namespace."""
+APPLIERS: Final = ("kubectl", "helm", "argocd", "kustomize-controller", "flux", "pulumi")
+"""How the names of the field managers begin that write manifests."""
 _OF_NODES: Final = "Node"
 """The kind whose objects no manifest describes whole."""
 
@@ -119,16 +121,36 @@ def without_absent(
 ) -> Iterator[dict[str, Any]]:
     """Yield the present objects that stay where custom resources without a manifest are deleted.
 
-    Objects of Kubernetes itself stay, and generated objects: with an owner, or a generated name.
+    Objects of Kubernetes itself stay, and generated objects.
     """
     known = set(named)
     for value in present:
         kind = kinds.find(str(value.get("apiVersion")), str(value.get("kind")))
         if kind is not None and kind.custom:
             name = kind.name_of(value)
-            metadata = value.get("metadata", {})
-            # OVN-Kubernetes' FRRConfigurations have no owner, and such a name.
-            is_generated = metadata.get("ownerReferences") or metadata.get("generateName")
-            if not is_generated and (name.kind, name.namespace, name.name) not in known:
+            is_named = (name.kind, name.namespace, name.name) in known
+            if not is_named and not _is_generated(value.get("metadata", {})):
                 continue
         yield value
+
+
+def _is_generated(metadata: Json) -> bool:
+    """Return whether a program has made an object: by its owner, generated name or field managers.
+
+    OVN-Kubernetes' FRRConfigurations have no owner, and such a name; MetalLB's speaker gives its
+    objects neither. What a tool has applied is a manifest's: by ``kubectl apply``, by an apply of the
+    server, or by one of `APPLIERS`. Without field managers an object is a manifest's.
+    """
+    if metadata.get("ownerReferences") or metadata.get("generateName"):
+        return True
+    if LAST_APPLIED in (metadata.get("annotations") or {}):
+        return False
+    writers = [
+        entry
+        for entry in metadata.get("managedFields") or ()
+        if isinstance(entry, dict) and not entry.get("subresource")
+    ]
+    return bool(writers) and not any(
+        entry.get("operation") == "Apply" or str(entry.get("manager")).lower().startswith(APPLIERS)
+        for entry in writers
+    )

@@ -225,6 +225,21 @@ def test_an_unknown_prefix_has_the_longest_match_of_its_address(
     assert capsys.readouterr().err == f"waggle routes: {text}\n"
 
 
+@pytest.mark.parametrize("asked", ["198.51.100.64/26", "198.51.100.64"])
+def test_an_unknown_prefix_has_the_nearest_ones(
+    asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefixes = ("198.51.99.0/24", "198.51.100.7/32", "203.0.113.0/24", "198.51.101.0/24")
+    routes = [
+        RouteItem(node="n", instance="main", peer="tor-1", family="ipv4-unicast", prefix=prefix)
+        for prefix in prefixes
+    ]
+    with serving(tmp_path / "agent.sock", MadeUp([PEER], routes)):
+        assert main(["routes", asked, "--socket", str(tmp_path / "agent.sock")]) == 4
+    nearest = "; the nearest: 198.51.100.7/32, 198.51.101.0/24, 198.51.99.0/24\n"
+    assert capsys.readouterr().err.endswith(nearest)
+
+
 def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", "--peer", "tor-9", "--socket", str(path)]) == 4
     assert capsys.readouterr().err == "waggle routes: no peer is called tor-9\n"

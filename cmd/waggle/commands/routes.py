@@ -23,6 +23,10 @@ SORTED_ROUTES = 2_000
 """Routes that are read before the first is printed; a node advertises some hundreds."""
 NEAREST = 3
 """Number of known prefixes named in the error for an unknown prefix."""
+NEAR_BITS = 8
+"""Leading bits that a prefix has to have in common with an unknown one to be named."""
+COMPARED_ROUTES = 10_000
+"""In a table with more routes an unknown prefix has no near ones."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 _FAMILY_NAMES = {value: name for name, value in FAMILIES.items()}
 _FAMILY_WORDS = {**FAMILIES, **{value: value for value in FAMILIES.values()}}
@@ -352,17 +356,36 @@ def _family(text: str) -> str | None:
 
 
 def _nearest(selection: RouteSelection, args: argparse.Namespace) -> str:
-    """Return the longest prefixes that contain an unknown one, as the end of a sentence."""
+    """Return the longest match of an unknown prefix, else near ones, as the end of a sentence."""
     address, slash, _ = (selection.prefix or "").partition("/")
-    if not slash:
-        return ""
     query = {**selection._asdict(), "prefix": address, "peer": args.peer, "instance": args.instance}
     with contextlib.suppress(ask_agent.AgentError):
-        items = ask_agent.client(args).get("/v1/routes", query)["items"]
-        prefixes = sorted({item["prefix"] for item in items}, key=output.address_order)
+        client = ask_agent.client(args)
+        matches = client.get("/v1/routes", query)["items"] if slash else ()
+        prefixes = sorted({item["prefix"] for item in matches}, key=output.address_order)
         if prefixes:
             return f"; the longest match of {address}: {', '.join(prefixes[:NEAREST])}"
+        every = {**query, "prefix": None, "family": _family(address), "limit": str(COMPARED_ROUTES)}
+        answer = client.get("/v1/routes", every)
+        near = () if answer.get("truncated") else _near(address, answer["items"])
+        if near:
+            return f"; the nearest: {', '.join(near)}"
     return ""
+
+
+def _near(address: str, items: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the prefixes with the most leading bits of an address, nearest first."""
+    wanted = ipaddress.ip_address(address)
+    shared: dict[str, int] = {}
+    for prefix in {item["prefix"] for item in items}:
+        network = ipaddress.ip_network(prefix, strict=False)
+        differs = int(wanted) ^ int(network.network_address)
+        bits = min(network.prefixlen, wanted.max_prefixlen - differs.bit_length())
+        if bits >= NEAR_BITS:
+            shared[prefix] = bits
+    return sorted(shared, key=lambda prefix: (-shared[prefix], output.address_order(prefix)))[
+        :NEAREST
+    ]
 
 
 def _no_routes(selection: RouteSelection, args: argparse.Namespace, *, is_kept: bool) -> str:

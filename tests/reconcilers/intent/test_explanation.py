@@ -65,8 +65,13 @@ def test_an_address_without_an_object_of_its_own_has_the_longest_match() -> None
     assert str(exact.object) == "Service/default/web"
     (longest,) = ask(cluster, "10.244.0.8")
     assert (str(longest.object), longest.reason) == (f"Node/{NODE}", "Advertised")
-    with pytest.raises(NothingFoundError):
+    # The nearest first; of a prefix that has nothing in common there is none.
+    with pytest.raises(
+        NothingFoundError, match=r"; the nearest: 10\.244\.0\.0/24, 10\.244\.0\.7/32$"
+    ):
         ask(cluster, "10.245.0.8")
+    with pytest.raises(NothingFoundError, match=r"contains 172\.16\.0\.1$"):
+        ask(cluster, "172.16.0.1")
 
 
 def test_an_address_may_match_an_aggregate() -> None:

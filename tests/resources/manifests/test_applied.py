@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kinds
 from resources.manifests.applied import LAST_APPLIED, PresentObjects, without_absent
 from tests.support.kinds import KINDS
 
 Json = dict[str, Any]
+OF_FRRK8S = Kinds((*KINDS, FRR_CONFIGURATION))
 
 
 def described(kind: str, api_version: str, **members: Any) -> Json:  # noqa: ANN401  JSON
@@ -121,4 +123,32 @@ def test_custom_resources_without_a_manifest_are_pruned_and_no_others() -> None:
     named = [("CiliumBGPPeerConfig", "", "kept")]
     present = [service(), config, kept, owned, generated]
     stays = [service(), kept, owned, generated]
-    assert list(without_absent(present, Kinds(KINDS), named)) == stays
+    assert list(without_absent(present, OF_FRRK8S, named)) == stays
+
+
+@pytest.mark.parametrize(
+    ("entries", "stays"),
+    [
+        pytest.param([("speaker", "Update", "")], True, id="a program"),
+        pytest.param(
+            [("speaker", "Update", ""), ("kubectl", "Apply", "status")], True, id="status"
+        ),
+        pytest.param([("kubectl-create", "Update", "")], False, id="kubectl create"),
+        pytest.param([("helm", "Update", ""), ("speaker", "Update", "")], False, id="Helm"),
+        pytest.param([("ci-job", "Apply", "")], False, id="an apply of the server"),
+        pytest.param([], False, id="no field manager"),
+    ],
+)
+def test_an_object_that_a_program_has_made_is_not_pruned(
+    entries: list[tuple[str, str, str]], stays: bool
+) -> None:
+    """MetalLB's speaker writes an FRRConfiguration of each node, with its own name and no owner."""
+    fields = [
+        {"manager": manager, "operation": operation, "subresource": subresource}
+        for manager, operation, subresource in entries
+    ]
+    metadata: dict[str, Any] = {"name": "metallb-n1", "managedFields": fields}
+    value = described("FRRConfiguration", "frrk8s.metallb.io/v1beta1", metadata=metadata)
+    assert list(without_absent([value], OF_FRRK8S, ())) == ([value] if stays else [])
+    value["metadata"]["annotations"] = {LAST_APPLIED: "{}"}
+    assert list(without_absent([value], OF_FRRK8S, ())) == []
