@@ -15,7 +15,7 @@ import msgspec
 
 from reconcilers.sliced_work import Slices, finish
 from resources.addresses import without_leading_zeros
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.nlri import IPV4_UNICAST, Family
 
 SLICE_TEXTS: Final = 2000
 """Texts that are parsed in one slice: some milliseconds."""
@@ -56,15 +56,6 @@ class AddressSet(msgspec.Struct, frozen=True):
             if not number % SLICE_TEXTS:
                 yield
         return cls(_joined(ranges[4]), _joined(ranges[6]))
-
-    @classmethod
-    def of_host_routes(cls, routes: Iterable[tuple[Family, bytes]]) -> AddressSet:
-        """Return a set of addresses that are given as host routes."""
-        ranges: dict[Family, list[Range]] = {IPV4_UNICAST: [], IPV6_UNICAST: []}
-        for family, nlri in routes:
-            value = int.from_bytes(nlri[1:], "big")
-            ranges[family].append((value, value))
-        return cls(_joined(ranges[IPV4_UNICAST]), _joined(ranges[IPV6_UNICAST]))
 
     def __bool__(self) -> bool:
         """True if there is an address."""

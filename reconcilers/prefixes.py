@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable
+from socket import AF_INET, AF_INET6, inet_pton
 
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, aggregate
 
@@ -13,8 +13,8 @@ __all__ = ["aggregate", "covered", "covers", "host_route"]
 def host_route(text: str) -> tuple[Family, bytes]:
     """Return the host route of an address that was validated."""
     if ":" in text:
-        return IPV6_UNICAST, b"\x80" + socket.inet_pton(socket.AF_INET6, text)
-    return IPV4_UNICAST, b"\x20" + socket.inet_pton(socket.AF_INET, text)
+        return IPV6_UNICAST, b"\x80" + inet_pton(AF_INET6, text)
+    return IPV4_UNICAST, b"\x20" + inet_pton(AF_INET, text)
 
 
 def covers(prefix: bytes, nlri: bytes) -> bool:

@@ -52,6 +52,8 @@ def object_id(ref: ObjectRef) -> str:
 
 
 def _route_objects(route: Route) -> tuple[Key, ...]:
+    if len(route.contributions) == 1:
+        return ((route.route_set, object_id(route.contributions[0].origin.object)),)
     objects = dict.fromkeys([c.origin.object for c in route.contributions])
     return tuple([(route.route_set, object_id(ref)) for ref in objects])
 

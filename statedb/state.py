@@ -57,9 +57,17 @@ def tree_get(tree: Tree, path: Path) -> Any:  # noqa: ANN401  a leaf or a subtre
 
 def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
     """Return a tree with a leaf at a path."""
-    head = path[0]
+    # Most paths have up to three components, and are not taken apart.
     if len(path) == 1:
-        return tree.set(head, leaf)
+        return tree.set(path[0], leaf)
+    if len(path) == 2:
+        head, last = path
+        return tree.set(head, tree.get(head, EMPTY).set(last, leaf))
+    if len(path) == 3:
+        head, middle, last = path
+        below = tree.get(head, EMPTY)
+        return tree.set(head, below.set(middle, below.get(middle, EMPTY).set(last, leaf)))
+    head = path[0]
     return tree.set(head, tree_set(tree.get(head, EMPTY), path[1:], leaf))
 
 

@@ -20,6 +20,7 @@ from statedb.state import (
     Entry,
     Path,
     TableState,
+    Tree,
     check_arity,
     group_add,
     group_remove,
@@ -251,22 +252,50 @@ class Table(Generic[T]):
     def _keys_of(self, row: T) -> IndexKeys:
         of_indexes = []
         for index in self._indexes:
-            keys = {key if isinstance(key, tuple) else (key,): None for key in index.keys(row)}
-            of_indexes.append(tuple(keys))
+            keys = [key if isinstance(key, tuple) else (key,) for key in index.keys(row)]
+            of_indexes.append(tuple(keys if len(keys) < 2 else dict.fromkeys(keys)))
         return tuple(of_indexes)
 
     def _write(
         self, txn: WriteTxn, state: TableState, path: Path, old: Entry | None, row: T
     ) -> None:
-        arities = list(state.arities)
-        arities[0] = check_arity(self.name, self.primary.name, path, arities[0])
-        indexes = list(state.indexes)
+        arities, trees = state.arities, state.indexes
+        if not path or len(path) != arities[0]:
+            arity = check_arity(self.name, self.primary.name, path, arities[0])
+            arities = (arity, *arities[1:])
+        if self._indexes:
+            arities, trees = self._indexed(arities, trees, path, old, row)
+        revision = state.revision + 1
+        txn.stage(
+            self,
+            TableState(
+                revision,
+                state.size + (old is None),
+                tree_set(state.primary, path, Entry(row, revision)),
+                trees,
+                arities,
+                state.pending,
+            ),
+            LogEntry(path, Change(row, revision, False), old),
+        )
+
+    def _indexed(
+        self,
+        arities: tuple[int, ...],
+        trees: tuple[Tree, ...],
+        path: Path,
+        old: Entry | None,
+        row: T,
+    ) -> tuple[tuple[int, ...], tuple[Tree, ...]]:
+        """Return the arities, and the indexes with a row in place of another one."""
+        lengths, indexes = list(arities), list(trees)
         after = self._keys_of(row)
         before = self._keys_of(old.row) if old is not None else None
         # All checks come before the first change.
         for i, index in enumerate(self._indexes):
             for key in after[i]:
-                arities[1 + i] = check_arity(self.name, index.name, key, arities[1 + i])
+                if not key or len(key) != lengths[1 + i]:
+                    lengths[1 + i] = check_arity(self.name, index.name, key, lengths[1 + i])
                 if index.unique and tree_get(indexes[i], key) not in (None, path):
                     raise UniqueViolation(self.name, index.name, key)
         if before != after:
@@ -279,19 +308,7 @@ class Table(Generic[T]):
                         if index.unique
                         else group_add(indexes[i], key, path)
                     )
-        revision = state.revision + 1
-        txn.stage(
-            self,
-            TableState(
-                revision,
-                state.size + (old is None),
-                tree_set(state.primary, path, Entry(row, revision)),
-                tuple(indexes),
-                tuple(arities),
-                state.pending,
-            ),
-            LogEntry(path, Change(row, revision, False), old),
-        )
+        return tuple(lengths), tuple(indexes)
 
     def _erase(self, txn: WriteTxn, state: TableState, path: Path, old: Entry) -> None:
         indexes = list(state.indexes)

@@ -66,7 +66,7 @@ class ServiceAddresses(NamedTuple):
 
     ref: ObjectRef
     labels: Mapping[str, str]
-    groups: tuple[AddressGroup, ...]
+    groups: Sequence[AddressGroup]
     reachable: frozenset[Family]
     """The families of its addresses in which it has an active endpoint on some node."""
 
@@ -108,6 +108,8 @@ class _Endpoints(NamedTuple):
         Kubernetes writes a slice for each family of a Service, an empty one where there is no endpoint.
         Where the family has none, as in manifests, all endpoints count.
         """
+        if not self.slices:
+            return False
         address_type = _ADDRESS_TYPES[family]
         of_family = [piece for piece in self.slices if piece.address_type == address_type]
         return any(
@@ -128,32 +130,47 @@ def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:
     """True if the proxy of every node serves the Service, which then needs no endpoint."""
     if service.metadata.annotations.get(L7_ANNOTATION) == "enabled":
         return True
-    return not PROXIED_LABELS.isdisjoint(service.metadata.labels) or any(
-        PROXIED_ENDPOINT in endpoint.addresses for piece in slices for endpoint in piece.endpoints
-    )
+    if not PROXIED_LABELS.isdisjoint(service.metadata.labels):
+        return True
+    for piece in slices:
+        for endpoint in piece.endpoints:
+            if PROXIED_ENDPOINT in endpoint.addresses:
+                return True
+    return False
 
 
 def _groups(
-    type_: str, texts: Iterable[str], policy: str, withheld: _Reason, endpoints: _Endpoints | None
-) -> Iterator[AddressGroup]:
-    """Yield the addresses of a type by family.
+    type_: str,
+    texts: Sequence[str],
+    policy: str,
+    withheld: _Reason,
+    endpoints: _Endpoints | None,
+    field: str | None = None,
+    *,
+    incomplete: bool = False,
+) -> list[AddressGroup]:
+    """Return the addresses of a type by family.
 
     ``withheld`` is the reason why none is advertised, else ``endpoints`` decide: None if the Service
     needs none.
     """
+    local = policy == "Local"
+    if not texts:
+        reason = withheld or ("NoAddress", f"it has no address of type {type_} (yet)")
+        return [AddressGroup(type_, {}, local, reason, incomplete, field)]
     nlri: dict[Family, list[bytes]] = {}
     for text in texts:
         family, route = host_route(text)
         nlri.setdefault(family, []).append(route)
-    local = policy == "Local"
+    groups = []
     for family, routes in nlri.items():
         reason = withheld
         if reason is None and endpoints is not None:
             reason = endpoints.reason(policy, family)
-        yield AddressGroup(type_, {family: tuple(routes)}, local, reason)
-    if not nlri:
-        missing = ("NoAddress", f"it has no address of type {type_} (yet)")
-        yield AddressGroup(type_, {}, local, withheld or missing)
+        groups.append(
+            AddressGroup(type_, {family: tuple(routes)}, local, reason, incomplete, field)
+        )
+    return groups
 
 
 def service_addresses(
@@ -176,28 +193,25 @@ def service_addresses(
         balancer = inside = outside = ("ExternalName", "it is a name, and nothing forwards to it")
     proxied = spec.type == LOAD_BALANCER and _proxied(service, pieces)
     external, internal = spec.external_traffic_policy, spec.internal_traffic_policy
-    ingress = service.load_balancer_addresses
-    groups = (
-        *(
-            group._replace(incomplete=options.legacy_origin_attribute, field=INGRESS)
-            for group in _groups(
-                "LoadBalancerIP", ingress, external, balancer, None if proxied else endpoints
-            )
-        ),
-        *_groups("ClusterIP", service.cluster_addresses, internal, inside, endpoints),
-        *(
-            group._replace(field=EXTERNAL_IPS)
-            for group in _groups(
-                "ExternalIP", service.external_addresses, external, outside, endpoints
-            )
-        ),
+    groups = _groups(
+        "LoadBalancerIP",
+        service.load_balancer_addresses,
+        external,
+        balancer,
+        None if proxied else endpoints,
+        INGRESS,
+        incomplete=options.legacy_origin_attribute,
     )
-    families = {family for group in groups for family in group.nlri}
+    groups += _groups("ClusterIP", service.cluster_addresses, internal, inside, endpoints)
+    groups += _groups(
+        "ExternalIP", service.external_addresses, external, outside, endpoints, EXTERNAL_IPS
+    )
+    families = {family for group in groups for family in group.nlri} if pieces else ()
     return ServiceAddresses(
         ObjectRef("Service", meta.namespace, meta.name),
         {**meta.labels, NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace},
         groups,
-        frozenset(family for family in families if endpoints.active(family)),
+        frozenset([family for family in families if endpoints.active(family)]),
     )
 
 
@@ -272,5 +286,8 @@ def contributions(service: ServiceAddresses, route_set: RouteSet) -> Iterator[Co
                     selected.setdefault(key, []).append(attributes)
     for (family, nlri, rule, type_, address), attributes_of_entries in selected.items():
         origin = Origin(service.ref, rule, type_)
-        contribution = Contribution(origin, united(attributes_of_entries))
+        attributes = attributes_of_entries[0]
+        if len(attributes_of_entries) > 1:
+            attributes = united(attributes_of_entries)
+        contribution = Contribution(origin, attributes)
         yield Contributed(route_set.name, family, nlri, contribution, address)

@@ -127,6 +127,8 @@ class Dialect:
 
         Raises `JoinConflictError` where they contradict each other: the prefix is not advertised.
         """
+        if len(contributions) == 1:
+            return contributions[0].attributes
         from reconcilers.dialect.join import united
 
         return united(contribution.attributes for contribution in contributions)

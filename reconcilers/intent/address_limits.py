@@ -221,13 +221,9 @@ class AddressLimits:
 def addresses_of(row: Service) -> AddressesOfService:
     """Return the addresses that a Service names."""
     addresses: dict[bytes, NamedAddress] = {}
-    for field, texts in (
-        (INGRESS, row.load_balancer_addresses),
-        (EXTERNAL_IPS, row.external_addresses),
-    ):
-        for text in texts:
-            nlri = host_route(text)[1]
-            if nlri not in addresses:
-                addresses[nlri] = NamedAddress(field, len(addresses))
+    for text in row.load_balancer_addresses:
+        addresses.setdefault(host_route(text)[1], NamedAddress(INGRESS, len(addresses)))
+    for text in row.external_addresses:
+        addresses.setdefault(host_route(text)[1], NamedAddress(EXTERNAL_IPS, len(addresses)))
     meta = row.metadata
     return AddressesOfService(meta.namespace, in_utc(meta.creation_timestamp), addresses)

@@ -8,7 +8,7 @@ from typing import Final
 
 from reconcilers.apply.to_speaker import route_attributes
 from reconcilers.dialect import Dialect, JoinConflictError
-from reconcilers.model import Attributes, Contribution, ObjectRef, Problem, Route
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Problem, Route
 from reconcilers.sliced_work import Pieces, Slices
 from reconcilers.tables import BY_OBJECT, IntentTables, object_id
 from speaker.api import InvalidConfig
@@ -47,6 +47,8 @@ class RouteRows:
         self._dialect = dialect
         self._pieces = pieces
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
+        self._possible: Attributes | None = None
+        """The last attributes that a speaker takes: those of most routes are one object."""
         self.changed = False
         """True if the conflicts have changed since the problems were last written."""
 
@@ -128,8 +130,11 @@ class RouteRows:
         contributions = () if before is None else before.contributions
         if conflicting is None and contributions == tuple(parts):
             return 0
-        others = [c for c in contributions if (c.origin.object, c.source) != origin]
-        joined = tuple(sorted((*others, *parts), key=lambda c: (c.origin, c.source)))
+        if contributions or len(parts) > 1:
+            others = [c for c in contributions if (c.origin.object, c.source) != origin]
+            joined = tuple(sorted((*others, *parts), key=_in_order))
+        else:
+            joined = tuple(parts)
         self.forget(key)
         row = conflict = None
         if joined:
@@ -151,7 +156,9 @@ class RouteRows:
         """Return the attributes of a route; with a conflict the first contribution's."""
         try:
             attributes = self._dialect.join(contributions)
-            route_attributes(attributes)
+            if attributes is not self._possible:
+                route_attributes(attributes)
+                self._possible = attributes
         except InvalidConfig as error:
             # Withheld here: one impossible route is not to fail the round of its route set.
             conflict = JoinConflictError("", f"its attributes are impossible: {error}")
@@ -184,6 +191,10 @@ class RouteRows:
             category="conflict",
             dialect=self._dialect.name,
         )
+
+
+def _in_order(contribution: Contribution) -> tuple[Origin, str]:
+    return contribution.origin, contribution.source
 
 
 def _write(

@@ -66,19 +66,24 @@ class Service(Resource, frozen=True):
     def cluster_addresses(self) -> tuple[str, ...]:
         """Its cluster IPs, none for a headless Service; of the older field if the list is empty."""
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
-        given = (address for address in addresses if address and address != HEADLESS)
+        if len(addresses) == 1 and addresses[0] in ("", HEADLESS):
+            return ()
+        given = [address for address in addresses if address and address != HEADLESS]
         return tuple(map(without_leading_zeros, given))
 
     @property
     def external_addresses(self) -> tuple[str, ...]:
         """Its external IPs, without leading zeros: API servers store addresses that have some."""
-        return tuple(map(without_leading_zeros, self.spec.external_ips))
+        given = self.spec.external_ips
+        return tuple(map(without_leading_zeros, given)) if given else ()
 
     @property
     def load_balancer_addresses(self) -> tuple[str, ...]:
         """Its addresses at load balancers, without leading zeros."""
-        given = (ingress.ip for ingress in self.status.load_balancer.ingress if ingress.ip)
-        return tuple(map(without_leading_zeros, given))
+        given = self.status.load_balancer.ingress
+        if not given:
+            return ()
+        return tuple(map(without_leading_zeros, [ingress.ip for ingress in given if ingress.ip]))
 
 
 def service_errors(service: Service) -> Iterator[FieldError]:

@@ -9,7 +9,6 @@ from reconcilers.model import ObjectRef
 from reconcilers.prefixes import host_route
 from resources.core import Service
 from resources.meta import ObjectKey
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from statedb import Change
 
 
@@ -21,6 +20,10 @@ class ClusterIPs:
         self._of_service: dict[ObjectKey, tuple[bytes, ...]] = {}
         self._owners: dict[bytes, tuple[ObjectKey, ...]] = {}
 
+    def __contains__(self, nlri: bytes) -> bool:
+        """True if a host route is the cluster IP of a Service."""
+        return nlri in self._owners
+
     def other_owner(self, nlri: bytes, service: ObjectRef) -> ObjectRef | None:
         """Return a Service whose cluster IP this host route is; None if the given one is one."""
         owners = self._owners.get(nlri, ())
@@ -28,37 +31,33 @@ class ClusterIPs:
             return None
         return ObjectRef("Service", *min(owners))
 
-    def update(self, changes: Iterable[Change[Service]]) -> set[tuple[Family, bytes]]:
+    def update(self, changes: Iterable[Change[Service]]) -> set[bytes]:
         """Take changes of Services; returns the host routes that have other owners than before."""
-        changed: set[tuple[Family, bytes]] = set()
-        for change in changes:
-            key = change.row.key
-            routes = () if change.deleted else tuple(_routes(change.row))
-            wire = tuple(nlri for _, nlri in routes)
-            before = self._of_service.get(key, ())
-            if wire == before:
+        changed: set[bytes] = set()
+        owners, of_service = self._owners, self._of_service
+        for service, _, deleted in changes:
+            key = service.key
+            routes = () if deleted else _routes(service)
+            before = of_service.get(key, ())
+            if routes == before:
                 continue
             for nlri in before:
-                self._set(nlri, tuple(owner for owner in self._owners[nlri] if owner != key))
-            for nlri in wire:
-                self._set(nlri, (*self._owners.get(nlri, ()), key))
-            if wire:
-                self._of_service[key] = wire
+                others = tuple([owner for owner in owners[nlri] if owner != key])
+                if others:
+                    owners[nlri] = others
+                else:
+                    del owners[nlri]
+            for nlri in routes:
+                owners[nlri] = (*owners.get(nlri, ()), key)
+            if routes:
+                of_service[key] = routes
             else:
-                self._of_service.pop(key, None)
-            changed.update((_family(nlri), nlri) for nlri in (*before, *wire))
+                del of_service[key]
+            changed.update(before, routes)
         return changed
 
-    def _set(self, nlri: bytes, owners: tuple[ObjectKey, ...]) -> None:
-        if owners:
-            self._owners[nlri] = owners
-        else:
-            self._owners.pop(nlri, None)
 
-
-def _routes(service: Service) -> Iterable[tuple[Family, bytes]]:
-    return dict.fromkeys(host_route(text) for text in service.cluster_addresses)
-
-
-def _family(nlri: bytes) -> Family:
-    return IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST
+def _routes(service: Service) -> tuple[bytes, ...]:
+    """Return the cluster IPs as host routes, each once."""
+    routes = [host_route(text)[1] for text in service.cluster_addresses]
+    return tuple(routes if len(routes) < 2 else dict.fromkeys(routes))

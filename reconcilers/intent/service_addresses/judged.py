@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, final
 
 from reconcilers.intent.service_addresses.rules import AddressChanges
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from statedb import Key
 
 
@@ -26,22 +25,18 @@ class JudgedAddresses:
     def note(
         self, object_: tuple[str, Key], namespace: str, nlri: Iterable[bytes], *, added: bool
     ) -> None:
-        """Note the addresses of an object; ``added``: known addresses remain."""
-        judged = dict.fromkeys(nlri)
+        """Note the addresses of an object, each once; ``added``: known addresses remain."""
+        judged = tuple(nlri)
         before = self._of_object.get(object_) if added else None
         if before is not None:
-            judged = dict.fromkeys((*before.nlri, *judged))
+            judged = tuple(dict.fromkeys((*before.nlri, *judged)))
         if judged:
-            self._of_object[object_] = _Addresses(namespace, tuple(judged))
+            self._of_object[object_] = _Addresses(namespace, judged)
         else:
             self._of_object.pop(object_, None)
 
     def affected(self, changes: AddressChanges) -> Iterator[tuple[str, Key]]:
         """Yield the objects with an address that may be judged differently."""
-        changed, namespaces = changes
         for object_, (namespace, addresses) in self._of_object.items():
-            if namespace in namespaces or any(
-                changed.covers(IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST, nlri)
-                for nlri in addresses
-            ):
+            if namespace in changes.namespaces or any(map(changes.may_concern, addresses)):
                 yield object_

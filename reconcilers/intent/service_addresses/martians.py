@@ -6,6 +6,8 @@ from typing import Final
 
 from speaker.nlri import IPV4_UNICAST, Family
 
+_SPECIAL_IPV4: Final = frozenset({0, 127, 169, *range(224, 256)})
+"""First octets of addresses that may be special."""
 _IPV4_MAPPED: Final = bytes(10) + b"\xff\xff"
 _IPV4_COMPATIBLE: Final = bytes(12)
 _NAT64: Final = b"\x00\x64\xff\x9b" + bytes(8)
@@ -20,7 +22,9 @@ _EMBEDDED: Final = (
 
 def martian(family: Family, nlri: bytes) -> str | None:
     """Return what a host route is that is never global unicast; None for any other."""
-    return _special_ipv4(nlri[1:]) if family == IPV4_UNICAST else _special_ipv6(nlri[1:])
+    if family != IPV4_UNICAST:
+        return _special_ipv6(nlri[1:])
+    return _special_ipv4(nlri[1:]) if nlri[1] in _SPECIAL_IPV4 else None
 
 
 def _special_ipv4(octets: bytes) -> str | None:

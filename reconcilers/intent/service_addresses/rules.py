@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
@@ -43,16 +45,23 @@ class AddressChanges(NamedTuple):
 
     addresses: AddressSet = AddressSet()
     namespaces: frozenset[str] = frozenset()
+    host_routes: AbstractSet[bytes] = frozenset()
+    """Single addresses, beside the set."""
 
     def __bool__(self) -> bool:
         """True if there is one."""
-        return bool(self.addresses) or bool(self.namespaces)
+        return bool(self.addresses) or bool(self.namespaces) or bool(self.host_routes)
+
+    def may_concern(self, nlri: bytes) -> bool:
+        """True if the address of a host route may be judged differently."""
+        family = IPV4_UNICAST if nlri[0] == 32 else IPV6_UNICAST
+        return nlri in self.host_routes or self.addresses.covers(family, nlri)
 
 
 EVERY_ADDRESS: Final = AddressSet.of(("0.0.0.0/0", "::/0"))
 
 
-class AddressRules(msgspec.Struct, frozen=True):
+class AddressRules(msgspec.Struct, frozen=True, dict=True):
     """The rules for one node."""
 
     own: AddressSet = AddressSet()
@@ -74,6 +83,13 @@ class AddressRules(msgspec.Struct, frozen=True):
     grants: Grants = ANY
     minimum_length: Mapping[Family, int] = {}
 
+    @cached_property
+    def _foreign(self) -> AddressSet:
+        """All that `_reject_foreign` looks for but single cluster IPs: few addresses are in it."""
+        networks = self.networks
+        of_networks = networks.nodes, networks.api, networks.pods, networks.peers, networks.services
+        return self.own.union(self.peers, self.next_hops, self.gateways, *of_networks)
+
     def reject_address(
         self, service: ObjectRef, family: Family, address: ServiceAddress
     ) -> Rejection | None:
@@ -82,7 +98,10 @@ class AddressRules(msgspec.Struct, frozen=True):
         special = martian(family, nlri)
         if special is not None:
             return Rejection("Martian", f"it is {special}")
-        if not self.permit.covers(family, nlri):
+        foreign = self._foreign.covers(family, nlri) or (
+            address.field == EXTERNAL_IPS and nlri in self.cluster_ips
+        )
+        if foreign and not self.permit.covers(family, nlri):
             rejection = self._reject_foreign(service, family, address)
             if rejection is not None:
                 return rejection

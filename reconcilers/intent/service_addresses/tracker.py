@@ -37,7 +37,6 @@ from resources.core import Node
 from resources.core.configmap import ConfigMap
 from resources.core.kinds import CONFIG_MAP, SERVICE_CIDR
 from resources.tables import Tables
-from speaker.nlri import Family
 from statedb import Database, Snapshot, Table
 
 
@@ -66,7 +65,7 @@ class AddressRulesTracker:
         self._services = resources.services.changes(db)
         self._namespaces = resources.namespaces.changes(db)
         self._cluster_ips = ClusterIPs()
-        self._moved: set[tuple[Family, bytes]] = set()
+        self._moved: set[bytes] = set()
         """Cluster IPs that have other owners than at the last `update`."""
         self._grants = Grants(annotated_only=options.advertise_namespaces == "annotated")
         self._networks = ClusterNetworks()
@@ -124,7 +123,7 @@ class AddressRulesTracker:
         if of_cluster or compiled:
             due |= yield from self._read_networks(snapshot, None if of_cluster else compiled)
         if not changed.isdisjoint(self._of_api):
-            moved: set[tuple[Family, bytes]] = set()
+            moved: set[bytes] = set()
             for changes in changes_of(self._services, snapshot, self._pieces):
                 if changes is None:
                     yield
@@ -218,8 +217,7 @@ class AddressRulesTracker:
         )
         changes = rules.changes_since(self.rules)
         if self._moved:
-            moved = AddressSet.of_host_routes(self._moved)
-            changes = changes._replace(addresses=changes.addresses.union(moved))
+            changes = changes._replace(host_routes=self._moved)
             self._moved = set()
         self.rules = rules
         return changes
