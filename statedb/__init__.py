@@ -7,7 +7,7 @@ an Observable per table. The guide is docs/statedb.md.
 Knows nothing of Kubernetes or BGP, and does no I/O.
 """
 
-from statedb.changes import Change, ChangeIterator
+from statedb.changes import ChangeIterator
 from statedb.database import Database, ReadTxn, Revisions, Snapshot, WriteTxn
 from statedb.errors import (
     DuplicateTable,
@@ -19,6 +19,7 @@ from statedb.errors import (
     UnknownIndex,
 )
 from statedb.index_declaration import Index, Key
+from statedb.state import Change
 from statedb.table import Initializer, Table
 
 __all__ = [

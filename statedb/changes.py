@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from statedb.state import Entry, Path, TableState, leaves
+from statedb.state import Change, Path, TableState, leaves
 
 if TYPE_CHECKING:
     from statedb.database import ReadTxn
@@ -30,20 +30,12 @@ SLICE = 5000
 """Changes of a slice: some milliseconds."""
 
 
-class Change(NamedTuple, Generic[T]):
-    """One row as written, or as it was before its deletion."""
-
-    row: T
-    revision: int
-    deleted: bool
-
-
 class LogEntry(NamedTuple):
     """One change of one row, by the primary path of the row."""
 
     path: Path
     change: Change[Any]
-    replaced: Entry | None
+    replaced: Change[Any] | None
     """What the change replaces. Snapshots release very many rows at once, the log does so in slices."""
 
 
@@ -211,10 +203,10 @@ Sliced: TypeAlias = Generator[list[Any], None, T]
 
 
 def _all_rows(state: TableState, size: int) -> Sliced[list[Change[Any]]]:
-    """Return the rows of a state as changes, in the order of their revisions."""
+    """Return the last change of each row of a state, in the order of their revisions."""
     rows = leaves(state.primary, state.arities[0]) if state.size else iter(())
     runs: list[list[Change[Any]]] = []
-    while some := [Change(row, at, False) for row, at in islice(rows, size)]:
+    while some := list(islice(rows, size)):
         some.sort(key=_of_change)
         runs.append(some)
         if len(some) == size:

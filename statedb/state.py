@@ -10,26 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import methodcaller
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from immutables import Map
 
 from statedb.errors import KeyShape
 from statedb.index_declaration import Component
 
+T = TypeVar("T")
+
 Path: TypeAlias = tuple[Component, ...]
 Tree: TypeAlias = "Map[Any, Any]"
-"""Nested maps; the leaves are entries (primary), paths (unique) or sets of paths as maps."""
+"""Nested maps; the leaves are changes (primary), paths (unique) or sets of paths as maps."""
 
 EMPTY: Tree = Map()
 _values = methodcaller("values")
 
 
-class Entry(NamedTuple):
-    """A row and the table's revision of its last write."""
+class Change(NamedTuple, Generic[T]):
+    """One row as written, or as it was before its deletion.
 
-    row: Any
+    A table has the last change of each row as it is: all rows are its first changes.
+    """
+
+    row: T
     revision: int
+    """Of the table, by this write."""
+    deleted: bool
 
 
 class TableState(NamedTuple):

@@ -12,12 +12,12 @@ from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from statedb.changes import Change, ChangeIterator, ChangeLog, LogEntry
+from statedb.changes import ChangeIterator, ChangeLog, LogEntry
 from statedb.errors import UniqueViolation, UnknownIndex
 from statedb.index_declaration import Index, Key, as_path
 from statedb.state import (
     EMPTY,
-    Entry,
+    Change,
     Path,
     TableState,
     Tree,
@@ -90,8 +90,8 @@ class Table(Generic[T]):
     def get(self, txn: ReadTxn, key: Key) -> T | None:
         """Return the row with a primary key, or None."""
         path = key if isinstance(key, tuple) else (key,)
-        entry = tree_get(txn.state(self).primary, path)
-        return entry.row if isinstance(entry, Entry) else None
+        change = tree_get(txn.state(self).primary, path)
+        return change.row if isinstance(change, Change) else None
 
     def all(self, txn: ReadTxn) -> Iterator[T]:
         """Iterate over all rows, in no particular order."""
@@ -114,8 +114,8 @@ class Table(Generic[T]):
 
     def row_revision(self, txn: ReadTxn, key: Key) -> int | None:
         """Return the table's revision of the last write of a row, or None without the row."""
-        entry = tree_get(txn.state(self).primary, as_path(key))
-        return entry.revision if isinstance(entry, Entry) else None
+        change = tree_get(txn.state(self).primary, as_path(key))
+        return change.revision if isinstance(change, Change) else None
 
     def revisions(self, txn: ReadTxn) -> Iterator[int]:
         """Iterate over the revisions of all rows, in no particular order."""
@@ -149,8 +149,8 @@ class Table(Generic[T]):
         if position == 0:
             tree = tree_get(state.primary, path)
             if tree is not None and state.size:
-                for entry in leaves(tree, depth):
-                    yield entry.row
+                for change in leaves(tree, depth):
+                    yield change.row
             return
         tree = tree_get(state.indexes[position - 1], path)
         if tree is None or not state.arities[position]:
@@ -197,7 +197,7 @@ class Table(Generic[T]):
         if state.size:
             raise ValueError(f"the table {self.name} is not empty")
         arities = [0] * len(state.arities)
-        primary: list[tuple[Path, Entry]] = []
+        primary: list[tuple[Path, Change[T]]] = []
         secondary: list[dict[Any, Path]] = [{} for _ in self._indexes]
         entries: list[LogEntry] = []
         for revision, row in enumerate(rows, state.revision + 1):
@@ -212,8 +212,9 @@ class Table(Generic[T]):
                         raise UniqueViolation(self.name, index.name, key)
                     # The members of a group are its leaves: one level more.
                     secondary[i - 1][key if index.unique else (*key, path)] = path
-            primary.append((path, Entry(row, revision)))
-            entries.append(LogEntry(path, Change(row, revision, False), None))
+            change = Change(row, revision, False)
+            primary.append((path, change))
+            entries.append(LogEntry(path, change, None))
         trees = [
             tree_of(members.items() if index.unique else zip(members, repeat(None)))
             for index, members in zip(self._indexes, secondary, strict=True)
@@ -229,7 +230,7 @@ class Table(Generic[T]):
         state = txn.writable(self)
         path = as_path(key)
         old = tree_get(state.primary, path)
-        if not isinstance(old, Entry):
+        if not isinstance(old, Change):
             return None
         self._erase(txn, state, path, old)
         row: T = old.row
@@ -257,7 +258,7 @@ class Table(Generic[T]):
         return tuple(of_indexes)
 
     def _write(
-        self, txn: WriteTxn, state: TableState, path: Path, old: Entry | None, row: T
+        self, txn: WriteTxn, state: TableState, path: Path, old: Change[T] | None, row: T
     ) -> None:
         arities, trees = state.arities, state.indexes
         if not path or len(path) != arities[0]:
@@ -266,17 +267,18 @@ class Table(Generic[T]):
         if self._indexes:
             arities, trees = self._indexed(arities, trees, path, old, row)
         revision = state.revision + 1
+        change = Change(row, revision, False)
         txn.stage(
             self,
             TableState(
                 revision,
                 state.size + (old is None),
-                tree_set(state.primary, path, Entry(row, revision)),
+                tree_set(state.primary, path, change),
                 trees,
                 arities,
                 state.pending,
             ),
-            LogEntry(path, Change(row, revision, False), old),
+            LogEntry(path, change, old),
         )
 
     def _indexed(
@@ -284,7 +286,7 @@ class Table(Generic[T]):
         arities: tuple[int, ...],
         trees: tuple[Tree, ...],
         path: Path,
-        old: Entry | None,
+        old: Change[T] | None,
         row: T,
     ) -> tuple[tuple[int, ...], tuple[Tree, ...]]:
         """Return the arities, and the indexes with a row in place of another one."""
@@ -310,7 +312,7 @@ class Table(Generic[T]):
                     )
         return tuple(lengths), tuple(indexes)
 
-    def _erase(self, txn: WriteTxn, state: TableState, path: Path, old: Entry) -> None:
+    def _erase(self, txn: WriteTxn, state: TableState, path: Path, old: Change[T]) -> None:
         indexes = list(state.indexes)
         self._unindex(indexes, self._keys_of(old.row), path)
         revision = state.revision + 1

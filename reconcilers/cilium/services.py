@@ -156,8 +156,8 @@ def _groups(
     """
     local = policy == "Local"
     if not texts:
-        reason = withheld or ("NoAddress", f"it has no address of type {type_} (yet)")
-        return [AddressGroup(type_, {}, local, reason, incomplete, field)]
+        missing = ("NoAddress", f"it has no address of type {type_} (yet)")
+        return [AddressGroup(type_, {}, local, withheld or missing, incomplete, field)]
     nlri: dict[Family, list[bytes]] = {}
     for text in texts:
         family, route = host_route(text)

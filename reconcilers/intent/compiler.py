@@ -165,7 +165,8 @@ class IntentCompiler:
         }
 
     def _note_route(self, route_set: str, family: Family, nlri: bytes) -> None:
-        self._peer_limits.note(route_set, family, nlri)
+        if self._peer_limits.limited:
+            self._peer_limits.note(route_set, family, nlri)
         prefixes = self._changed_prefixes
         if prefixes is not None and len(prefixes) < MAX_PREFIXES:
             prefixes[family, nlri] = None

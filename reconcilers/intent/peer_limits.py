@@ -52,6 +52,11 @@ class PeerLimits:
         """Of the limits because of which addresses of Services wait."""
         self._problems_changed = False
 
+    @property
+    def limited(self) -> bool:
+        """True if a peer has a limit."""
+        return bool(self._limited)
+
     def note(self, route_set: str, family: Family, nlri: bytes) -> None:
         """Note a changed route of a set."""
         self._sets.note(route_set, family, nlri)
