@@ -48,7 +48,7 @@ class RouteRows:
         self._pieces = pieces
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
         self._possible: Attributes | None = None
-        """The last attributes that a speaker takes: those of most routes are one object."""
+        """The last attributes that a speaker takes: most routes share one object."""
         self.changed = False
         """True if the conflicts have changed since the problems were last written."""
 

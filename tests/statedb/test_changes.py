@@ -28,6 +28,15 @@ def test_all_rows_come_first_then_changes() -> None:
     assert _changes(iterator, db) == [("c", False), ("a", True)]
 
 
+def test_iterators_that_begin_share_the_changes_of_a_table() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A, B)
+    first, second = (list(table.changes(db).next(db.snapshot())) for _ in range(2))
+    assert len(first) == 2
+    assert all(one is other for one, other in zip(first, second, strict=True))
+
+
 def test_rows_that_are_skipped_are_not_returned() -> None:
     db = Database()
     table = rows_table(db)

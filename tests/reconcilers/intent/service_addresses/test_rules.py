@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from reconcilers.address_set import AddressSet
 from reconcilers.dialect import ServiceAddress
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import AddressRules, Rejection, address_rules
+from reconcilers.intent.service_addresses.networks import ClusterNetworks
 from reconcilers.model import ObjectRef
 from reconcilers.prefixes import host_route
 from resources.core.service import EXTERNAL_IPS
@@ -228,3 +230,26 @@ def test_a_rejected_address_contributes_no_attributes_to_an_aggregate() -> None:
     (instance,) = found.render()["instances"]
     routes = {r["prefix"]: r["communities"] for r in instance["peers"][0]["advertise"]}
     assert routes == {"10.96.0.0/24": ["1:1"]}
+
+
+SETS = ("own", "peers", "next_hops", "gateways")
+OF_NETWORKS = ("nodes", "pods", "peers", "services", "api")
+
+
+@pytest.mark.parametrize("name", [*SETS, *(f"networks.{name}" for name in OF_NETWORKS)])
+@pytest.mark.parametrize(
+    ("address", "next_to_it"), [("192.0.2.1", "192.0.2.2"), ("2001:db8::1", "2001:db8::2")]
+)
+def test_an_address_of_any_set_is_rejected_and_the_next_one_is_not(
+    name: str, address: str, next_to_it: str
+) -> None:
+    of_others = AddressSet.of([address])
+    field, _, of_networks = name.partition(".")
+    value: Any = of_others
+    if of_networks:
+        value = msgspec.structs.replace(ClusterNetworks(), **{of_networks: of_others})
+    rules = msgspec.structs.replace(AddressRules(), **{field: value})
+    assert judged(rules, address) is not None
+    assert judged(rules, next_to_it) is None
+    permitted = msgspec.structs.replace(rules, permit=of_others)
+    assert judged(permitted, address) is None
