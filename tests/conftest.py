@@ -92,6 +92,13 @@ def _no_open_connections() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_garbage() -> Iterator[None]:
+    """Collect what the tests of a module left: an open socket fails them, and no other module's."""
+    yield
+    gc.collect()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_net_admin() -> Iterator[None]:
     """Start no process that writes routes, unless a test sets --fib: they are this machine's."""

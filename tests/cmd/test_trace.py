@@ -10,6 +10,7 @@ import pytest
 from tests.cmd.lab import NODE, configuration, established, routers, service
 from tests.support.agent import Agent
 from tests.support.otlp import Collector, Span
+from tests.support.wait import eventually
 from waggle.__main__ import main
 
 pytestmark = pytest.mark.program
@@ -26,11 +27,9 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
         agent.start()
         try:
             established(agent, 2)
-            collector.wait_for("intent.round")
             # An event without effect is no cause of the next change.
-            rounds = len(collector.wait_for("intent.round"))
             agent.write_objects("idle.json", idle_service())
-            collector.wait_for("intent.round", rounds + 1)
+            eventually(lambda: _rounds_of("shop/idle", collector)[0])
             collector.spans.clear()
             agent.write_objects("web.json", service("web", "198.51.100.10"))
             sends = collector.wait_for("bgp.update.send")
@@ -76,6 +75,12 @@ def test_a_trace_leads_from_an_event_to_the_update_of_all_peers(
 def idle_service() -> dict[str, Any]:
     """Return a Service without an address to advertise."""
     return {**service("idle", ""), "status": {}}
+
+
+def _rounds_of(name: str, collector: Collector) -> list[Span]:
+    """Return the rounds whose cause is an event of the object."""
+    events = {span.span_id for span in collector.named("resource.event") if _is_of(name, span)}
+    return [span for span in collector.named("intent.round") if span.parent_id in events]
 
 
 def _is_of(name: str, span: Span) -> bool:

@@ -232,9 +232,11 @@ def test_a_received_route_is_one_trace_up_to_the_kernel(lab: Lab) -> None:
 
     eventually(traced, within=30, context=cluster.logs)
     batch = one(found, "kernel.batch")
-    # The first round waits until the kernel has looked up the next hop, which is a new one.
     round_ = ["apply.round", "apply.kernel-routes"]
-    assert way(found, batch) == ["bgp.best_paths", *round_, *round_, "kernel.batch"]
+    # A first round waits until the kernel has looked up the next hop, if it has not by then.
+    assert way(found, batch) in (
+        ["bgp.best_paths", *round_ * rounds, "kernel.batch"] for rounds in (1, 2)
+    )
     assert (batch.attributes["waggle.route_count"], batch.attributes["waggle.failed_count"]) == (
         1,
         0,

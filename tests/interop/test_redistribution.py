@@ -22,7 +22,7 @@ PREFIXES = [{"prefix": "192.0.2.0/24", "ge": 32}]
 ROUTE = f"{VIP} dev {DEVICE} table 198 proto 248"
 WITHDRAWN_WITHIN_SECONDS = 0.05
 """With the start of the router's own client, which reads the table."""
-ATTEMPTS = 10
+ATTEMPTS = 40
 """On a machine that is busy with something else."""
 
 
