@@ -72,6 +72,12 @@ def _counts(rows: Rows) -> Iterator[Metric]:
     outgoing = CounterMetricFamily(
         "waggle_bfd_packets_sent", "Control packets sent.", labels=LABELS
     )
+    returned = CounterMetricFamily(
+        "waggle_bfd_echo_packets_received", "Echo packets that the peer returned.", labels=LABELS
+    )
+    echoes = CounterMetricFamily(
+        "waggle_bfd_echo_packets_sent", "Echo packets sent.", labels=LABELS
+    )
     gap = GaugeMetricFamily(
         "waggle_bfd_longest_gap_seconds",
         "The longest time between two received packets while Up.",
@@ -84,8 +90,10 @@ def _counts(rows: Rows) -> Iterator[Metric]:
         if counters is not None:
             incoming.add_metric(_labels(row), counters.packets_received)
             outgoing.add_metric(_labels(row), counters.packets_sent)
+            returned.add_metric(_labels(row), counters.echoes_received)
+            echoes.add_metric(_labels(row), counters.echoes_sent)
             gap.add_metric(_labels(row), counters.longest_gap / MICROSECONDS)
-    yield from (losses, incoming, outgoing, gap)
+    yield from (losses, incoming, outgoing, returned, echoes, gap)
 
 
 def _losses(row: BfdSession) -> int:

@@ -65,6 +65,7 @@ def bfd_item(
 ) -> BfdItem:
     """Translate a session."""
     known = row.state != UNKNOWN
+    echoes = counters if counters is not None and counters.echoes_sent else None
     return BfdItem(
         node=node,
         instance=row.instance,
@@ -95,6 +96,8 @@ def bfd_item(
         ups=row.ups,
         packets_sent=None if counters is None else counters.packets_sent,
         packets_received=None if counters is None else counters.packets_received,
+        echoes_sent=echoes.echoes_sent if echoes else None,
+        echoes_received=echoes.echoes_received if echoes else None,
         longest_gap_seconds=None if counters is None else _seconds(counters.longest_gap),
         lateness_seconds=None if process is None else _seconds(process.lateness),
         problem=row.problem or row.echo_problem or None,

@@ -7,7 +7,7 @@ import msgspec
 from reconcilers.bfd.process.values import ProcessStatus, SessionStatus
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess, BfdSession
 from reconcilers.model import Peer
-from speaker.bfd.values import Diagnostic, SessionKey, diagnostic_name
+from speaker.bfd.values import Diagnostic, Key, SessionKey, diagnostic_name
 
 NO_ADDRESS = "no neighbor is known on the interface"
 NO_PROCESS = "there is no connection to waggle-bfd"
@@ -69,6 +69,7 @@ def session_row(
         detection_time=status.detection_time,
         passive=settings.passive,
         minimum_ttl=settings.minimum_ttl,
+        authentication=_authentication(settings.key),
         problem=problem or status.problem,
         echo_problem=status.echo_problem,
     )
@@ -101,6 +102,12 @@ def process_row(program: str, status: ProcessStatus | None, *, connected: bool) 
         discarded=tuple((each.reason, each.packets) for each in status.discarded),
         problems=status.problems,
     )
+
+
+def _authentication(key: Key | None) -> str:
+    if key is None:
+        return ""
+    return "meticulous SHA1" if key.meticulous else "SHA1"
 
 
 def _diagnostic(value: int) -> str:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from reconcilers.bfd.process.values import (
     CODEC,
@@ -22,7 +23,7 @@ from reconcilers.bfd.process.values import (
     Wanted,
 )
 from speaker.api import PeerConfig, StateChanged
-from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from speaker.bfd.values import Diagnostic, Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 from waggle.commands.router.bfd import WAITS, RouterBfd
 from waggle.commands.router.config import INSTANCE, load
@@ -124,6 +125,27 @@ def test_a_reload_sends_what_differs(
     lab.sent()
     lab.load(*neighbors)
     assert lab.sent() == messages
+
+
+def test_a_session_has_the_key_of_its_file_and_after_a_reload_the_new_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("first secret\n")
+    neighbor = TOR % f"{{profile: quick, key: {{file: {secret}, id: 7}}}}"
+    lab = Lab(tmp_path, neighbor)
+    first = replace(QUICK, key=Key(7, b"first secret", meticulous=True))
+    assert lab.sent() == [SetSessions((Wanted(KEY, first),))]
+    secret.write_text("second secret")
+    lab.load(neighbor.replace("id: 7", "id: 8, meticulous: false"))
+    second = replace(QUICK, key=Key(8, b"second secret", meticulous=False))
+    assert lab.sent() == [SetSessions((Wanted(KEY, second),))]
+    lab.report(status_of(KEY, settings=second))
+    (item,) = lab.bfd.items(None, None)
+    assert item.authentication == "SHA1"
+    # What the speaker is configured with may be recorded, what the API has is read by users.
+    for shown in (repr(lab.configs), repr(item), repr(first), caplog.text):
+        assert "secret" not in shown.replace(str(secret), "")
 
 
 def test_a_neighbor_that_its_interface_hears_no_longer_keeps_its_session(tmp_path: Path) -> None:

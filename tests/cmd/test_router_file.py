@@ -22,6 +22,7 @@ from speaker.api import (
     Set,
     Term,
 )
+from speaker.bfd.values import Key
 from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from waggle.commands.router.config import Config, ConfigError, load
@@ -307,6 +308,51 @@ neighbors: [{{address: 10.0.0.1, bfd: {given}}}]
 """
     (peer,) = config(tmp_path, text).peers()
     assert peer.bfd == profile
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (None, "No such file or directory"),
+        (b"", "a secret has 1 to 20 octets, in one line"),
+        (b"\n", "a secret has 1 to 20 octets, in one line"),
+        (b"a secret that is too long", "a secret has 1 to 20 octets, in one line"),
+    ],
+)
+def test_a_key_of_bfd_that_cannot_be_read_is_an_error_without_the_secret(
+    content: bytes | None, rule: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    bfd = f"{{key: {{file: {file}}}}}"
+    text = "asn: 65000\nrouterID: 192.0.2.1\nneighbors: [{address: 10.0.0.1, bfd: %s}]"
+    with pytest.raises(ConfigError) as caught:
+        config(tmp_path, text % bfd)
+    (sentence,) = caught.value.sentences
+    assert sentence.endswith(f"neighbors[0].bfd.key.file: {file}: {rule}")
+
+
+def test_a_key_of_bfd_is_the_neighbors_or_its_profiles(tmp_path: Path) -> None:
+    for name in ("own", "shared"):
+        (tmp_path / name).write_text(f"secret {name}\n")
+    text = f"""
+asn: 65000
+routerID: 192.0.2.1
+bfdProfiles: {{quick: {{key: {{file: {tmp_path}/shared}}}}}}
+neighbors:
+- {{address: 10.0.0.1, bfd: quick}}
+- address: 10.0.0.2
+  bfd: {{profile: quick, key: {{file: {tmp_path}/own, id: 2, meticulous: false}}}}
+- {{address: 10.0.0.3, bfd: {{}}}}
+"""
+    found = config(tmp_path, text)
+    assert found.bfd_keys() == {
+        "10.0.0.1": Key(1, b"secret shared", meticulous=True),
+        "10.0.0.2": Key(2, b"secret own", meticulous=False),
+    }
+    # The speaker's configuration, which is recorded, has none.
+    assert "secret" not in repr((found, found.peers()))
 
 
 @pytest.mark.parametrize(("hold", "keepalive"), [(0, 0), (3, 1), (90, 30), (100, 33)])

@@ -55,6 +55,10 @@ class BfdItem(Item, frozen=True, kw_only=True):
     """How often the session came Up."""
     packets_sent: int | None = None
     packets_received: int | None = None
+    echoes_sent: int | None = None
+    """Echo packets; absent while none was sent."""
+    echoes_received: int | None = None
+    """Echo packets of this end that the neighbor has returned."""
     longest_gap_seconds: float | None = None
     """The longest time between two received packets while the session was Up."""
     lateness_seconds: float | None = None

@@ -33,6 +33,7 @@ def columns(now: datetime) -> tuple[Column, ...]:
         Column("ASKED", _asked("localIntervals"), wide=True),
         Column("REMOTE-ASKED", _asked("remoteIntervals"), wide=True),
         Column("PACKETS-IN/OUT", _packets, wide=True, right=True),
+        Column("ECHO-IN/OUT", _echoes, wide=True, right=True),
         Column("LONGEST-GAP", _time("longestGapSeconds"), wide=True, right=True),
         Column("LATENESS", _time("latenessSeconds"), wide=True, right=True),
         Column("UPS", member("ups", "0"), wide=True, right=True),
@@ -139,6 +140,11 @@ def _asked(name: str) -> Any:  # noqa: ANN401  a cell
 def _packets(item: Item) -> str:
     received = item.get("packetsReceived")
     return "" if received is None else f"{received}/{item.get('packetsSent')}"
+
+
+def _echoes(item: Item) -> str:
+    sent = item.get("echoesSent")
+    return "" if sent is None else f"{item.get('echoesReceived')}/{sent}"
 
 
 def _discriminators(item: Item) -> str:

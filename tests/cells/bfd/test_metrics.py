@@ -15,7 +15,13 @@ UP = BfdSession(
 )
 DOWN = BfdSession(instance="i", peer="eth0", state="Down", ups=2)
 COUNTERS = BfdCounters(
-    instance="red", peer="tor", packets_sent=7, packets_received=9, longest_gap=301_000
+    instance="red",
+    peer="tor",
+    packets_sent=7,
+    packets_received=9,
+    longest_gap=301_000,
+    echoes_sent=5,
+    echoes_received=4,
 )
 PROCESS = BfdProcess(
     name="waggle-bfd", connected=True, realtime=True, lateness=1500, discarded=(("TTL", 4),)
@@ -49,6 +55,8 @@ def test_the_state_and_the_counters_of_a_session() -> None:
         f"waggle_bfd_session_losses_total{labels} 2.0",
         f"waggle_bfd_packets_received_total{labels} 9.0",
         f"waggle_bfd_packets_sent_total{labels} 7.0",
+        f"waggle_bfd_echo_packets_received_total{labels} 4.0",
+        f"waggle_bfd_echo_packets_sent_total{labels} 5.0",
         f"waggle_bfd_longest_gap_seconds{labels} 0.301",
     }
 

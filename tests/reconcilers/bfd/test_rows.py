@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from reconcilers.bfd.process.values import Discarded, ProcessStatus
@@ -9,7 +10,7 @@ from reconcilers.bfd.rows import NO_ADDRESS, counters_row, process_row, session_
 from reconcilers.bfd_session import UNKNOWN, BfdCounters, BfdProcess
 from reconcilers.model import Peer
 from speaker.api import BfdProfile
-from speaker.bfd.values import SessionKey, State
+from speaker.bfd.values import Key, SessionKey, Settings, State
 from tests.reconcilers.bfd.build import status_of
 
 PEER = Peer("i", "p", "192.0.2.9", None, 65010, bfd=BfdProfile(name="quick", strict=True))
@@ -26,6 +27,20 @@ def test_a_session_has_both_ends() -> None:
     lost = session_row(PEER, KEY, status_of(KEY, State.DOWN), holds=True, connected=True)
     assert (lost.state, lost.diagnostic) == ("Down", "Control Detection Time Expired")
     assert lost.holds_bgp
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (None, ""),
+        (Key(1, b"secret", meticulous=True), "meticulous SHA1"),
+        (Key(1, b"secret", meticulous=False), "SHA1"),
+    ],
+)
+def test_a_session_has_the_type_of_its_authentication(key: Key | None, text: str) -> None:
+    status = status_of(KEY, settings=Settings(key=key))
+    row = session_row(PEER, KEY, status, holds=False, connected=True)
+    assert row.authentication == text
 
 
 def test_what_is_not_known_is_not_claimed() -> None:

@@ -46,7 +46,7 @@ from speaker.api import (
     StateChanged,
     UnknownName,
 )
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.values import Key, SessionKey, Settings
 from speaker.server import Speaker
 from waggle.commands.router.config import INSTANCE, Config
 
@@ -74,6 +74,8 @@ class RouterBfd:
         self._clock = clock
         self._peers: dict[str, tuple[PeerConfig, Peer]] = {}
         """The neighbours with BFD, by name."""
+        self._secrets: dict[str, Key] = {}
+        """The keys of sessions, by the name of the neighbour."""
         self._instance = Instance(INSTANCE, None, 0, "")
         self._addresses: dict[str, str | None] = {}
         """Of neighbours on interfaces."""
@@ -93,6 +95,7 @@ class RouterBfd:
         self._instance = Instance(INSTANCE, config.vrf, config.asn, config.router_id)
         peers = [peer for peer in config.peers() if isinstance(peer, PeerConfig)]
         self._peers = {peer.name: (peer, _row(peer)) for peer in peers if peer.bfd is not None}
+        self._secrets = config.bfd_keys()
         self._update()
 
     def held(self, peer: PeerConfig | DynamicPeerConfig) -> PeerConfig | DynamicPeerConfig:
@@ -116,7 +119,8 @@ class RouterBfd:
             session = wanted_session(row, self._instance, addresses.get(name), Host())
             if session is not None:
                 self._keys[name] = session[0]
-                settings.setdefault(session[0], []).append(session[1])
+                with_key = replace(session[1], key=self._secrets.get(name))
+                settings.setdefault(session[0], []).append(with_key)
         wanted = {key: shared_settings(of) for key, of in settings.items()}
         before, self._wanted = self._wanted, wanted
         changed = [Wanted(*item) for item in wanted.items() if before.get(item[0]) != item[1]]

@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
 
 import msgspec
 from msgspec.structs import asdict, replace
 
 from resources.schema import did_you_mean
 from speaker.api import BfdProfile
+from speaker.bfd.values import Key
 from waggle.commands.router.config.values import Value
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=10, le=60000)]
+
+
+MAX_SECRET: Final = 20
+"""Octets of a secret (RFC 5880 section 4.4)."""
+
+
+class BfdKey(Value, frozen=True):
+    """The key of a session; its secret is in a file, and in no other place of the configuration."""
+
+    file: str
+    id: Annotated[int, msgspec.Meta(ge=0, le=255)] = 1
+    meticulous: bool = True
+
+    def read(self) -> Key:
+        """Read the secret. Raises ValueError, which names the file, and never holds the secret."""
+        try:
+            with Path(self.file).open("rb") as file:
+                secret = file.read(MAX_SECRET + 3).rstrip(b"\r\n")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no path"
+            raise ValueError(f"bfd.key.file: {self.file}: {reason}") from None
+        if not 1 <= len(secret) <= MAX_SECRET:
+            raise ValueError(
+                f"bfd.key.file: {self.file}: a secret has 1 to {MAX_SECRET} octets, in one line"
+            )
+        return Key(self.id, secret, self.meticulous)
 
 
 class BfdSettings(Value, frozen=True):
@@ -29,13 +57,17 @@ class BfdSettings(Value, frozen=True):
     )
     multihop: bool | None = None
     strict: bool | None = None
+    key: BfdKey | None = None
 
     def over(self, profile: BfdProfile) -> BfdProfile:
-        """Return a profile with these settings in place of its own."""
+        """Return a profile with these settings in place of its own.
+
+        Without the key, which the speaker has no use for: what it is configured with is recorded.
+        """
         given = {
             name: value
             for name, value in asdict(self).items()
-            if value is not None and name in BfdSettings.__struct_fields__
+            if value is not None and name in BfdSettings.__struct_fields__ and name != "key"
         }
         if "passive_mode" in given:
             given["passive"] = given.pop("passive_mode")
@@ -50,12 +82,24 @@ class NeighborBfd(BfdSettings, frozen=True):
 
 def bfd_profile(given: str | NeighborBfd, profiles: Mapping[str, BfdSettings]) -> BfdProfile:
     """Return the settings of a neighbour. Raises ValueError for a profile that does not exist."""
+    given, settings = _with_profile(given, profiles)
+    if given.profile is not None and settings is None:
+        hint = did_you_mean(given.profile, profiles)
+        raise ValueError(f"bfd: there is no profile {given.profile!r}{hint}")
+    profile = BfdProfile(name=given.profile or "")
+    return given.over(profile if settings is None else settings.over(profile))
+
+
+def bfd_key(given: str | NeighborBfd, profiles: Mapping[str, BfdSettings]) -> Key | None:
+    """Read the key of a neighbour, its own or its profile's. Raises ValueError."""
+    given, settings = _with_profile(given, profiles)
+    key = given.key or (None if settings is None else settings.key)
+    return None if key is None else key.read()
+
+
+def _with_profile(
+    given: str | NeighborBfd, profiles: Mapping[str, BfdSettings]
+) -> tuple[NeighborBfd, BfdSettings | None]:
     if isinstance(given, str):
         given = NeighborBfd(profile=given)
-    profile = BfdProfile(name=given.profile or "")
-    if given.profile is not None:
-        if given.profile not in profiles:
-            hint = did_you_mean(given.profile, profiles)
-            raise ValueError(f"bfd: there is no profile {given.profile!r}{hint}")
-        profile = profiles[given.profile].over(profile)
-    return given.over(profile)
+    return given, profiles.get(given.profile or "")

@@ -20,6 +20,7 @@ from speaker.api import (
     PeerConfig,
     Policy,
 )
+from speaker.bfd.values import Key
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import InvalidTerm, compile_export
 from waggle.commands.router.config.bfd import BfdSettings
@@ -106,6 +107,18 @@ class Config(Value, frozen=True):
         for sentence in duplicates(peers):
             raise ConfigError(sentence)
         return list(peers.values())
+
+    def bfd_keys(self) -> dict[str, Key]:
+        """Read the keys of BFD sessions, by the name of the neighbour. Raises `ConfigError`."""
+        keys: dict[str, Key] = {}
+        for place, neighbor in enumerate(self.neighbors):
+            try:
+                key = neighbor.bfd_key(self.bfd_profiles)
+            except ValueError as error:
+                raise ConfigError(f"neighbors[{place}].{error}") from None
+            if key is not None:
+                keys[neighbor.known_as] = key
+        return keys
 
     def collectors(self) -> list[BmpCollector]:
         """Return the monitoring stations. Raises `ConfigError` naming the invalid one."""

@@ -19,9 +19,10 @@ from speaker.api import (
     Policy,
     Secret,
 )
+from speaker.bfd.values import Key
 from speaker.iana import ROLES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from waggle.commands.router.config.bfd import BfdSettings, NeighborBfd, bfd_profile
+from waggle.commands.router.config.bfd import BfdSettings, NeighborBfd, bfd_key, bfd_profile
 from waggle.commands.router.config.values import Asn, Port, Value, parse_family
 
 
@@ -141,7 +142,7 @@ class Neighbor(Value, frozen=True):
         if keepalive is None:
             keepalive = max(1, self.hold_time // 3) if self.hold_time else 0
         shared: dict[str, Any] = {
-            "name": self.name or self.address or self.prefix or self.interface,
+            "name": self.known_as,
             "peer_asn": self.asn,
             "local_asn": self.local_asn,
             "hold_time": self.hold_time,
@@ -182,6 +183,15 @@ class Neighbor(Value, frozen=True):
             bfd=None if self.bfd is None else bfd_profile(self.bfd, profiles),
             **shared,
         )
+
+    def bfd_key(self, profiles: Mapping[str, BfdSettings]) -> Key | None:
+        """Read the key of the BFD session, if it has one. Raises ValueError."""
+        return None if self.bfd is None else bfd_key(self.bfd, profiles)
+
+    @property
+    def known_as(self) -> str:
+        """The name, or what stands for it."""
+        return self.name or self.address or self.prefix or self.interface or ""
 
     def sends_ipv6_over_ipv4(self, *, own_ipv6: bool) -> bool:
         """True if IPv6 routes may be advertised over IPv4 without a next hop that is configured.

@@ -175,6 +175,7 @@ def _of_settings(config: Config, known: Sequence[str]) -> Iterator[str]:
         *_raised(config.check_prefix_lists),
         *_raised(config.instance),
         *_of_peers(config),
+        *_of_keys(config),
         *_originated(config),
         *_raised(config.collectors),
         *_raised(config.fib),
@@ -225,6 +226,15 @@ def _of_peers(config: Config) -> Iterator[str]:
         if corrected is not None:
             peers[place] = corrected.settings(policies, config.bfd_profiles)
     yield from duplicates(peers)
+
+
+def _of_keys(config: Config) -> Iterator[str]:
+    """Yield the errors of the files with keys of BFD; other errors of neighbours are known."""
+    for place, neighbor in enumerate(config.neighbors):
+        try:
+            neighbor.bfd_key(config.bfd_profiles)
+        except ValueError as error:
+            yield f"neighbors[{place}].{error}"
 
 
 def _of_policies(config: Config, policies: dict[str, Policy]) -> Iterator[str]:
