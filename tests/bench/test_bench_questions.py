@@ -1,11 +1,12 @@
-"""The measurement begins once the program's socket accepts connections."""
+"""The measurement begins once the program's socket accepts connections, and precedes other programs."""
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
-from bench.bench_questions import listens
+from bench.bench_questions import listens, precedence
 
 
 def test_a_socket_that_is_bound_does_not_listen_yet(tmp_path: Path) -> None:
@@ -16,3 +17,10 @@ def test_a_socket_that_is_bound_does_not_listen_yet(tmp_path: Path) -> None:
         assert not listens(path)
         server.listen()
         assert listens(path)
+
+
+def test_precedence_over_other_programs_ends_with_its_block() -> None:
+    before = os.sched_getscheduler(0)
+    with precedence():
+        pass
+    assert os.sched_getscheduler(0) == before
