@@ -208,10 +208,3 @@ def compile_manifests(
 ) -> OfflineIntent:
     """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
     return OfflineIntent(load(paths, kinds_of(dialects), stdin), dialects, settings)
-
-
-def render(
-    paths: Iterable[str], dialects: Sequence[type[Dialect]], settings: OfflineSettings
-) -> Json:
-    """Return the document of ``waggle render``. Raises as `compile_manifests`."""
-    return compile_manifests(paths, dialects, settings).whole_document()

@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
+from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -40,10 +41,15 @@ BATCH_SPANS: Final = 512
 
 @final
 class OfCauses(Sampler):
-    """Samples a round with several causes if one of these is sampled, other traces by the root."""
+    """Samples a round with several causes if one of these is sampled, other traces by the root.
 
-    def __init__(self, root: Sampler) -> None:
-        self._root = root
+    With ``record_all`` other spans are recorded, too: for the agent's own list of spans.
+    """
+
+    def __init__(self, ratio: float, *, record_all: bool) -> None:
+        """``ratio``: the part of the traces without a parent or a cause that is sampled."""
+        self._by_root = ParentBased(TraceIdRatioBased(ratio))
+        self._record_all = record_all
 
     def should_sample(
         self,
@@ -56,53 +62,22 @@ class OfCauses(Sampler):
         trace_state: TraceState | None = None,
     ) -> SamplingResult:
         """See the SDK's Sampler."""
-        if links:
+        parent = trace.get_current_span(parent_context).get_span_context()
+        if links and not parent.is_valid:
             sampled = any(link.context.trace_flags.sampled for link in links)
             decision = Decision.RECORD_AND_SAMPLE if sampled else Decision.DROP
-            return SamplingResult(decision, attributes, trace_state)
-        return self._root.should_sample(
-            parent_context, trace_id, name, kind, attributes, links, trace_state
-        )
-
-    def get_description(self) -> str:
-        """See the SDK's Sampler."""
-        return f"OfCauses{{{self._root.get_description()}}}"
-
-
-@final
-class Recorded(Sampler):
-    """Records the spans that are not sampled, too: for the agent's own list of spans."""
-
-    def __init__(self, inner: Sampler) -> None:
-        self._inner = inner
-
-    def should_sample(
-        self,
-        parent_context: Context | None,
-        trace_id: int,
-        name: str,
-        kind: SpanKind | None = None,
-        attributes: Attributes = None,
-        links: Sequence[Link] | None = None,
-        trace_state: TraceState | None = None,
-    ) -> SamplingResult:
-        """See the SDK's Sampler."""
-        result = self._inner.should_sample(
-            parent_context, trace_id, name, kind, attributes, links, trace_state
-        )
-        if result.decision is Decision.DROP:
+            result = SamplingResult(decision, attributes, trace_state)
+        else:
+            result = self._by_root.should_sample(
+                parent_context, trace_id, name, kind, attributes, links, trace_state
+            )
+        if self._record_all and result.decision is Decision.DROP:
             return SamplingResult(Decision.RECORD_ONLY, attributes, KEPT)
         return result
 
     def get_description(self) -> str:
         """See the SDK's Sampler."""
-        return f"Recorded{{{self._inner.get_description()}}}"
-
-
-def sampler(ratio: float, *, record_all: bool) -> Sampler:
-    """Return the sampler: a part of the traces, each of them as a whole."""
-    whole = ParentBased(OfCauses(TraceIdRatioBased(ratio)))
-    return Recorded(whole) if record_all else whole
+        return "OfCauses"
 
 
 @final

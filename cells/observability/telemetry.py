@@ -118,7 +118,7 @@ class Telemetry:
             self._url,
             timeout=EXPORT_TIMEOUT,
             interval=self._options.interval_seconds,
-            sampler=span_export.sampler(
+            sampler=span_export.OfCauses(
                 self._options.sample_ratio, record_all=bool(self._unsampled())
             ),
             process=self.process,

@@ -9,7 +9,7 @@ are opaque but for their headers.
 * `decode`: octets to values, with the checks of the RFCs
 """
 
-from speaker.bmp.decode import BmpError, Framer, decode
+from speaker.bmp.decode import BmpError, decode
 from speaker.bmp.encode import encode, encode_peer_header, encode_route_monitoring, frame
 from speaker.bmp.numbers import (
     BMP_PORT,
@@ -44,7 +44,6 @@ __all__ = [
     "HEADER_SIZE",
     "PEER_HEADER_SIZE",
     "BmpError",
-    "Framer",
     "Initiation",
     "InitiationTlv",
     "Message",

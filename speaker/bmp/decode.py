@@ -7,7 +7,7 @@ and at most one message of the largest size is buffered.
 from __future__ import annotations
 
 import struct
-from typing import Final, final
+from typing import Final
 
 from speaker.bmp.numbers import (
     FAMILY_GAUGES,
@@ -58,38 +58,14 @@ class BmpError(BgpError):
     """Octets that are no BMP message; the text is the violated rule."""
 
 
-@final
-class Framer:
-    """Splits a byte stream, received in any pieces, into messages."""
-
-    __slots__ = ("_buffer",)
-
-    def __init__(self) -> None:
-        self._buffer = b""
-
-    def feed(self, data: bytes) -> list[Message]:
-        """Add received octets; return the messages that are complete. Raises `BmpError`."""
-        buffer = self._buffer + data if self._buffer else data
-        messages = []
-        position = 0
-        while len(buffer) - position >= HEADER_SIZE:
-            _, size = _header(buffer, position)
-            if len(buffer) - position < size:
-                break
-            messages.append(decode(buffer[position : position + size]))
-            position += size
-        self._buffer = buffer[position:]
-        return messages
-
-
-def _header(data: bytes, position: int = 0) -> tuple[int, int]:
+def _header(data: bytes) -> tuple[int, int]:
     """Return type and size of a message (RFC 7854 section 4.1)."""
-    if data[position] != VERSION:
-        raise BmpError(f"version {data[position]}, not {VERSION}")
-    size = int.from_bytes(data[position + 1 : position + 5], "big")
+    if data[0] != VERSION:
+        raise BmpError(f"version {data[0]}, not {VERSION}")
+    size = int.from_bytes(data[1:5], "big")
     if not HEADER_SIZE <= size <= MAX_SIZE:
         raise BmpError(f"a message of {size} octets")
-    return data[position + 5], size
+    return data[5], size
 
 
 def decode(data: bytes) -> Message:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from speaker.attribute import ErrorHandling, PathAttributes
 from speaker.bmp import (
-    Framer,
     Initiation,
     Message,
     PeerDown,
@@ -22,7 +21,9 @@ from speaker.bmp import (
     RouteMonitoring,
     StatisticsReport,
     Termination,
+    decode,
 )
+from speaker.bmp.numbers import HEADER_SIZE as BMP_HEADER_SIZE
 from speaker.message import HEADER_SIZE, UpdateDecoder, decode_open
 from speaker.negotiated import Negotiated, negotiate
 from speaker.nlri import Family
@@ -93,6 +94,25 @@ class Monitored:
         assert legacy == (not agreed.as4), "the A flag matches the OPENs"
         # An import policy may do to a route what its sender may not.
         return replace(agreed, ebgp=False, peer_asn=0) if changed and not out else agreed
+
+
+class Framer:
+    """Splits a byte stream, received in any pieces, into messages."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Add received octets; return the messages that are complete. Raises `BmpError`."""
+        self._rest += data
+        messages = []
+        while len(self._rest) >= BMP_HEADER_SIZE:
+            size = int.from_bytes(self._rest[1:5], "big")
+            if len(self._rest) < size:
+                break
+            messages.append(decode(self._rest[:size]))
+            self._rest = self._rest[size:]
+        return messages
 
 
 class Station:

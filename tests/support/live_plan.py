@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcilers.compile_manifests import render
+from reconcilers.compile_manifests import compile_manifests
 from tests.support.received_routes import probes
 from tests.support.routers import ALL_ROUND, KINDS
 from tests.support.scenario import (
@@ -113,7 +113,8 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
     for step in scenario.steps:
         carry_out(source, step, directory)
         own = node_addresses(directory, scenario.node)
-        document = render([str(directory)], scenario.dialects, scenario.settings)
+        compiled = compile_manifests([str(directory)], scenario.dialects, scenario.settings)
+        document = compiled.whole_document()
         wanted = {
             name: found
             for name, found in peers_by_name(document).items()

@@ -93,7 +93,7 @@ def test_an_unsampled_change_is_kept_and_costs_no_span_where_none_is_kept() -> N
     for record_all in (True, False):
         recent = RecentSpans(Lifecycle(), SpansOptions(buffer=100))
         provider = TracerProvider(
-            shutdown_on_exit=False, sampler=span_export.sampler(0.0, record_all=record_all)
+            shutdown_on_exit=False, sampler=span_export.OfCauses(0.0, record_all=record_all)
         )
         provider.add_span_processor(recent)  # type: ignore[arg-type]
         tracer = provider.get_tracer("test")

@@ -161,7 +161,7 @@ FIRST, LAST = 0, (1 << 64) - 1
 
 
 def test_a_part_of_the_traces_is_sent_and_each_as_a_whole() -> None:
-    sampler = span_export.sampler(0.5, record_all=False)
+    sampler = span_export.OfCauses(0.5, record_all=False)
     assert sampled(sampler, FIRST, None) is Decision.RECORD_AND_SAMPLE
     assert sampled(sampler, LAST, None) is Decision.DROP
     # What a span follows from decides, not its own ID.
@@ -172,7 +172,7 @@ def test_a_part_of_the_traces_is_sent_and_each_as_a_whole() -> None:
 
 
 def test_an_agent_that_keeps_spans_records_those_that_are_not_sent() -> None:
-    sampler = span_export.sampler(0.5, record_all=True)
+    sampler = span_export.OfCauses(0.5, record_all=True)
     assert sampled(sampler, LAST, None) is Decision.RECORD_ONLY
     assert sampled(sampler, FIRST, cause(sampled=False)) is Decision.RECORD_ONLY
     assert sampled(sampler, FIRST, None) is Decision.RECORD_AND_SAMPLE

@@ -16,7 +16,7 @@ from cells.dialects import cilium
 from cells.hive import Cell, load
 from cells.hive.hive import Hive
 from cells.sources import node_source
-from reconcilers.compile_manifests import OfflineSettings, render
+from reconcilers.compile_manifests import OfflineSettings, compile_manifests
 from reconcilers.unused_objects import UnusedObjects
 from speaker.api import SpeakerPort
 from statedb import Database, Table
@@ -167,7 +167,8 @@ def test_with_peers_there_are_no_notes_and_offline_every_dialect_is_on(tmp_path:
     running(it, scenario)
     (tmp_path / "render").mkdir()
     (tmp_path / "render" / "beacon.json").write_text(json.dumps(beacon("a")))
-    document = render([str(tmp_path / "render")], [BeaconDialect], OfflineSettings("a"))
+    compiled = compile_manifests([str(tmp_path / "render")], [BeaconDialect], OfflineSettings("a"))
+    document = compiled.whole_document()
     assert [instance["name"] for instance in document["instances"]] == ["beacon"]
 
 

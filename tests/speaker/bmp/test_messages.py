@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from speaker.bmp import (
     BmpError,
-    Framer,
     Initiation,
     Message,
     PeerDown,
@@ -35,6 +34,7 @@ from speaker.errors import EncodingError
 from speaker.iana import IPV6_UNICAST, MessageType
 from speaker.message import KEEPALIVE, frame_message
 from tests.speaker.bmp.messages import messages, peers
+from tests.support.bmp import Framer
 
 OPEN = frame_message(MessageType.OPEN, b"\x04\xfd\xe8\x00\x5a\xc0\x00\x02\x01\x00")
 UPDATE = frame_message(MessageType.UPDATE, bytes(4))
@@ -131,7 +131,7 @@ def test_rfc7854_4_1_other_versions_are_rejected(version: int) -> None:
 @pytest.mark.parametrize("size", [0, 5, (1 << 20) + 1, 0xFFFFFFFF])
 def test_rfc7854_4_1_an_invalid_size_ends_the_stream(size: int) -> None:
     with pytest.raises(BmpError, match=f"a message of {size} octets"):
-        Framer().feed(struct.pack(">BIB", 3, size, 0))
+        decode(struct.pack(">BIB", 3, size, 0))
 
 
 def test_rfc7854_4_1_a_message_of_an_unknown_type_is_ignored() -> None:

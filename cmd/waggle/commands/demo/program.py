@@ -26,7 +26,7 @@ from rich.live import Live
 
 from cells.api.agent_socket import default_socket
 from cells.api.client import AgentError, at_socket
-from reconcilers.compile_manifests import OfflineSettings, render
+from reconcilers.compile_manifests import OfflineSettings, compile_manifests
 from waggle.commands.demo.background import Ready, detach
 from waggle.commands.demo.examples import Examples, find
 from waggle.commands.demo.lock import DemoLock, RunsAlreadyError
@@ -104,9 +104,9 @@ class Demo:
         if now - self._rendered_at < RENDER_INTERVAL_SECONDS and self._rendered_at:
             return
         self._rendered_at = now
-        document = render(
+        document = compile_manifests(
             [str(self._examples.manifests)], DIALECTS.load(), OfflineSettings(self._node)
-        )
+        ).whole_document()
         peers = [peer for instance in document["instances"] for peer in instance["peers"]]
         self._expected = [route for peer in peers for route in peer["advertise"]]
         self._origins = {
