@@ -33,6 +33,7 @@ TESTS: Final = {
         _CASES,
     ),
     "metallb": (
+        "tests/reconcilers/metallb/conflicts",
         "tests/reconcilers/metallb/test_findings.py",
         "tests/reconcilers/metallb/test_isolation.py",
         "tests/reconcilers/metallb/test_services.py",
