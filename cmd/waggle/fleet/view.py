@@ -79,11 +79,7 @@ def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
 
 
 def _refused(args: argparse.Namespace, view: FleetView, error: AgentError) -> int:
-    if args.output in output.TABLES:
-        output.complain(args.prog, str(error))
-    else:
-        failure = {"code": error.code, "message": str(error)}
-        output.dump(output.document(view.kind, [], [failure]), args.output)
+    output.fail(args, view.kind, error.code, str(error))
     return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
 
 

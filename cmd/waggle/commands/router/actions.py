@@ -38,11 +38,7 @@ def run(action: str, args: argparse.Namespace) -> int:
     try:
         answer = ask_agent.client(args).post(f"/v1/{action}", body)
     except ask_agent.AgentError as error:
-        if args.output not in output.TABLES:
-            failure = {"code": error.code, "message": str(error)}
-            output.dump(output.document(KINDS.get(action, "PeerList"), [], [failure]), args.output)
-        else:
-            complain(args.prog, str(error))
+        output.fail(args, KINDS.get(action, "PeerList"), error.code, str(error))
         return EXIT_USAGE if error.code == "BadRequest" else EXIT_ERROR
     texts = [error["message"] for error in answer["errors"]]
     for item in answer["items"]:
