@@ -7,9 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from reactivex.subject import Subject
 from structlog.testing import capture_logs
 
+from cells.bfd import following
 from cells.bfd.following import SILENT_SECONDS, START_SECONDS, BfdClient, BfdFollower
 from cells.hive import Health
 from reconcilers.bfd.process.values import (
@@ -250,3 +255,73 @@ def test_a_change_is_a_line_of_the_log_and_the_path_a_warning() -> None:
     (down,) = (line for line in logs if line["event_name"] == "bfd.path_down")
     assert (down["log_level"], down["instance"], down["peer"]) == ("warning", "i", "p")
     assert [name for _, name, *_ in node.down] == ["p"]
+
+
+def state(old: str, new: str) -> StateChanged:
+    return StateChanged(instance="i", peer="p", address=None, old=old, new=new, reason="")
+
+
+def test_a_down_that_follows_the_end_of_bgp_is_judged_again_later() -> None:
+    detected = int(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
+    change = Change(KEY, State.UP, State.DOWN, detected, State.INIT, 0, True, 7, 150_000)
+    node = Node()
+    node.connect()
+    node.observable.on_next(state("OpenConfirm", "Established"))
+    node.observable.on_next(state("Established", "Idle"))
+    node.observable.on_next(state("OpenConfirm", "Established"))
+    # Another event of the speaker has nothing to do with it.
+    node.observable.on_next(object())
+    node.receive(Changes((change,)))
+    assert node.down == []
+    assert node.follower.refresh() == 5
+    node.now += 5
+    node.follower.refresh()
+    assert [name for _, name, *_ in node.down] == ["p"]
+
+
+def test_a_change_is_an_event_of_its_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    provider, exporter = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(following, "_tracer", provider.get_tracer("test"))
+    node = Node()
+    node.connect()
+    detected = int(Diagnostic.CONTROL_DETECTION_TIME_EXPIRED)
+    node.receive(
+        Changes((Change(KEY, State.UP, State.DOWN, detected, State.INIT, 0, True, 7, 150_000),))
+    )
+    (span,) = exporter.get_finished_spans()
+    assert span.name == "bfd.change"
+    (event,) = span.events
+    assert event.name == "bfd.changed"
+    assert dict(event.attributes or {}) == {
+        "network.peer.address": KEY.peer,
+        "network.interface.name": KEY.device,
+        "waggle.bfd.former_state": "Up",
+        "waggle.bfd.state": "Down",
+        "waggle.bfd.diagnostic": "Control Detection Time Expired",
+        "waggle.bfd.neighbor_state": "Init",
+    }
+
+
+def test_the_row_of_a_peer_goes_with_its_bfd_settings() -> None:
+    node = Node()
+    node.connect()
+    assert node.row.state == UP
+    with node.database.write(node.intent.peers) as txn:
+        node.intent.peers.upsert(txn, replace(PEER, bfd=None))
+    node.follower.refresh()
+    snapshot = node.database.snapshot()
+    assert list(node.intent.bfd_sessions.all(snapshot)) == []
+    assert list(node.intent.bfd_counters.all(snapshot)) == []
+    revision = node.intent.bfd_sessions.revision(snapshot)
+    node.follower.refresh()
+    assert node.intent.bfd_sessions.revision(node.database.snapshot()) == revision
+
+
+def test_a_time_is_rounded_and_any_other_difference_is_written() -> None:
+    row = BfdSession(instance="i", peer="p", state=UP, since=1000.0)
+    assert following._same(row, replace(row, since=1000.4))
+    assert not following._same(row, replace(row, since=1000.5))
+    assert not following._same(row, replace(row, since=999.0))
+    assert not following._same(row, replace(row, ups=1))
+    assert not following._same(None, row)

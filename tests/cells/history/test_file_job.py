@@ -184,3 +184,12 @@ def test_a_disk_that_fails_is_named_once_and_tried_again(
     assert stand.state == ("ok", f"kept in {tmp_path}")
     assert (tmp_path / FILE).read_bytes().startswith(HEAD)
     assert [of.name for of in stored(tmp_path, 10)] == ["shop/3"]
+
+
+def test_the_directory_is_made_with_its_parents_for_this_user_alone(tmp_path: Path) -> None:
+    directory = tmp_path / "var" / "lib"
+    append(directory, [item(1)])
+    append(directory, [item(2)])
+    assert [of.name for of in stored(directory, 10)] == ["shop/1", "shop/2"]
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert (directory / FILE).stat().st_mode & 0o777 == 0o600

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pytest
@@ -14,6 +14,7 @@ from cells.hive import (
     DisabledCellError,
     Group,
     Health,
+    HealthTree,
     Late,
     Options,
     Readiness,
@@ -21,10 +22,11 @@ from cells.hive import (
     load,
     provide,
 )
+from cells.hive.cell import type_name
 from cells.hive.hive import Hive, Shutdown
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.hive.show import dot, tree, views
+from cells.hive.show import CellView, dot, running_views, tree, views, with_wiring
 from tests.support.cells import supply
 
 
@@ -335,3 +337,64 @@ def test_the_tree_and_the_graph_show_groups_and_optional_needs() -> None:
     assert "    collects Check" in lines
     assert "    contributes Check" in lines
     assert '    "e" -> "d" [label="Check", style=dashed];' in dot(found).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (Line, "Line"),
+        (None, "None"),
+        (int | None, "int | NoneType"),
+        (Sequence[Line], "Sequence[Line]"),
+        (Group[Check], "Group[Check]"),
+        (tuple[Line, ...], "tuple[Line]"),
+        (Mapping[str, Line | Check], "Mapping[str, Line | Check]"),
+        (Callable[[Line, int], str], "Callable[[Line, int], str]"),
+    ],
+)
+def test_a_type_is_spelled_as_its_annotation_without_modules(kind: object, name: str) -> None:
+    assert type_name(kind) == name
+
+
+def test_the_graph_has_an_arrow_for_each_need_and_each_receiver_and_no_other() -> None:
+    cells = (
+        LINE,
+        part("c", provides=(Choosy,)),
+        part("d", invokes=(Runner,), contributes=(two_checks,)),
+        part("e", contributes=(two_checks,)),
+        Cell(name="off", description="Disabled."),
+    )
+    found = views(cells, load(cells, flags={"disable_cell": ["off"]}))
+    lines = [line.strip() for line in dot(found).splitlines()]
+    assert lines[0] == "digraph cells {"
+    assert lines[-1] == "}"
+    assert [line for line in lines if " -> " in line] == [
+        '"c" -> "line" [label="Port"];',
+        '"e" -> "d" [label="Check", style=dashed];',
+    ]
+    (off,) = [line for line in lines if line.startswith('"off"')]
+    assert off == '"off" [tooltip="Disabled.", style=dashed, fontcolor=gray];'
+
+
+def test_the_tree_has_the_state_of_each_cell_and_its_parts() -> None:
+    cells = (LINE, Cell(name="off", description="Disabled."))
+    tree_of = HealthTree(clock=lambda: 1000.0)
+    tree_of.scope("line").degraded("no carrier")
+    tree_of.scope("line").scope("part").scope("of").ok("well")
+    health = {"line": list(tree_of.report())}
+    settings = load(cells, flags={"disable_cell": ["off"]})
+    found = views(cells, settings, health)
+    lines = tree(found).splitlines()
+    since = "since 1970-01-01T00:16:40Z"
+    assert lines[0] == f"line: degraded: no carrier ({since})"
+    assert f"    - part/of: ok: well ({since})" in lines
+    assert "    provides Port" in lines
+    assert f"off: disabled ({settings.reasons['off']})" in lines
+    assert [line for line in lines if line.startswith("off:")] == [lines[-2]]
+    running = running_views(cells, settings, health)
+    assert [view.name for view in running] == ["line", "off"]
+    assert [view.enabled for view in running] == [True, False]
+    assert running[1] == CellView(
+        name="off", description="Disabled.", enabled=False, reason=settings.reasons["off"]
+    )
+    assert with_wiring(running, found) == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import itertools
 import random
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from cells.hive import Health, Level
 from cells.hive.jobs import WITHOUT_END, JobFailedError, Jobs, RestartPolicy, Supervisor
@@ -168,3 +170,67 @@ def test_a_job_cannot_be_started_without_a_group() -> None:
     bench.jobs.add("x", asyncio.Event().wait)  # type: ignore[arg-type]  # never awaited here
     with pytest.raises(RuntimeError, match="started by the hive"):
         looptime.run(bench.lifecycle.start())
+
+
+def test_a_job_that_does_not_end_is_named_and_delays_the_end_for_a_while_only() -> None:
+    bench = Bench()
+
+    async def stuck() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.sleep(100)
+
+    bench.jobs.add("stuck", stuck)
+    took: list[float] = []
+
+    async def scenario() -> None:
+        clock = asyncio.get_running_loop().time
+        async with asyncio.TaskGroup() as group:
+            bench.supervisor.bind(group)
+            await bench.lifecycle.start()
+            await asyncio.sleep(1)
+            began = clock()
+            with capture_logs() as logs:
+                await bench.lifecycle.stop()
+            took.append(clock() - began)
+        assert [(line["event_name"], line.get("job")) for line in logs] == [
+            ("job.stuck", "cell.stuck"),
+            ("hive.slow_hook", None),
+        ]
+
+    looptime.run(scenario())
+    assert took == [2.5]
+
+
+def test_each_failure_is_a_line_and_the_state_of_the_job() -> None:
+    bench = Bench()
+    bench.jobs.add("flaky", failing([], 2), policy=RestartPolicy(restarts=1))
+    with capture_logs() as logs:
+        looptime.run(bench.run(60))
+    first, second = logs
+    assert first.pop("exc_info").args == ("failure 1",)
+    assert 0.05 <= first.pop("restart_in") < 0.1
+    assert first == {
+        "event": "job failed",
+        "event_name": "job.failed",
+        "log_level": "error",
+        "job": "cell.flaky",
+        "attempt": 1,
+    }
+    assert (second["event_name"], second["job"]) == ("job.given_up", "cell.flaky")
+    assert second["exc_info"].args == ("failure 2",)
+    (error,) = bench.given_up
+    assert str(error) == "job cell.flaky failed for good after 1 restarts: ValueError: failure 2"
+    (status,) = bench.health.report()
+    assert status.path == ("flaky",)
+    assert (status.level, status.message) == (Level.DEGRADED, "given up: ValueError: failure 2")
+    assert bench.supervisor.restarts == {"cell.flaky": 1}
+
+
+def test_the_delays_of_restarts_double_up_to_ten_seconds() -> None:
+    half = random.Random()  # noqa: S311
+    half.random = lambda: 0.0  # type: ignore[method-assign]
+    policy = RestartPolicy()
+    delays = [policy.delay(attempt, half) for attempt in (1, 2, 3, 7, 8, 1000)]
+    assert delays == [0.05, 0.1, 0.2, 3.2, 5.0, 5.0]
+    assert (policy.restarts, policy.forget_after) == (5, 60.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -149,3 +150,48 @@ def test_stopping_continues_past_hooks_that_fail_or_hang() -> None:
         ("fails", "no"),
         ("hangs", "timed out"),
     ]
+
+
+def test_the_limits_of_hooks_are_a_minute_and_five_seconds() -> None:
+    async def seconds(lifecycle: Lifecycle) -> float:
+        began = asyncio.get_running_loop().time()
+        with contextlib.suppress(HookTimeoutError):
+            await lifecycle.start()
+        await lifecycle.stop()
+        return asyncio.get_running_loop().time() - began
+
+    starting, stopping = Lifecycle(), Lifecycle()
+    starting.append("x", start=lambda: asyncio.sleep(3600))
+    stopping.append("x", stop=lambda: asyncio.sleep(3600))
+    with structlog.testing.capture_logs() as lines:
+        assert looptime.run(seconds(starting)) == 60
+        assert looptime.run(seconds(stopping)) == 5
+    failed, slow = lines
+    assert (failed["event_name"], failed["hook"]) == ("hive.stop_failed", "x")
+    assert failed["reason"] == "timed out"
+    assert (slow["phase"], slow["hook"], slow["seconds"]) == ("stop", "x", 5)
+
+
+@pytest.mark.parametrize(("seconds", "is_slow"), [(1.0, False), (1.5, True)])
+def test_a_hook_is_slow_after_a_second(seconds: float, *, is_slow: bool) -> None:
+    lifecycle = Lifecycle()
+    lifecycle.append("x", reserve=lambda: asyncio.sleep(seconds))
+    with structlog.testing.capture_logs() as lines:
+        looptime.run(lifecycle.start())
+    assert [(line["phase"], line["seconds"]) for line in lines] == (
+        [("reserve", seconds)] if is_slow else []
+    )
+
+
+@pytest.mark.parametrize(("error", "reason"), [(ValueError("no"), "no"), (KeyError(), "KeyError")])
+def test_a_stop_hook_that_fails_is_logged_with_its_error(error: Exception, reason: str) -> None:
+    lifecycle = Lifecycle()
+    lifecycle.append("x", stop=noting([], "-x", error))
+
+    async def scenario() -> None:
+        await lifecycle.start()
+        await lifecycle.stop()
+
+    with structlog.testing.capture_logs() as lines:
+        looptime.run(scenario())
+    assert [line["reason"] for line in lines] == [reason]

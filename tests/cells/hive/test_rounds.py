@@ -75,3 +75,56 @@ def test_rounds_that_take_long_are_rarer(took: float, period: float) -> None:
     looptime.run(scenario())
     pauses = {round(later - before, 6) for before, later in pairwise(begins)}
     assert pauses == {period}
+
+
+def test_without_an_interval_a_change_is_a_round_at_once() -> None:
+    begins: list[float] = []
+
+    async def scenario() -> None:
+        signal = Signal()
+        now = asyncio.get_running_loop().time
+        start = now()
+
+        async def run(_: float | None) -> None:
+            begins.append(now() - start)
+
+        task = asyncio.create_task(run_rounds(signal, run))
+        for _ in range(3):
+            await asyncio.sleep(0.01)
+            signal.raise_flag()
+        await asyncio.sleep(1000)
+        task.cancel()
+
+    looptime.run(scenario())
+    assert [round(at, 3) for at in begins] == [0, 0.01, 0.02, 0.03]
+
+
+@pytest.mark.parametrize(
+    ("retry", "poll", "pause"),
+    [
+        pytest.param(None, 5.0, 5.0, id="poll"),
+        pytest.param(3.0, None, 3.0, id="retry"),
+        pytest.param(3.0, 5.0, 3.0, id="a retry before the poll"),
+        pytest.param(7.0, 5.0, 5.0, id="a poll before the retry"),
+        pytest.param(None, None, None, id="neither"),
+    ],
+)
+def test_the_next_round_is_the_earlier_of_the_retry_and_the_poll(
+    retry: float | None, poll: float | None, pause: float | None
+) -> None:
+    begins: list[float] = []
+
+    async def scenario() -> None:
+        async def run(_: float | None) -> float | None:
+            begins.append(asyncio.get_running_loop().time())
+            return retry
+
+        task = asyncio.create_task(run_rounds(Signal(), run, poll=poll))
+        await asyncio.sleep(29)
+        task.cancel()
+
+    looptime.run(scenario())
+    if pause is None:
+        assert len(begins) == 1
+    else:
+        assert {round(later - before, 6) for before, later in pairwise(begins)} == {pause}

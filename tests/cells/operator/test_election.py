@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from cells.hive.health import HealthTree
 from cells.operator.election import Leadership
 from cells.operator.owner import Owner
 from cells.options import OperatorOptions
-from resources.kubernetes import Election, Writer
+from resources.kubernetes import Election, KubernetesError, Writer
 from resources.kubernetes.lease import ElectionTiming
 from tests.support import looptime
 
@@ -63,3 +65,53 @@ def test_a_lease_lasts_from_the_request_that_renewed_it_not_from_the_answer(
         assert not leadership.leads
 
     looptime.run(scenario())
+
+
+def test_the_state_of_the_election_is_the_health_and_each_change_a_line() -> None:
+    tree = HealthTree()
+    election = Election("a", "waggle-operator", NAMESPACE, ElectionTiming())
+    leadership = Leadership(
+        election,
+        NAMESPACE,
+        "waggle-operator",
+        Owner(OperatorOptions()),
+        tree.scope("leader"),
+        lambda _: None,
+    )
+
+    def told(leader: str, trouble: str = "", *, leads: bool = False) -> list[tuple[object, ...]]:
+        shown: Any = SimpleNamespace(leader=leader, leads=leads)
+        leadership._election, leadership._trouble = shown, trouble
+        with capture_logs() as logs:
+            leadership._tell()
+        assert {line["event_name"] for line in logs} <= {"operator.leader"}
+        return [(line["leader"], line["leads"], line["reason"]) for line in logs]
+
+    def health() -> tuple[str, str]:
+        (status,) = tree.report()
+        return str(status.level), status.message
+
+    assert told("") == [(None, False, None)]
+    assert health() == ("ok", "waits; no candidate leads")
+    assert told("b") == [("b", False, None)]
+    assert told("b") == []
+    assert health() == ("ok", "waits; b leads")
+    assert told("a", leads=True) == [("a", True, None)]
+    assert health() == ("ok", "leads")
+    assert told("a", "no answer in time", leads=True) == [("a", True, "no answer in time")]
+    assert health() == ("degraded", "leads: no answer in time")
+
+
+def test_a_lease_that_cannot_be_released_is_named() -> None:
+    class Away:
+        async def get(self, _: str) -> None:
+            raise KubernetesError("no answer")
+
+    owner, health = Owner(OperatorOptions()), HealthTree().scope("leader")
+    election = Election("a", "waggle-operator", NAMESPACE, ElectionTiming())
+    leadership = Leadership(election, NAMESPACE, "waggle-operator", owner, health, lambda _: None)
+    with capture_logs() as logs:
+        looptime.run(leadership._release(cast("Writer", Away())))
+    assert [(line["event_name"], line["reason"]) for line in logs] == [
+        ("operator.lease", "no answer")
+    ]

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from cells.hive import Group, Health
-from cells.hive.health import Level
+from cells.hive.health import HealthTree, Level
 from cells.hive.hive import Hive
 from cells.operator import service_events
 from cells.operator.service_events import ServiceEventsCheck
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS
-from reconcilers.dialect import Dialect, Unread
+from reconcilers.dialect import Dialect, ServiceStatuses, Unread
+from reconcilers.model import ObjectRef
 from reconcilers.report import service_events as rules
+from reconcilers.report.event_writer import EventOutcome
 from reconcilers.target import fleet
 from resources.cilium.kinds import ADVERTISEMENT
+from resources.core import EndpointSlice, Service
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_CONFIGURATION
+from resources.kind import Kinds
+from resources.kubernetes import StatusError
 from resources.metallb.kinds import CONFIGURATION, SERVICE_BGP_STATUS
+from resources.tables import Tables
 from statedb import Database
 from tests.cells.operator.test_rivals import run
 from tests.support.apiserver import ApiServer
@@ -329,3 +338,163 @@ def test_a_new_leader_waits_until_every_kind_was_read() -> None:
     options = OperatorOptions()
     check = ServiceEventsCheck(database, nothing, dialects, kubernetes, options, Health())
     assert asyncio.run(check.run(nothing)) == UNREAD_SECONDS
+
+
+class Toy:
+    """A dialect whose Services are all selected, and are advertised as its statuses have them."""
+
+    name, title = "toy", "Toy"
+    cluster_kinds = (FRR_CONFIGURATION,)
+
+    def __init__(self) -> None:
+        self.present: set[str] = set()
+        self.follows = False
+        """Whether it depends on the EndpointSlices which node advertises a Service."""
+
+    def each(self, extension: object) -> tuple[object, ...]:
+        statuses = ServiceStatuses(self.begin, (SERVICE_BGP_STATUS,), lambda _: "toys")
+        return (statuses,) if extension is ServiceStatuses else ()
+
+    def begin(self, dialect: object, _: object) -> Any:  # noqa: ANN401 - a stand-in
+        assert dialect is self
+        self.present.clear()
+        return self
+
+    def read(self, kind: object, value: dict[str, Any]) -> None:
+        assert kind is SERVICE_BGP_STATUS
+        self.present.add(value["address"])
+
+    def selected(self, service: Service) -> tuple[str, ...]:
+        return tuple(ingress.ip for ingress in service.status.load_balancer.ingress)
+
+    def follows_endpoints(self, _: Service) -> bool:
+        return self.follows
+
+    def advertised(self, _: Service, slices: Sequence[EndpointSlice]) -> set[str]:
+        assert bool(slices) is self.follows
+        return self.present
+
+
+class Reading:
+    """A writer's reads: what each list has, or its error."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[dict[str, Any]] | StatusError] = {}
+        self.created: list[str] = []
+
+    async def pages(self, path: str, _: object) -> AsyncIterator[list[dict[str, Any]]]:
+        found = next((v for k, v in self.lists.items() if k in path), [])
+        if isinstance(found, StatusError):
+            raise found
+        yield found
+
+    async def create(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
+        self.created.append(f"{path} {content['reason']} {content['regarding']['name']}")
+        return content
+
+
+class Pass:
+    """The check, run by the test."""
+
+    def __init__(self, **unread: Any) -> None:  # noqa: ANN401
+        self.tree, self.reading = HealthTree(), Reading()
+        database = Database()
+        tables = Tables(database, Kinds((FRR_CONFIGURATION,)))
+        self.table = tables.of(FRR_CONFIGURATION).name
+        kubernetes: Any = SimpleNamespace(unread=Unread(**unread))
+        self.kubernetes = kubernetes
+        self.toy = Toy()
+        dialects = Group[Dialect]((cast("Dialect", self.toy),))
+        health = self.tree.scope("operator")
+        self.check = ServiceEventsCheck(
+            database, tables, dialects, kubernetes, OperatorOptions(), health
+        )
+
+    def run(self) -> tuple[str, str]:
+        pause = asyncio.run(self.check.run(cast("Any", self.reading)))
+        assert pause == service_events.POLL_INTERVAL_SECONDS
+        (status,) = [s for s in self.tree.report() if s.message]
+        assert status.path == ("operator", "service-events")
+        return str(status.level), status.message
+
+    def dropped(self) -> float:
+        (family,) = self.check.collect()
+        (sample,) = family.samples
+        assert sample.name == "waggle_operator_events_dropped_total"
+        return sample.value
+
+
+def test_a_pass_writes_an_event_of_each_service_that_no_node_advertises() -> None:
+    it = Pass()
+    web, api = service("web", "198.51.100.7"), service("api", "198.51.100.8")
+    invalid = {**service("invalid", "x"), "spec": {"type": "LoadBalancer", "ports": 7}}
+    none = {**service("none", ""), "status": {}}
+    it.reading.lists["services"] = [web, invalid, none, api]
+    it.reading.lists["servicebgpstatuses"] = [{"address": "198.51.100.8"}]
+    for _ in range(2):
+        assert it.run() == ("ok", "Events on Services are written")
+        assert [line.split()[1:] for line in it.reading.created] == [["NotAdvertised", "web"]]
+
+
+def test_a_kind_that_cannot_be_read_costs_the_events_of_its_dialect() -> None:
+    it = Pass()
+    it.kubernetes.unread = Unread(kinds={it.table: "FRRConfiguration", "other": "Other"})
+    it.reading.lists["services"] = [service("web", "198.51.100.7")]
+    assert it.run() == ("degraded", "no Events for Toy: FRRConfiguration cannot be read")
+    assert it.reading.created == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("services", "Services cannot be read: 403: no"),
+        ("servicebgpstatuses", "no Events for Toy: 403: no"),
+        ("endpointslices", "no Events for Toy: 403: no"),
+    ],
+)
+def test_what_may_not_be_read_is_named_and_another_error_is_not_ours(path: str, text: str) -> None:
+    it = Pass()
+    it.toy.follows = True
+    it.reading.lists["services"] = [service("web", "198.51.100.7")]
+    it.reading.lists[path] = StatusError(403, "no")
+    assert it.run() == ("degraded", text)
+    assert it.reading.created == []
+    it.reading.lists[path] = StatusError(500, "no")
+    with pytest.raises(StatusError):
+        it.run()
+
+
+def test_statuses_that_older_definitions_lack_are_no_problem() -> None:
+    it = Pass()
+    it.reading.lists["services"] = [service("web", "198.51.100.7")]
+    it.reading.lists["servicebgpstatuses"] = StatusError(404, "no")
+    assert it.run() == ("ok", "Events on Services are written")
+    assert it.reading.created == []
+
+
+def test_events_that_are_lost_are_a_warning_and_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Pass()
+    assert it.dropped() == 0
+    it.check._events.dropped = 4
+    assert it.dropped() == 4
+    with capture_logs() as logs:
+        it.run()
+        rejected = EventOutcome(ObjectRef("Service", "shop", "web"), "403: no", rejected=True)
+        it.check._log(rejected)
+        it.check._log(replace(rejected, repeated=True))
+        it.check._log(EventOutcome(ObjectRef("Service", "shop", "web")))
+    assert logs == [
+        {
+            "event": "Events are dropped",
+            "event_name": "operator.events_dropped",
+            "log_level": "warning",
+            "events": 4,
+        },
+        {
+            "event": "Event not written",
+            "event_name": "operator.event_rejected",
+            "log_level": "warning",
+            "object": "Service/shop/web",
+            "reason": "403: no",
+        },
+    ]

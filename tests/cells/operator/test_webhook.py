@@ -20,11 +20,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from cells.hive import HealthTree, StartError
-from cells.operator.webhook import certificate
+from cells.operator.webhook import certificate, server
 from cells.operator.webhook.cell import Webhook
 from cells.operator.webhook.certificate import CONFIGURATIONS, CertificateKeeper
 from cells.operator.webhook.server import BODY_OCTETS, WebhookServer
 from reconcilers.admission import Verdict
+from reconcilers.dialect import Unread
 from resources.kubernetes import StatusError, Writer
 from resources.kubernetes.certificates import LIFETIME, RENEWAL, due, from_secret
 from tests.reconcilers.admission.claims import claim
@@ -584,3 +585,144 @@ def test_an_address_in_use_refuses_the_operator_before_it_has_a_certificate() ->
         await replica.server.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_leader_that_was_slower_keeps_the_certificate_of_the_other_one() -> None:
+    async def main() -> None:
+        objects = Objects()
+        objects.configure()
+        slow, fast = Replica(objects), Replica(objects)
+        create = objects.create
+
+        async def late(path: str, content: dict[str, Any]) -> None:
+            objects.create = create  # type: ignore[method-assign]
+            assert await fast.step()
+            await create(path, content)
+
+        objects.create = late  # type: ignore[method-assign]
+        assert not await slow.step()
+        waits = "waits for a leader to make the Secret waggle-webhook"
+        assert [s.message for s in slow.tree.report()] == [waits]
+        assert await slow.step()
+        assert slow.keeper.presented == fast.keeper.presented
+        for it in (slow, fast):
+            await it.server.stop()
+
+    asyncio.run(main())
+
+
+def test_an_error_of_the_api_server_degrades_the_health_until_the_next_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = Replica(Objects())
+    it.objects.configure()
+    pauses: list[float] = []
+    states: list[tuple[str, str]] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        (status,) = it.tree.report()
+        states.append((str(status.level), status.message))
+        it.objects.refuses = ""
+        if len(pauses) == 3:
+            raise asyncio.CancelledError
+
+    it.objects.refuses = CONFIGURATION
+    monkeypatch.setattr(certificate, "asyncio", SimpleNamespace(sleep=pause))
+
+    async def main() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await it.keeper.run(cast("Writer", it.objects))
+        await it.server.stop()
+
+    asyncio.run(main())
+    assert pauses == [1, 5, 5]
+    assert states[0][0] == "degraded"
+    assert states[0][1].startswith("the certificate cannot be kept: ")
+    presented = it.keeper.presented
+    assert presented is not None
+    where = f"listening on 127.0.0.1:{it.server.port}"
+    assert states[1] == ("ok", f"{where}, certificate until {presented.end:%Y-%m-%d}")
+
+
+def test_a_certificate_and_a_listener_are_lines_of_the_log() -> None:
+    async def main() -> None:
+        with capture_logs() as logs:
+            async with replica() as it:
+                presented = it.keeper.presented
+        assert presented is not None
+        named = {line["event_name"]: dict(line) for line in logs}
+        assert named["webhook.certificate"]["until"] == presented.end.isoformat()
+        listening = named["webhook.listening"]
+        assert (listening["address"], listening["port"]) == ("127.0.0.1", it.server.port)
+        assert "webhook.published" in named
+        assert len(logs) == 3
+
+    asyncio.run(main())
+
+
+def webhook_of(unread: Unread, *, pending: bool = False) -> Webhook:
+    """Return a webhook of one dialect with its own kind and a kind that it reads."""
+
+    def read(_: object, *, operator: bool) -> tuple[str, ...]:
+        return ("claims", "nodes") if operator else ()
+
+    def table(kind: str) -> SimpleNamespace:
+        is_pending = pending and kind == "nodes"
+        return SimpleNamespace(name=kind, pending_initializers=lambda _: is_pending)
+
+    webhook = object.__new__(Webhook)
+    dialect: Any = SimpleNamespace(read=read, options=None)
+    webhook._reviewed = {"Claim": dialect}
+    webhook._kubernetes = cast("Any", SimpleNamespace(unread=unread))
+    webhook._database = cast("Any", SimpleNamespace(snapshot=lambda: None))
+    webhook._tables = cast("Any", SimpleNamespace(of=table))
+    return webhook
+
+
+@pytest.mark.parametrize(
+    ("unread", "pending", "waits_for"),
+    [
+        (Unread(), False, ""),
+        (Unread(waits_for="Service"), False, "Service"),
+        (Unread(kinds={"nodes": "Node"}), False, "Node"),
+        (Unread(kinds={"others": "Other"}), False, ""),
+        (Unread(), True, "nodes"),
+        (Unread(kinds={"nodes": "Node"}, waits_for="Service"), True, "Node"),
+    ],
+)
+def test_a_review_waits_for_what_its_own_dialect_reads(
+    unread: Unread, *, pending: bool, waits_for: str
+) -> None:
+    webhook = webhook_of(unread, pending=pending)
+    assert webhook._unready("Claim") == waits_for
+    assert webhook._unready("Unknown") == ""
+
+
+def test_the_ends_of_the_certificate_and_of_its_authority_are_known_once_it_is_presented() -> None:
+    webhook = webhook_of(Unread())
+    end = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    presented = SimpleNamespace(end=end, end_of_authority=end + DAY)
+    keeper: Any = SimpleNamespace(presented=None)
+    webhook._keeper = keeper
+    assert webhook.certificate_ends == {}
+    keeper.presented = presented
+    assert webhook.certificate_ends == {
+        "webhook": end.timestamp(),
+        "webhook-authority": (end + DAY).timestamp(),
+    }
+
+
+def test_a_body_that_does_not_arrive_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        monkeypatch.setattr(server, "BODY_SECONDS", 0.05)
+        it = Replica(Objects())
+
+        async def read() -> bytes:
+            await asyncio.sleep(3600)
+            return b""
+
+        answer = await it.server._post(cast("Any", SimpleNamespace(read=read)))
+        assert (answer.status, answer.text) == (408, "the body did not arrive in 0.05 s\n")
+
+    asyncio.run(main())
