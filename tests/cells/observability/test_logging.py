@@ -254,3 +254,36 @@ def test_what_libraries_log_of_each_request_is_no_line(library: str) -> None:
 
     (line,) = logged(emit)
     assert line.endswith(" logger=other msg=else")
+
+
+def test_a_logger_that_was_used_before_has_the_output_and_the_level_of_the_present() -> None:
+    log = structlog.get_logger("waggle.test")
+    first = logged(lambda: log.info("one"))
+    nothing = logged(lambda: log.info("two"), LoggingOptions(level="error"))
+    last = logged(lambda: log.info("three"))
+    assert [len(lines) for lines in (first, nothing, last)] == [1, 0, 1]
+    assert "three" in last[0]
+
+
+def test_a_record_whose_arguments_do_not_fit_is_a_line_with_its_text() -> None:
+    logs = Logs(Lifecycle(), Health(), LoggingOptions())
+    emitted: list[tuple[object, ...]] = []
+    logs.emit = lambda *given: emitted.append(given)  # type: ignore[method-assign]
+    for arguments in (("x",), ("x", "y")):
+        record = logging.LogRecord("library", 30, "", 1, "%d of %s", arguments, None)
+        logs._handler.emit(record)
+    assert emitted == [("warning", "library", "%d of %s", {})] * 2
+
+
+def test_lines_that_were_dropped_are_a_line_with_their_number() -> None:
+    logs = Logs(Lifecycle(), Health(), LoggingOptions(format="json"))
+    line = json.loads(logs._dropped(7))
+    expected = {
+        "level": "warning",
+        "logger": "waggle.logging",
+        "event": "logging.dropped",
+        "lines": 7,
+    }
+    assert expected.items() <= line.items()
+    assert "log lines dropped: the reader is too slow" in line.values()
+    assert len(line) == len(expected) + 2

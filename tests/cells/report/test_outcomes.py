@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
+from cells.hive import HealthTree
 from cells.options import ReportOptions
 from cells.report import cell
 from cells.report.cell import Report, events_resource
+from cells.report.node_objects import NodeObjectReport
+from reconcilers.api_server import RequestError
 from reconcilers.model import ObjectRef
 from reconcilers.report.event_writer import EventOutcome
 from reconcilers.target.queue import Outcome
@@ -98,3 +103,68 @@ def test_a_dialect_that_fails_is_logged_with_its_error() -> None:
     (line,) = logs
     assert (line["event_name"], line["log_level"]) == ("events.dialect_failed", "error")
     assert (line["dialect"], line["exc_info"]) == ("toy", error)
+
+
+class Objects:
+    """The report of objects of a node, of which only the states are used."""
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self.tree = HealthTree()
+        report = self.report = object.__new__(NodeObjectReport)
+        report._enabled = enabled
+        report._health = self.tree.scope("objects")
+        report._writes, report._failures = Counter(), Counter()
+        kind: Any = SimpleNamespace(missing=False, count=3, name_of=lambda key: key[-1])
+        self.kind = kind
+        report._objects = {"BGPSessionState": kind}
+        described: Any = SimpleNamespace(kind=SimpleNamespace(name="BGPSessionState"))
+        report._kinds = [(cast("Any", None), described)]
+
+    def state(self, failure: object = None) -> tuple[str, str]:
+        description = SimpleNamespace(name="BGPSessionState")
+        state: Any = SimpleNamespace(description=description, failure=failure)
+        self.report._report_state(state)
+        (status,) = self.tree.report()
+        assert status.path == ("objects", "BGPSessionState")
+        return str(status.level), status.message
+
+
+def test_the_state_of_a_kind_of_objects_of_the_node() -> None:
+    it = Objects()
+    assert it.state() == ("ok", "3 of this node")
+    assert it.state(("key", "403: no")) == ("degraded", "403: no; it is retried")
+    it.kind.missing = True
+    assert it.state() == (
+        "stopped",
+        "the API server does not have it (waggle crds BGPSessionState | kubectl create -f -)",
+    )
+    off = Objects(enabled=False)
+    assert off.state() == ("ok", "switched off (--status-report=false); there is none")
+
+
+def test_an_object_that_is_not_written_is_counted_and_logged_once() -> None:
+    it = Objects()
+    failed = Outcome("BGPSessionState", ("", "n1-tor"), error=ValueError(), text="as text")
+    refused = RequestError("status", "refused", 1.0)
+    with capture_logs() as logs:
+        it.report._report(Outcome("BGPSessionState", ("", "n1-tor"), written=True))
+        it.report._report(failed)
+        it.report._report(replace(failed, repeated=True))
+        it.report._report(replace(failed, key=("", ""), error=refused))
+    assert [(line["event_name"], line["object"], line["reason"]) for line in logs] == [
+        ("report.object_failed", "BGPSessionState/n1-tor", "as text"),
+        ("report.object_failed", "BGPSessionState", "refused"),
+    ]
+    it.report._writes["BGPSessionState"] = 2
+    found = {
+        sample.name: (sample.labels, sample.value)
+        for family in it.report.collect()
+        for sample in family.samples
+    }
+    of_kind = {"kind": "BGPSessionState"}
+    assert found == {
+        "waggle_report_object_writes_total": (of_kind, 2),
+        "waggle_report_object_failures_total": (of_kind, 3),
+    }
+    it.report._kinds = []
+    assert it.report.collect() == []
