@@ -7,7 +7,7 @@ second session with the same routes ends before: the seconds until no route uses
 one route of a third session comes and goes meanwhile, and on a quiet router: the 99th percentile, of
 all rounds, of the seconds until the kernel has it. With ``--restart`` the agent is restarted with its
 routes in the kernel: the seconds until a writer knows them, and the changes of routes that the kernel
-notifies of until all is settled.
+notifies of until all is settled. The router ``least`` is the floor: `bench.least_router`, over IPv4.
 
 ``python -m bench.bench_fib [--routes N] [--rounds N] [--family 4|6] [--router NAME ...]`` (root)
 """
@@ -183,6 +183,18 @@ class Frr(Contestant):
         bgpd += ["-l", OURS[self.family], "-f", directory / "bgpd.conf"]
         bgpd += ["-i", directory / "bgpd.pid"]
         return [self.run(zebra, "zebra"), self.run(bgpd, "bgpd")]
+
+
+class Least(Contestant):
+    """The least program that does it, over IPv4: the floor."""
+
+    name = "least"
+
+    def daemons(self) -> list[Daemon]:
+        """See `Contestant`."""
+        neighbors = [feeder[4] for feeder in FEEDERS]
+        command: list[str | Path] = [sys.executable, "-m", "bench.least_router", str(OUR_AS)]
+        return [self.run([*command, OURS[4], str(PORT), *neighbors], "least")]
 
 
 class Feeder(Contestant):
@@ -480,7 +492,7 @@ def main() -> int:
     parser.add_argument("--routes", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--family", type=int, choices=(4, 6), default=4)
-    kinds: dict[str, type[Contestant]] = {kind.name: kind for kind in (Waggle, Bird, Frr)}
+    kinds: dict[str, type[Contestant]] = {kind.name: kind for kind in (Waggle, Bird, Frr, Least)}
     parser.add_argument(
         "--ecmp", action="store_true", help="a second session with the same routes ends, too"
     )
@@ -498,7 +510,7 @@ def main() -> int:
     if reason is not None:
         print(reason)
         return 2
-    names = args.router or list(kinds)
+    names = args.router or [name for name in kinds if name != Least.name]
     found: dict[tuple[str, str], list[Figure]] = {}
     megabytes = 0.0
     for _ in range(args.rounds):
@@ -525,8 +537,11 @@ def main() -> int:
 
 
 def _line(name: str, step: str, figure: Figure) -> str:
-    writes = f" {figure.writes:.0f} changes" if step == "restart" else ""
-    return f"{name:7} {step:14} {figure.seconds:7.3f} s {figure.cpu:6.2f} s CPU{writes}"
+    more = f" {figure.writes:.0f} changes" if step == "restart" else ""
+    if figure.changes:
+        median = statistics.median(figure.changes)
+        more = f", median {median:.4f} s of {len(figure.changes)} changes"
+    return f"{name:7} {step:14} {figure.seconds:7.4f} s {figure.cpu:6.2f} s CPU{more}"
 
 
 def _report(found: dict[tuple[str, str], list[Figure]]) -> int:
@@ -543,7 +558,8 @@ def _report(found: dict[tuple[str, str], list[Figure]]) -> int:
     missed = 0
     for step, name in found:
         seconds, cpu, writes = (median(step, name, each) for each in ("seconds", "cpu", "writes"))
-        medians = Figure(seconds, cpu, writes)
+        changes = [seconds for figure in found[step, name] for seconds in figure.changes]
+        medians = Figure(seconds, cpu, writes, tuple(changes))
         print(f"median  {_line(name, step, medians)}")
     for (step, what), limit in LIMITS.items():
         if (step, "waggle") in found:

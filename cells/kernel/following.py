@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+from collections.abc import Sequence
 from typing import Final
 
 from opentelemetry import trace
@@ -23,10 +25,13 @@ from resources.tables import Tables
 from speaker.api import (
     ESTABLISHED,
     BestPathChange,
+    BestPathItem,
+    BestPathReader,
     Event,
     Multipath,
     SpeakerPort,
     StateChanged,
+    StreamClosed,
     UnknownName,
 )
 from statedb import Database
@@ -82,19 +87,35 @@ class BestPathFollower:
 
     async def _read(self, instance: str) -> None:
         reader = self._speaker.follow_best_paths(instance, self._multipath)
+        errors: list[BaseException] = []
+
+        def fail(error: BaseException) -> None:
+            errors.append(error)
+            reader.close()
+
+        reader.on_few = guarded(functools.partial(self._take, instance, reader), fail)
         try:
             while True:
                 await reader.wait()
-                with round_span(_tracer, "bgp.best_paths", reader.take_causes()) as span:
-                    items = reader.take()
-                    if span.is_recording():
-                        span.set_attribute("bgp.instance", instance)
-                        prefixes = (i.prefixes for i in items if isinstance(i, BestPathChange))
-                        span.set_attribute("bgp.prefix_count", sum(map(len, prefixes)))
-                    self._kernel.causes.add([span.get_span_context()])
-                    self._kernel.best_paths(instance, items)
+                self._take(instance, reader)
+        except StreamClosed:
+            if errors:
+                raise errors[0] from None
+            raise
         finally:
             reader.close()
+
+    def _take(
+        self, instance: str, reader: BestPathReader, urgent: Sequence[BestPathItem] = ()
+    ) -> None:
+        with round_span(_tracer, "bgp.best_paths", reader.take_causes()) as span:
+            items = reader.take()
+            if span.is_recording():
+                span.set_attribute("bgp.instance", instance)
+                prefixes = (i.prefixes for i in items if isinstance(i, BestPathChange))
+                span.set_attribute("bgp.prefix_count", sum(map(len, prefixes)))
+            self._kernel.causes.add([span.get_span_context()])
+            self._kernel.best_paths(instance, items, urgent)
 
 
 class HostFollower:

@@ -40,6 +40,8 @@ from reconcilers.kernel.writer.values import (
 
 IN_FLIGHT: Final = 2
 """Batches that are not confirmed: the writer has the next one when it is done with one."""
+URGENT_IN_FLIGHT: Final = 16
+"""Batches of urgent changes beside them."""
 ERRORS: Final = frozenset(
     {Reason.NOT_PERMITTED, Reason.TABLE_FULL, Reason.UNUSABLE_NEXT_HOP, Reason.REFUSED}
 )
@@ -56,6 +58,7 @@ class _InFlight(NamedTuple):
     """A batch that is not confirmed."""
 
     changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
+    urgent: bool = False
 
 
 @final
@@ -161,15 +164,28 @@ class InstalledRoutes:
         """Whether the writer has less than a batch to do next: what waits here waits for all of it."""
         return sum(map(len, self._waiting.values())) < self._batch_size.routes
 
-    def change(self, table: RouteTable, changes: Mapping[bytes, NextHopSet | None]) -> None:
-        """Hand changes to the writer, as soon as it has room; None removes a route."""
+    def change(
+        self,
+        table: RouteTable,
+        changes: Mapping[bytes, NextHopSet | None],
+        *,
+        urgent: bool = False,
+    ) -> None:
+        """Hand changes to the writer, as soon as it has room; None removes a route.
+
+        ``urgent``: at once, and before what it has not begun, where none of that has these prefixes.
+        """
         self.spans.note()
         waiting = self._waiting.setdefault(table, {})
         held = self._held.setdefault(table, {})
         # The newest change is the last one.
         for nlri in waiting.keys() & changes.keys() if waiting else ():
             del waiting[nlri]
-        waiting.update(changes)
+        if urgent := urgent and self._may_overtake(table, changes):
+            if not waiting:
+                del self._waiting[table]
+        else:
+            waiting.update(changes)
         if None in changes.values():
             for nlri, hops in changes.items():
                 if hops is not None:
@@ -178,7 +194,23 @@ class InstalledRoutes:
                     del held[nlri]
         else:
             held.update(cast("Mapping[bytes, NextHopSet]", changes))
-        self._send()
+        if urgent:
+            self._hand_over(batch_of({table: changes}), {table: changes}, urgent=True)
+        else:
+            self._send()
+
+    def _may_overtake(self, table: RouteTable, prefixes: Collection[bytes]) -> bool:
+        """Return whether prefixes may be written before the batches that are on their way."""
+        batches = self._in_flight.values()
+        return (
+            self.listed
+            and sum(batch.urgent for batch in batches) < URGENT_IN_FLIGHT
+            # A batch without routes moves any.
+            and all(
+                batch.changes and batch.changes.get(table, {}).keys().isdisjoint(prefixes)
+                for batch in batches
+            )
+        )
 
     def move(self, moves: Mapping[NextHopSet, NextHopSet | None]) -> None:
         """Have all routes of some sets of next hops use new next hops, by one message for each set."""
@@ -286,7 +318,8 @@ class InstalledRoutes:
     # ---------------------------------------------------------------- batches
 
     def _send(self) -> None:
-        while self.listed and len(self._in_flight) < IN_FLIGHT:
+        in_flight = sum(not batch.urgent for batch in self._in_flight.values())
+        for _ in range(IN_FLIGHT - in_flight if self.listed else 0):
             # The newest first: the kernel deletes routes fastest in the opposite order of their
             # installation, too.
             changes = take_some(self._waiting, self._batch_size.routes)
@@ -295,12 +328,16 @@ class InstalledRoutes:
             self._hand_over(batch_of(changes), changes)
 
     def _hand_over(
-        self, batch: Batch, changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]]
+        self,
+        batch: Batch,
+        changes: Mapping[RouteTable, Mapping[bytes, NextHopSet | None]],
+        *,
+        urgent: bool = False,
     ) -> None:
         self._number += 1
-        self._in_flight[self._number] = _InFlight(changes)
+        self._in_flight[self._number] = _InFlight(changes, urgent)
         self.spans.begin(self._number, sum(map(len, changes.values())))
-        self._writer.send(batch._replace(number=self._number))
+        self._writer.send(batch._replace(number=self._number, urgent=urgent))
 
     # ----------------------------------------------------------- the writer
 

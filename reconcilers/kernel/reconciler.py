@@ -14,7 +14,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from itertools import islice
 from typing import Final, final
 
@@ -36,6 +44,7 @@ from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Setting
 from reconcilers.model import Instance, NextHops, Route
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
+from reconcilers.target.comparison import difference
 from reconcilers.target.reconciler import (
     Description,
     ObjectKey,
@@ -123,10 +132,27 @@ class KernelRoutes(Reconciler):
     def _wake(self) -> None:
         self._changes.on_next(None)
 
-    def best_paths(self, instance: str, items: Iterable[BestPathItem]) -> None:
-        """Follow the best paths of an instance."""
+    def best_paths(
+        self,
+        instance: str,
+        items: Iterable[BestPathItem],
+        urgent: Sequence[BestPathItem] = (),
+    ) -> None:
+        """Follow the best paths of an instance.
+
+        ``urgent`` are the last ones, of few prefixes: what they change is handed to the writer at once.
+        The next round compares them as well.
+        """
         self.wanted_tables.apply(instance, items)
         self._track()
+        if urgent and self._stale is not None and self.installed.listed:
+            for table, prefixes in self.wanted_tables.single_changes(instance, urgent).items():
+                changes = difference(
+                    self._desired(table, prefixes), self.installed.held(table, prefixes)
+                )
+                # What has failed is the business of the round, which reports it.
+                if due := self.installed.without_failed(table, changes):
+                    self._change(table, due, urgent=True)
         self._wake()
 
     def host_changed(self, host: Host | None) -> None:
@@ -295,6 +321,9 @@ class KernelRoutes(Reconciler):
         del snapshot
         table = _table(key)
         prefixes = list(self.wanted_tables.prefixes(table)) if parts is None else list(parts)
+        return self._desired(table, prefixes)
+
+    def _desired(self, table: RouteTable, prefixes: Sequence[bytes]) -> State:
         wanted = self.wanted_tables.next_hops(table, prefixes)
         self.installed.forget_failures(table, (nlri for nlri in prefixes if nlri not in wanted))
         withheld = self.withheld.routes(table)
@@ -332,12 +361,15 @@ class KernelRoutes(Reconciler):
         table = _table(key)
         due = self.installed.without_failed(table, changes)
         if due:
-            self.installed.change(table, due)
-            if self._options.check:
-                self.withheld.installed(table, due)
+            self._change(table, due)
         if len(due) < len(changes):
             failed = [nlri for nlri in changes if nlri not in due]
             raise ReconcileError(self.installed.error(table), parts=failed)
+
+    def _change(self, table: RouteTable, due: State, *, urgent: bool = False) -> None:
+        self.installed.change(table, due, urgent=urgent)
+        if self._options.check:
+            self.withheld.installed(table, due)
 
     def delete(self, key: ObjectKey) -> None:
         """See `Reconciler`."""

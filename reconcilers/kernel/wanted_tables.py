@@ -18,6 +18,7 @@ from reconcilers.kernel.waiting import take_some
 from reconcilers.kernel.wanted import InstanceRoutes, NamesDefaultRoute, WantedRoute
 from reconcilers.kernel.writer.values import BLACKHOLE, IPV4, IPV6, NextHopSet, RouteTable
 from speaker.api import (
+    FEW_PREFIXES,
     BestPath,
     BestPathChange,
     BestPathItem,
@@ -332,6 +333,28 @@ class WantedTables:
             return {**parts}
         whole, self._whole = self._whole, set()
         return {**parts, **dict.fromkeys(whole)}
+
+    def single_changes(
+        self, name: str, items: Sequence[BestPathItem]
+    ) -> dict[RouteTable, list[bytes]]:
+        """Return the prefixes of an instance's changes, by table, where they are few.
+
+        Not of a table that is to be compared whole.
+        """
+        changes = [item for item in items if isinstance(item, BestPathChange)]
+        instance = self._instances.get(name)
+        if instance is None or sum(len(change.prefixes) for change in changes) > FEW_PREFIXES:
+            return {}
+        single: dict[RouteTable, list[bytes]] = {}
+        for change in changes:
+            for table, holders in self._tables.items():
+                if (
+                    FAMILIES[table.family] == change.family
+                    and instance in holders
+                    and table not in self._whole
+                ):
+                    single.setdefault(table, []).extend(change.prefixes)
+        return single
 
     @property
     def has_changed(self) -> bool:

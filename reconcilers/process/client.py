@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
@@ -52,8 +53,21 @@ class ProcessClient(asyncio.Protocol, Generic[M]):
 
     def send(self, message: M) -> None:
         """Send a message; without a connection it is dropped."""
-        if self._transport is not None and self._greeted:
-            self._transport.write(self._codec.encode(message))
+        transport = self._transport
+        if transport is None or not self._greeted:
+            return
+        octets = self._codec.encode(message)
+        if not transport.get_write_buffer_size() and not transport.is_closing():
+            # At once: an event loop may write at the end of its turn, which takes long at times.
+            try:
+                sent = os.write(transport.get_extra_info("socket").fileno(), octets)
+            except OSError:
+                # The buffer is full, or the connection is lost: the transport handles both.
+                sent = 0
+            if sent == len(octets):
+                return
+            octets = octets[sent:]
+        transport.write(octets)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet."""

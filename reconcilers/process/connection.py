@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 
 from reconcilers.process.codec import Codec
 
-_RECEIVE: Final = 1 << 20
+_RECEIVE: Final = 1 << 16
 _MAX_WAITING: Final = 1 << 26
 """Octets that wait for an agent which does not read, before its connection is closed."""
 _CREDENTIALS: Final = struct.Struct("=iII")

@@ -14,6 +14,7 @@ protocol.
 """
 
 from speaker.api.best_paths import (
+    FEW_PREFIXES,
     NO_PATHS,
     ONE_PATH,
     BestPath,
@@ -88,6 +89,7 @@ __all__ = [
     "BMP_PORT",
     "DEFAULT_FAMILIES",
     "ESTABLISHED",
+    "FEW_PREFIXES",
     "NOT_ACCEPTED",
     "NO_PATHS",
     "ONE_PATH",

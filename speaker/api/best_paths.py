@@ -22,7 +22,7 @@ reader was given last, so that changes can be applied in their order without a l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -123,8 +123,17 @@ class Multipath(msgspec.Struct, frozen=True):
 ONE_PATH: Final = Multipath()
 
 
+FEW_PREFIXES: Final = 16
+"""A change of no more prefixes is a change of single routes; of more, part of a table."""
+
+
 class BestPathReader(Protocol):
     """The reader's end of a stream; belongs to the event loop's thread."""
+
+    on_few: Callable[[Sequence[BestPathItem]], None] | None
+    """Called within the speaker's turn with a batch of `FEW_PREFIXES` or fewer, the last one of what
+    `take` returns then: a single route does not wait for a turn of the loop, which takes long while a
+    table is received. Raises nothing."""
 
     def take(self) -> Sequence[BestPathItem]:
         """Return what has arrived since the last call, in order; empty without anything.

@@ -49,9 +49,9 @@ class Backlog:
         return bool(self._urgent)
 
     @property
-    def is_urgent(self) -> bool:
-        """Whether there are no others."""
-        return not (self._newer or self._older)
+    def has_others(self) -> bool:
+        """Whether there are prefixes that are not urgent."""
+        return bool(self._newer or self._older)
 
     def add(self, family: Family, prefixes: Iterable[tuple[bytes, Path | None]]) -> None:
         """Add prefixes with their best path before; of a prefix twice the first one remains."""

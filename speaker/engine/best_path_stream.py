@@ -9,7 +9,8 @@ queue      changes of whole messages, up to `QUEUE_PREFIXES`: passed on as they 
 backlog    prefixes with the best path that the reader was given last: everything else.
            What a prefix has now is looked up when it is sent, so that steps in between
            are not sent (`speaker.engine.backlog`). Changes of few prefixes that find others
-           in the queue are urgent: they precede the queue, unless it has these prefixes, too
+           in the queue are urgent: they precede the queue, unless it has these prefixes, too,
+           and are batches of their own, for which a reader has room when it has none for others
 =========  ==============================================================================
 
 While the table is sent every change is backlog, of which a slice of the table takes its prefixes. The
@@ -19,10 +20,12 @@ queue precedes the rest of the backlog: no prefix of the backlog is added to it,
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, final
 
 from speaker.api import (
+    FEW_PREFIXES,
     NO_PATHS,
     BestPathChange,
     BestPathItem,
@@ -44,6 +47,8 @@ from speaker.rib.path import Path
 
 MAX_UNREAD: Final = 2
 """Batches that are sent before the reader has taken one of them."""
+MAX_UNREAD_URGENT: Final = 2
+"""Batches of urgent changes beside them."""
 
 
 BATCH_PREFIXES: Final = 2048
@@ -58,7 +63,7 @@ LOOKUPS: Final = 1000
 """Prefixes that are looked up for a batch: one or two milliseconds."""
 
 
-URGENT_PREFIXES: Final = 16
+URGENT_PREFIXES: Final = FEW_PREFIXES
 """A change of more prefixes is part of a table."""
 
 
@@ -95,8 +100,8 @@ class BestPathStream:
         """Wait for the instance; ``fail`` ends the stream after an error."""
         self.reader = reader
         self.instance = instance
-        self.unread = 0
-        """Batches that were sent and not taken yet."""
+        self.unread: deque[bool] = deque()
+        """For each batch that was sent and not taken yet, the oldest first: whether it is urgent."""
         self._multipath = multipath
         self._sets = sets
         self._fail = fail
@@ -188,7 +193,7 @@ class BestPathStream:
         """
         due = self._selection_due
         return (
-            bool(self._queue)
+            (bool(self._queue) or self.unread.count(False) >= MAX_UNREAD)
             and (due is None or due < 0)
             and len(nlri) <= URGENT_PREFIXES
             and self._queue.is_disjoint(family, nlri)
@@ -200,27 +205,38 @@ class BestPathStream:
             return False
         backlog = self._backlog
         return not backlog or (
-            (backlog.is_urgent or self._ahead < QUEUE_PREFIXES)
+            (not backlog.has_others or self._ahead < QUEUE_PREFIXES)
             and backlog.is_disjoint(family, nlri)
         )
 
     # ------------------------------------------------------------------- send
 
+    def taken(self, batches: int) -> None:
+        """Note that the reader has taken the oldest batches."""
+        for _ in range(min(batches, len(self.unread))):
+            self.unread.popleft()
+
     @property
     def ready(self) -> bool:
         """Whether there is anything to send, and room for it."""
-        if self.unread >= MAX_UNREAD:
-            return False
-        if self._queue or self._backlog or self._marks or self._table is not None:
+        if self.is_urgent:
             return True
-        return self._selection_due is not None and not self._deferred
+        if self.unread.count(False) >= MAX_UNREAD:
+            return False
+        if self._queue or self._backlog.has_others or self._marks or self._table is not None:
+            return True
+        return self._selection_due is not None and not self._deferred and not self._backlog
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the next batch is urgent changes."""
+        return self._backlog.has_urgent and self.unread.count(True) < MAX_UNREAD_URGENT
 
     @property
     def looks_up(self) -> bool:
-        """Whether the next batch looks prefixes up in the table."""
-        backlog = self._backlog
+        """Whether the next batch, if it is not urgent, looks prefixes up in the table."""
         has_room = self._queue.prefixes < BATCH_PREFIXES // 2
-        return self._table is not None or backlog.has_urgent or (has_room and bool(backlog))
+        return self._table is not None or (has_room and self._backlog.has_others)
 
     @property
     def waiting(self) -> tuple[bool, int, int]:
@@ -244,9 +260,10 @@ class BestPathStream:
                 return items
             items.append(TableEnd())
             self._table = None
-        if self._backlog.has_urgent:
+        if self.is_urgent:
             for family, prefixes in self._backlog.take_urgent(LOOKUPS // 2).items():
                 items += self._looked_up(family, prefixes)
+            return items
         sent = self._send_queue(items)
         if not self._queue:
             if sent < BATCH_PREFIXES // 2:

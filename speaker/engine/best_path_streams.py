@@ -42,7 +42,7 @@ class BestPathStreams:
             case BestPathsTaken(reader, batches):
                 stream = self.streams.get(reader)
                 if stream is not None:
-                    stream.unread = max(0, stream.unread - batches)
+                    stream.taken(batches)
             case _:
                 assert_never(item)
 
@@ -90,15 +90,15 @@ class BestPathStreams:
         for stream in list(self.streams.values()):
             while stream.ready:
                 try:
-                    looked_up = stream.looks_up
+                    is_urgent, looked_up = stream.is_urgent, stream.looks_up
                     items = stream.batch()
                 except Exception as error:  # noqa: BLE001  fence: other readers and all peers go on
                     self._fail(stream, error)
                     break
                 if items:
-                    stream.unread += 1
+                    stream.unread.append(is_urgent)
                     self._context.out.append(SendBestPaths(stream.reader, tuple(items)))
-                if looked_up:
+                if looked_up and not is_urgent:
                     break
 
     def _fail(self, stream: BestPathStream, error: Exception) -> None:
@@ -110,4 +110,4 @@ class BestPathStreams:
     def describe(self) -> Iterator[str]:
         """Iterate over the state of each stream as text, for the digest."""
         for reader, stream in sorted(self.streams.items()):
-            yield f"{reader} {stream.instance} {stream.unread} {stream.waiting}"
+            yield f"{reader} {stream.instance} {len(stream.unread)} {stream.waiting}"

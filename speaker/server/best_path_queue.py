@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, final
 
-from speaker.api import BestPathItem, StreamClosed
+from speaker.api import FEW_PREFIXES, BestPathChange, BestPathItem, StreamClosed
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
@@ -28,6 +28,8 @@ class BestPathQueue:
         self._causes: list[SpanContext] = []
         self._closed = False
         self._arrived = asyncio.Event()
+        self.on_few: Callable[[Sequence[BestPathItem]], None] | None = None
+        """See `speaker.api.BestPathReader`."""
 
     def put(self, batch: Sequence[BestPathItem], cause: SpanContext | None = None) -> None:
         """Add a batch, which is not empty, and its span; ignored once the stream is closed."""
@@ -36,6 +38,8 @@ class BestPathQueue:
             if cause is not None:
                 self._causes.append(cause)
             self._arrived.set()
+            if self.on_few is not None and _has_few(batch):
+                self.on_few(batch)
 
     def take_causes(self) -> Sequence[SpanContext]:
         """See `speaker.api.BestPathReader`."""
@@ -55,7 +59,9 @@ class BestPathQueue:
 
     async def wait(self) -> None:
         """See `speaker.api.BestPathReader`."""
-        await self._arrived.wait()
+        # Another reader than the waiting task may have taken what arrived: `on_few`.
+        while not (self._batches or self._closed):
+            await self._arrived.wait()
         if self._closed:
             raise StreamClosed
 
@@ -70,3 +76,12 @@ class BestPathQueue:
         self._closed = True
         self._batches.clear()
         self._arrived.set()
+
+
+def _has_few(batch: Sequence[BestPathItem]) -> bool:
+    """Return whether a batch is changes of few prefixes."""
+    return (
+        len(batch) <= FEW_PREFIXES
+        and sum(len(item.prefixes) for item in batch if isinstance(item, BestPathChange))
+        <= FEW_PREFIXES
+    )

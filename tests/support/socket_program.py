@@ -73,10 +73,10 @@ class SocketProgram(Generic[M]):
         self.send(self._hello)
         self.expect(type(self._hello))
 
-    def send(self, message: M) -> None:
-        """Send a message."""
+    def send(self, *messages: M) -> None:
+        """Send messages, which arrive together if they are short."""
         assert self._socket is not None
-        self._socket.sendall(self._codec.encode(message))
+        self._socket.sendall(b"".join(map(self._codec.encode, messages)))
 
     def expect(self, kind: type[K], right: Callable[[K], bool] = lambda _: True) -> K:
         """Wait for a message of a kind, and drop messages of the kind that are not right."""

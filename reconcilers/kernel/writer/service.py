@@ -11,6 +11,7 @@ import errno
 import selectors
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -92,6 +93,8 @@ class Service:
         self._next_attempt: float | None = None
         self._foreign = ForeignRoutes(self._kernel, self._is_ours)
         self._agent: Connection[Message] | None = None
+        self._messages: deque[Message] = deque()
+        """Of the agent, which are not handled yet."""
         self._next_verification = clock() + verify_seconds
         self._next_reading: float | None = None
         """When tables are read again that a link's routes may have gone from."""
@@ -135,8 +138,12 @@ class Service:
         due = self._next_verification
         for other in (self._next_reading, self._ending, self._next_attempt):
             due = due if other is None else min(due, other)
+        due = self._clock() if self._messages else due
         for key, _ in self._selector.select(max(0.0, due - self._clock())):
             key.data()
+        if self._messages:
+            # One in a turn: a change of few routes does not wait for the batches before it.
+            self._take_next()
         self._lock.answer()
         now = self._clock()
         if self._next_attempt is not None and now >= self._next_attempt:
@@ -180,6 +187,7 @@ class Service:
             self._selector.unregister(self._agent)
             self._agent.close()
             self._agent = None
+            self._messages.clear()
             self._waiting = self._next_attempt = None
             self._foreign = ForeignRoutes(self._kernel, self._is_ours)
             log("info", f"the connection to the agent is closed: {reason}; routes stay")
@@ -208,17 +216,29 @@ class Service:
         try:
             agent.flush()
             received = agent.receive()
-            if received is None:
-                self._disconnect("the agent has ended it")
-                return
-            for message in received:
-                self._guarded(lambda message=message: self._take(message))  # type: ignore[misc]
-                if self._agent is not agent:
-                    return
+            for message in received or ():
+                if isinstance(message, Batch) and message.urgent:
+                    self._messages.appendleft(message)
+                else:
+                    self._messages.append(message)
+            reason = "the agent has ended it" if received is None else ""
         except (OSError, ProtocolError) as error:
+            reason = str(error)
+        if reason:
+            while self._messages and self._agent is agent:
+                self._take_next()
+            if self._agent is agent:
+                self._disconnect(reason)
+        else:
+            self._wait_for_agent()
+
+    def _take_next(self) -> None:
+        """Handle the next message of the agent."""
+        message = self._messages.popleft()
+        try:
+            self._guarded(lambda: self._take(message))
+        except ProtocolError as error:
             self._disconnect(str(error))
-            return
-        self._wait_for_agent()
 
     def _take(self, message: Message) -> None:
         """Handle a message. Raises `OSError`."""

@@ -114,6 +114,8 @@ class Batch(NamedTuple):
     """
     routes: tuple[SetRoutes, ...] = ()
     """Routes that shall exist with these next hops."""
+    urgent: bool = False
+    """Applied before messages that wait: none of them has these prefixes, or moves routes."""
 
 
 class TrackedAddress(NamedTuple):

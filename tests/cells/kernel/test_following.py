@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import pytest
@@ -40,6 +40,7 @@ from speaker.api import (
     SelectionEnd,
     SpeakerPort,
     StateChanged,
+    StreamClosed,
     TableBegin,
     TableEnd,
 )
@@ -58,9 +59,18 @@ class Reader:
         self._more = asyncio.Event()
         self._more.set()
         self.closed = False
+        self.on_few: Callable[[Sequence[BestPathItem]], None] | None = None
+
+    def give(self, batch: Sequence[BestPathItem]) -> None:
+        """Have a batch of few prefixes arrive."""
+        self._items = list(batch)
+        assert self.on_few is not None
+        self.on_few(batch)
 
     async def wait(self) -> None:
         await self._more.wait()
+        if self.closed:
+            raise StreamClosed
 
     def take(self) -> list[BestPathItem]:
         self._more.clear()
@@ -71,6 +81,7 @@ class Reader:
 
     def close(self) -> None:
         self.closed = True
+        self._more.set()
 
 
 class _Family(NamedTuple):
@@ -132,6 +143,28 @@ def test_the_best_paths_of_instances_that_are_installed_are_followed_while_they_
     asyncio.run(scenario())
     assert speaker.multipath == [Multipath(8, relax=True)]
     assert list(speaker.readers) == ["main"]
+
+
+def test_a_single_route_is_handed_to_the_writer_within_the_turn_in_which_it_arrives() -> None:
+    agent, speaker, jobs = Agent(), Speaker(), TestJobs()
+    port = cast("SpeakerPort", speaker)
+    BestPathFollower(agent.db, agent.intent, port, agent.kernel, FibOptions(), health(), jobs.given)
+
+    async def scenario() -> None:
+        async with jobs.running():
+            agent.start()
+            await until(lambda: "main" in speaker.readers)
+            await until(lambda: bool(agent.settle().routes))
+            reader = speaker.readers["main"]
+            reader.give([BestPathChange(IPV4_UNICAST, BOTH, NO_PATHS, (wire(PREFIX),))])
+            agent.writer.run()
+            assert agent.routes == {}
+            # An error is that of the job, which its supervisor starts again, and not the speaker's.
+            wrong = cast("tuple[bytes, ...]", None)
+            reader.give([BestPathChange(IPV4_UNICAST, NO_PATHS, BOTH, wrong)])
+            await until(lambda: reader.closed)
+
+    asyncio.run(scenario())
 
 
 def test_the_speaker_is_given_the_metrics_of_next_hops_as_they_change() -> None:

@@ -55,7 +55,10 @@ class MemoryWriter:
 
     def send(self, message: ToWriter) -> None:
         """See `KernelWriter`."""
-        self.sent.append(message)
+        if isinstance(message, Batch) and message.urgent:
+            self.sent.insert(0, message)
+        else:
+            self.sent.append(message)
 
     def follow(self, connected: Callable[[], None], received: Callable[[FromWriter], None]) -> None:
         """See `KernelWriter`."""

@@ -22,7 +22,9 @@ SOME = st.lists(st.sampled_from(PREFIXES), min_size=1, max_size=4, unique=True)
 PREFIX = st.sampled_from(PREFIXES)
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.just("best path"), SOME, st.sampled_from([NO_PATHS, *NEXT_HOPS])),
+        st.tuples(
+            st.just("best path"), SOME, st.sampled_from([NO_PATHS, *NEXT_HOPS]), st.booleans()
+        ),
         st.tuples(st.just("round")),
         st.tuples(st.just("write")),
         st.tuples(st.just("turns")),
@@ -57,12 +59,14 @@ def _small_rounds() -> Iterator[None]:
         yield
 
 
-def change(agent: Agent, best: dict[str, PathSet], prefixes: list[str], after: PathSet) -> None:
+def change(
+    agent: Agent, best: dict[str, PathSet], prefixes: list[str], after: PathSet, *, urgent: bool
+) -> None:
     for prefix in prefixes:
         before, best[prefix] = best[prefix], after
         if before != after:
             item = BestPathChange(IPV4_UNICAST, before, after, (wire(prefix),))
-            agent.kernel.best_paths("main", [item])
+            agent.kernel.best_paths("main", [item], [item] if urgent else ())
 
 
 def perform(  # noqa: C901  a case for each step
@@ -70,8 +74,8 @@ def perform(  # noqa: C901  a case for each step
 ) -> None:
     writer = agent.writer
     match step:
-        case ("best path", list(prefixes), PathSet() as after):
-            change(agent, best, prefixes, after)
+        case ("best path", list(prefixes), PathSet() as after, bool(urgent)):
+            change(agent, best, prefixes, after, urgent=urgent)
         case ("round",):
             agent.runner.run(agent.now)
         case ("write",) if writer.sent:

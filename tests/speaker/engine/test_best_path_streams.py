@@ -364,10 +364,23 @@ def test_a_change_of_few_prefixes_precedes_the_messages_of_a_table() -> None:
     lab.table().announce(PATHS[1][0], [PREFIXES[39]])
     lab.table().withdraw(SOURCES[0], [PREFIXES[30]])
     lab.turn()
-    lab.take(1, 1)
-    lab.turn()
-    assert prefixes(lab.sent[1][-1])[0] == PREFIXES[39]
+    assert prefixes(lab.sent[1][-1]) == [PREFIXES[39]], "a batch of its own"
     assert PREFIXES[30] not in prefixes(lab.sent[1][-1]), "it waits in the table itself"
+    lab.settle()
+    assert reader.routes == lab.expected()
+
+
+def test_single_changes_of_a_reader_that_does_not_read_are_one_batch_for_each_prefix_at_most() -> (
+    None
+):
+    lab = Lab()
+    reader = lab.follow()
+    lab.settle()
+    for number in range(50):
+        lab.table().announce(PATHS[1][number % 2], [PREFIXES[number % 40]])
+        lab.turn()
+    most = best_path_stream.MAX_UNREAD + best_path_stream.MAX_UNREAD_URGENT
+    assert len(lab.sent[1]) == most
     lab.settle()
     assert reader.routes == lab.expected()
 

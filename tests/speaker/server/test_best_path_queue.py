@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from speaker.api import NO_PATHS, BestPathChange, StreamClosed, TableBegin, TableEnd
+from speaker.api import FEW_PREFIXES, NO_PATHS, BestPathChange, StreamClosed, TableBegin, TableEnd
 from speaker.iana import IPV4_UNICAST
 from speaker.server.best_path_queue import BestPathQueue
 
@@ -35,6 +35,39 @@ def test_a_waiting_reader_is_woken_by_a_batch_and_waits_again_after_it() -> None
         await queue.wait()
         queue.take()
         waiting = asyncio.ensure_future(queue.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        queue.end()
+        with pytest.raises(StreamClosed):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_a_batch_of_few_prefixes_is_passed_on_at_once_and_wakes_no_task_that_finds_nothing() -> (
+    None
+):
+    async def main() -> None:
+        queue = BestPathQueue(lambda _: None, lambda: None)
+        passed: list[object] = []
+        taken: list[object] = []
+
+        def take(batch: object) -> None:
+            passed.append(batch)
+            taken.extend(queue.take())
+
+        queue.on_few = take
+        waiting = asyncio.ensure_future(queue.wait())
+        await asyncio.sleep(0)
+        table = BestPathChange(
+            IPV4_UNICAST, NO_PATHS, NO_PATHS, (b"\x08\x0a",) * (FEW_PREFIXES + 1)
+        )
+        queue.put((table,))
+        assert not passed
+        queue.put((CHANGE,))
+        assert passed == [(CHANGE,)]
+        assert taken == [table, CHANGE]
+        await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not waiting.done()
         queue.end()

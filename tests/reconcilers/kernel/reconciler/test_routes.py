@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from reconcilers.kernel.batches import MIN_ROUTES, split
-from reconcilers.kernel.writer.values import MAX_ROUTES
+from reconcilers.kernel.installed import IN_FLIGHT, URGENT_IN_FLIGHT
+from reconcilers.kernel.writer.values import MAX_ROUTES, Batch
 from reconcilers.model import Instance, Peer, PrefixRule
 from reconcilers.target.comparison import SLICE_PARTS
-from speaker.api import NO_PATHS, BestPathChange, InstanceRemoved
+from speaker.api import NO_PATHS, BestPathChange, InstanceRemoved, PathSet
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.reconciler.agent import (
     BOTH,
@@ -61,6 +62,63 @@ def test_a_change_does_not_wait_for_the_table_before_it() -> None:
     assert len(agent.routes) < len(large) / 2
     agent.settle()
     assert len(agent.routes) == len(large)
+
+
+def urgent(agent: Agent, after: PathSet, prefix: str, before: PathSet = NO_PATHS) -> None:
+    """Have a single route change."""
+    items = [BestPathChange(IPV4_UNICAST, before, after, (wire(prefix),))]
+    agent.kernel.best_paths("main", items, items)
+
+
+def test_a_single_change_is_written_before_the_batches_that_wait_and_the_round_finds_nothing() -> (
+    None
+):
+    agent = Agent().start().table(BOTH, "198.51.100.0/24")
+    large = tuple(map(wire, many(10 * MAX_ROUTES)))
+    agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, large)])
+    agent.round()
+    urgent(agent, ONE, PREFIX)
+    urgent(agent, NO_PATHS, "198.51.100.0/24", before=BOTH)
+    for _ in range(2):
+        agent.writer.step()
+    assert agent.routes == {PREFIX: hops("10.88.0.1")}
+    agent.settle()
+    assert len(agent.routes) == len(large) + 1
+    assert sum(batch.urgent for batch in agent.writer.batches) == 2
+    assert agent.kernel.installed.counts.routes == len(large) + 3
+
+
+def test_a_single_change_of_a_route_that_is_on_its_way_follows_it() -> None:
+    agent = Agent().start().table(ONE)
+    agent.kernel.best_paths(
+        "main", [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, tuple(map(wire, many(100))))]
+    )
+    agent.round()
+    urgent(agent, NO_PATHS, many(1)[0], before=ONE)
+    assert not any(batch.urgent for batch in agent.writer.sent if isinstance(batch, Batch))
+    agent.settle()
+    assert len(agent.routes) == 99
+
+
+def test_a_single_change_does_not_precede_the_move_of_a_lost_peers_routes() -> None:
+    agent = Agent().start().table(BOTH, PREFIX)
+    agent.kernel.session_lost("main", "10.88.0.2")
+    urgent(agent, ONE, PREFIX, before=BOTH)
+    urgent(agent, ONE, "198.51.100.0/24")
+    first, *_ = agent.writer.sent
+    assert isinstance(first, Batch)
+    assert first.moves
+    agent.settle()
+    assert agent.routes == dict.fromkeys((PREFIX, "198.51.100.0/24"), hops("10.88.0.1"))
+
+
+def test_single_changes_are_bounded_by_what_the_writer_confirms() -> None:
+    agent = Agent().start().table(ONE)
+    for prefix in many(URGENT_IN_FLIGHT + 50):
+        urgent(agent, ONE, prefix)
+    assert len(agent.writer.sent) <= URGENT_IN_FLIGHT + IN_FLIGHT
+    agent.settle()
+    assert len(agent.routes) == URGENT_IN_FLIGHT + 50
 
 
 def test_a_large_table_is_many_batches_of_which_two_are_on_their_way() -> None:

@@ -5,17 +5,30 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from cells.hive import Health as ScopeHealth
 from cells.hive.child_process import ChildProcess
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.protocol import CODEC
-from reconcilers.kernel.writer.values import Freed, FromWriter, Health, Hello, Listing, Settings
+from reconcilers.kernel.writer.values import (
+    Batch,
+    Freed,
+    FromWriter,
+    Health,
+    Hello,
+    Listing,
+    Routes,
+    RouteTable,
+    Settings,
+)
 from tests.support.netns import Link
+from tests.support.wait import until
 
 
 class Wire(asyncio.Transport):
@@ -28,6 +41,9 @@ class Wire(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += bytes(data)
+
+    def get_write_buffer_size(self) -> int:
+        return 1  # so that everything is written here
 
     def close(self) -> None:
         self.closed = True
@@ -83,6 +99,33 @@ def test_after_a_connection_is_lost_what_is_sent_is_dropped() -> None:
     lab.client.connection_made(again)
     lab.client.data_received(CODEC.encode(Hello("writer")) + CODEC.encode(Freed(())))
     assert lab.events == ["connected", "connected", Freed(())]
+
+
+def test_a_message_is_sent_within_the_turn_of_the_loop_unless_others_wait() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    client = WriterClient("test")
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_unix_connection(lambda: client, sock=ours)
+        theirs.send(CODEC.encode(Hello("writer")))
+        await until(lambda: client.is_connected)
+        theirs.recv(1 << 16)
+        client.send(Settings())
+        assert list(CODEC.decoder().feed(theirs.recv(1 << 16))) == [Settings()]
+        long = Batch(1, removed=(Routes(RouteTable(254, 2, 20), bytes(1 << 22)),))
+        client.send(long)
+        client.send(Settings())
+        decoder, messages = CODEC.decoder(), list[object]()
+        while len(messages) < 2:
+            messages += decoder.feed(await loop.sock_recv(theirs, 1 << 20))
+        assert messages == [long, Settings()]
+        transport.close()
+        await client.disconnected()
+
+    with theirs, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scenario())
 
 
 @pytest.mark.netns

@@ -11,6 +11,8 @@ from reconcilers.kernel.writer.values import (
     BLACKHOLE,
     IPV4,
     IPV6,
+    Batch,
+    Confirmed,
     Move,
     Reason,
     Routes,
@@ -45,6 +47,20 @@ def test_routes_are_installed_changed_and_removed(ground: Ground, writer: Writer
 
     assert writer.remove("10.1.0.0/16", "10.9.9.0/24", "0.0.0.0/0").failures == ()
     assert set(routes(ground.side)) == {"10.2.3.0/24"}
+
+
+def test_an_urgent_batch_is_written_before_the_batches_that_wait(
+    ground: Ground, writer: WriterProcess
+) -> None:
+    def batch(number: int, prefix: str, *, urgent: bool = False) -> Batch:
+        routes = (SetRoutes((ground.a,), (Routes(MAIN, wire(prefix)),)),)
+        return Batch(number, routes=routes, urgent=urgent)
+
+    writer.send(
+        batch(1, "10.1.0.0/16"), batch(2, "10.2.0.0/16"), batch(3, "10.3.0.0/16", urgent=True)
+    )
+    assert [writer.expect(Confirmed).number for _ in range(3)] == [3, 1, 2]
+    assert set(routes(ground.side)) == {"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"}
 
 
 def test_what_is_right_is_not_written_again(ground: Ground, writer: WriterProcess) -> None:

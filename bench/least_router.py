@@ -1,0 +1,153 @@
+"""The least program that installs what BGP peers announce: the floor of `bench.bench_fib`.
+
+One process and one loop: sessions over IPv4, the next hop and the prefixes of each UPDATE, and one
+netlink datagram for them. It selects no paths, checks nothing, and keeps nothing.
+
+``python -m bench.least_router AS ROUTER_ID PORT NEIGHBOR ...``
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import struct
+import sys
+import time
+from typing import Final
+
+_MARKER: Final = b"\xff" * 16
+_HEADER: Final = struct.Struct("!16sHB")
+_OPEN, _UPDATE, _KEEPALIVE = 1, 2, 4
+_HOLD_SECONDS: Final = 90
+_NEXT_HOP: Final = 3
+_NEW_ROUTE, _DELETE_ROUTE, _REQUEST, _CREATE_REPLACE = 24, 25, 1, 0x500
+_MESSAGE: Final = struct.Struct("=IHHIIBBBBBBBBI")
+"""nlmsghdr and rtmsg."""
+_ROUTE_SIZE: Final = _MESSAGE.size + 24
+_MAIN, _BGP, _UNIVERSE, _UNICAST = 254, 186, 0, 1
+_ATTRIBUTE: Final = struct.Struct("=HH4s")
+_DST, _GATEWAY, _PRIORITY = 1, 5, 6
+_METRIC: Final = struct.pack("=I", 20)
+
+
+def _message(kind: int, body: bytes = b"") -> bytes:
+    return _HEADER.pack(_MARKER, _HEADER.size + len(body), kind) + body
+
+
+def _prefixes(octets: bytes) -> list[tuple[int, bytes]]:
+    prefixes, at = [], 0
+    while at < len(octets):
+        end = at + 1 + (octets[at] + 7) // 8
+        prefixes.append((octets[at], octets[at + 1 : end].ljust(4, b"\0")))
+        at = end
+    return prefixes
+
+
+def _next_hop(attributes: bytes) -> bytes:
+    at = 0
+    while at < len(attributes):
+        flags, kind = attributes[at : at + 2]
+        size = 2 if flags & 0x10 else 1
+        begin = at + 2 + size
+        at = begin + int.from_bytes(attributes[at + 2 : begin], "big")
+        if kind == _NEXT_HOP:
+            return attributes[begin:at]
+    return b""
+
+
+class Router:
+    """The sessions, and the kernel."""
+
+    def __init__(self, asn: int, router_id: str, port: int) -> None:
+        capabilities = struct.pack("!BBHBBBBI", 1, 4, 1, 0, 1, 65, 4, asn)
+        body = struct.pack("!BHH4s", 4, asn, _HOLD_SECONDS, socket.inet_aton(router_id))
+        parameter = bytes((2, len(capabilities))) + capabilities
+        self._open = _message(_OPEN, body + bytes((len(parameter),)) + parameter)
+        self._local, self._port = router_id, port
+        self._kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self._selector = selectors.DefaultSelector()
+        self._received: dict[socket.socket, bytearray] = {}
+        self._neighbors: dict[str, socket.socket] = {}
+
+    def run(self, neighbors: list[str]) -> None:
+        """Serve for ever."""
+        due = 0.0
+        while True:
+            if time.monotonic() >= due:
+                due = time.monotonic() + 1
+                for neighbor in neighbors:
+                    self._tend(neighbor)
+            for key, _ in self._selector.select(1.0):
+                self._read(key.fileobj)  # type: ignore[arg-type]
+
+    def _tend(self, neighbor: str) -> None:
+        """Keep a session alive, or try to begin it."""
+        known = self._neighbors.get(neighbor)
+        if known is not None:
+            with contextlib.suppress(OSError):
+                known.send(_message(_KEEPALIVE))
+            return
+        session = socket.socket()
+        session.bind((self._local, 0))
+        try:
+            session.connect((neighbor, self._port))
+            session.send(self._open)
+        except OSError:
+            session.close()
+            return
+        self._neighbors[neighbor] = session
+        self._received[session] = bytearray()
+        self._selector.register(session, selectors.EVENT_READ)
+
+    def _read(self, session: socket.socket) -> None:
+        try:
+            octets = session.recv(1 << 16)
+        except OSError:
+            octets = b""
+        if not octets:
+            self._selector.unregister(session)
+            session.close()
+            self._neighbors = {n: s for n, s in self._neighbors.items() if s is not session}
+            return
+        buffer = self._received[session]
+        buffer += octets
+        while len(buffer) >= _HEADER.size:
+            _, length, kind = _HEADER.unpack_from(buffer)
+            if len(buffer) < length:
+                return
+            body = bytes(buffer[_HEADER.size : length])
+            del buffer[:length]
+            if kind == _OPEN:
+                session.send(_message(_KEEPALIVE))
+            elif kind == _UPDATE:
+                self._update(body)
+
+    def _update(self, body: bytes) -> None:
+        withdrawn = 2 + int.from_bytes(body[:2], "big")
+        attributes = withdrawn + 2 + int.from_bytes(body[withdrawn : withdrawn + 2], "big")
+        gateway = _next_hop(body[withdrawn + 2 : attributes])
+        requests = [
+            self._request(_DELETE_ROUTE, 0, length, prefix, b"")
+            for length, prefix in _prefixes(body[2:withdrawn])
+        ]
+        requests += (
+            self._request(_NEW_ROUTE, _CREATE_REPLACE, length, prefix, gateway)
+            for length, prefix in _prefixes(body[attributes:])
+        )
+        if requests:
+            self._kernel.send(b"".join(requests))
+
+    @staticmethod
+    def _request(kind: int, flags: int, length: int, prefix: bytes, gateway: bytes) -> bytes:
+        size = _ROUTE_SIZE if gateway else _ROUTE_SIZE - 8
+        head = (size, kind, _REQUEST | flags, 0, 0)
+        route = (socket.AF_INET, length, 0, 0, _MAIN, _BGP, _UNIVERSE, _UNICAST, 0)
+        octets = _MESSAGE.pack(*head, *route) + _ATTRIBUTE.pack(8, _DST, prefix)
+        octets += _ATTRIBUTE.pack(8, _PRIORITY, _METRIC)
+        return octets + (_ATTRIBUTE.pack(8, _GATEWAY, gateway) if gateway else b"")
+
+
+if __name__ == "__main__":
+    _, asn, router_id, port, *neighbors = sys.argv
+    Router(int(asn), router_id, int(port)).run(neighbors)
