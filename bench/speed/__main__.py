@@ -24,7 +24,7 @@ RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "performance.svg"
 MOST_WAITED = 0.1
-"""Share of its time for which a daemon waits for a CPU at most, in a run that is used."""
+"""Share of its time for which a daemon waits for a CPU because of other programs, in a used run."""
 ATTEMPTS = 3
 """Attempts for each wanted run, where the machine is busy."""
 FILES = 8192
@@ -46,8 +46,8 @@ def main() -> int:
         type=float,
         default=MOST_WAITED,
         metavar="SHARE",
-        help="of its time, for a CPU: a run beyond is dropped, and repeated some times "
-        f"(default {MOST_WAITED}; 1: none is dropped)",
+        help="of its time, for a CPU, beyond what every run of the daemon waits, at most as much: "
+        f"a longer run is dropped, and repeated some times (default {MOST_WAITED}; 1: none is)",
     )
     args = parser.parse_args()
     if reason := unavailable():

@@ -25,3 +25,16 @@ def test_a_run_that_waited_too_long_is_dropped() -> None:
     outcome.add("waggle", {"rss": 30.0}, 0.1)
     assert outcome.values("waggle", "time") == [10.0, 12.0]
     assert [run["time"] for run in outcome.dropped["waggle"]] == [40.0]
+
+
+def test_what_every_run_waits_is_the_scenarios_own_up_to_the_same_share() -> None:
+    case = next(iter(cases(QUICK, None, 0)))  # type: ignore[arg-type]
+    outcome = Outcome(case, {}, {})
+    for share in (0.21, 0.17, 0.11, 0.12):
+        outcome.add("waggle", {"waited_share": share}, 0.1)
+    assert sorted(outcome.values("waggle", "waited_share")) == [0.11, 0.12, 0.17]
+    assert [run["waited_share"] for run in outcome.dropped["waggle"]] == [0.21]
+    for share in (0.5, 0.45):
+        outcome.add("bird", {"waited_share": share}, 0.1)
+    assert not outcome.values("bird", "waited_share")
+    assert len(outcome.dropped["bird"]) == 2
