@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import Final
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
@@ -27,6 +28,9 @@ from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy, accepts_more, changed_prefixes
 from speaker.rib.prefix_table import PrefixTable
+
+BATCH_KEYS: Final = 4096
+"""Keys of a table that are copied at a time."""
 
 
 class AdjRibIn(MarkedRoutes):
@@ -102,7 +106,7 @@ class AdjRibIn(MarkedRoutes):
             self._hold(family, path, nlri)
             not_installed = self._not_installed[family]
             if not_installed:
-                not_installed.difference_update(nlri)
+                not_installed.discard(nlri)
             self._announce_to_loc_rib(family, path, nlri)
         else:
             self._apply_policy(family, path, nlri)
@@ -141,7 +145,7 @@ class AdjRibIn(MarkedRoutes):
         if room < 0:
             # Some were held as ineligible, whatever their number.
             beyond += list(dict.fromkeys(key for key in nlri if key in unused))[:-room]
-            self._not_installed[family].difference_update(beyond)
+            self._not_installed[family].discard(beyond)
         if not beyond:
             return nlri
         counted.add(beyond)
@@ -198,10 +202,10 @@ class AdjRibIn(MarkedRoutes):
                     kept = self._choose_kept(family, keys)
                 elif family in self._counted:
                     self._counted[family].remove(keys)
-                not_installed.update(kept)
+                not_installed.insert(kept, True)
                 self._hold(family, path, kept)
             else:
-                not_installed.difference_update(keys)
+                not_installed.discard(keys)
                 if family in self._counted:
                     self._counted[family].remove(keys)
                 self._hold(family, path, keys)
@@ -242,7 +246,7 @@ class AdjRibIn(MarkedRoutes):
             return
         not_installed = self._not_installed[family]
         if not_installed:
-            not_installed.difference_update(nlri)
+            not_installed.discard(nlri)
         if not self._rejects_all:
             self._withdraw_from_loc_rib(family, nlri)
 
@@ -267,7 +271,7 @@ class AdjRibIn(MarkedRoutes):
             self._shared.pop(family, None)
         for family in loc_rib.keys() - self._tables.keys():
             self._tables[family] = PrefixTable()
-            self._not_installed[family] = set()
+            self._not_installed[family] = PrefixTable()
         self._loc = loc_rib
         self._refreshable = refreshable
         for routes in self._departed:
@@ -301,7 +305,7 @@ class AdjRibIn(MarkedRoutes):
         )
         self.changes += 1
         self._tables[family] = PrefixTable()
-        self._not_installed[family] = set()
+        self._not_installed[family] = PrefixTable()
         self._counted.pop(family, None)
         self.path_ids.clear(family)
         return routes
@@ -368,7 +372,7 @@ class AdjRibIn(MarkedRoutes):
         counted = marks[-1].fresh_of(gone) if marks else gone
         if counted:
             self._counted.setdefault(family, counted_prefixes()).add(counted)
-        self._not_installed[family].difference_update(gone)
+        self._not_installed[family].discard(gone)
         self._give_up(family, gone)
 
     def forget_counted(self) -> None:
@@ -400,7 +404,9 @@ class AdjRibIn(MarkedRoutes):
                     not_installed.clear()
                 continue
             if before.accepts_nothing:
-                not_installed.update(table)
+                keys = iter(table)
+                while some := list(islice(keys, BATCH_KEYS)):
+                    not_installed.insert(some, True)
             skip = 4 if family in self.path_ids.families else 0
             self._reapply.add(family, table, only, skip=skip)
         if policy.accepts_nothing:
@@ -421,8 +427,9 @@ class AdjRibIn(MarkedRoutes):
             if policy.accepts_nothing:
                 self._leave_out(family, keys)
                 continue
-            table = self._tables.get(family, EMPTY)
-            not_installed = self._not_installed.get(family, set())
+            if family not in self._tables:
+                continue  # the present session does not have it
+            table, not_installed = self._tables[family], self._not_installed[family]
             by_path: dict[Path, list[bytes]] = {}
             for key in keys:
                 held = table.get(key)
@@ -432,13 +439,13 @@ class AdjRibIn(MarkedRoutes):
                 for accepted, part in self.imported(family, path, of_path):
                     if accepted is None:
                         gone = [key for key in part if key not in not_installed]
-                        not_installed.update(gone)
+                        not_installed.insert(gone, True)
                         if gone:
                             self._withdraw_from_loc_rib(family, gone)
                         if path.rejected is None:
                             self._leave_out(family, part)
                     else:
-                        not_installed.difference_update(part)
+                        not_installed.discard(part)
                         self._announce_to_loc_rib(family, accepted, part)
 
     def _replace_policy(self, policy: CompiledPolicy | None) -> None:
@@ -454,7 +461,7 @@ class AdjRibIn(MarkedRoutes):
             elif not self._rejects_all:
                 self._withdraw_from_loc_rib(family, list(table))
             self._tables[family] = PrefixTable()
-            self._not_installed[family] = set()
+            self._not_installed[family] = PrefixTable()
             self.changes += 1
         marks, self._marks = self._marks, {}
         self._policy = policy

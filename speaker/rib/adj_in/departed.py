@@ -53,7 +53,7 @@ class DepartedRoutes:
         loc: LocRib,
         table: PrefixTable[Path],
         shared: SharedAdjRibIn | None,
-        not_installed: set[bytes] | None,
+        not_installed: PrefixTable[bool] | None,
         marks: list[StaleMark],
     ) -> None:
         """Take over the storage of a family: see `HeldRoutes` for its parts.
@@ -70,7 +70,7 @@ class DepartedRoutes:
         self._table = table
         self._shared = shared
         self._installed = not_installed is not None and shared is None
-        self._not_installed = set() if not_installed is None else not_installed
+        self._not_installed = PrefixTable() if not_installed is None else not_installed
         self._marks = marks
 
     def fail_over(self, size: int) -> Iterator[Step]:
@@ -101,7 +101,7 @@ class DepartedRoutes:
             some = [table.popitem()[0] for _ in range(min(size, len(table)))]
             if self._installed:
                 self._withdraw(some)
-                self._not_installed.difference_update(some)
+                self._not_installed.discard(some)
             yield Step(len(some), 0) if self._installed else Step(0, len(some))
         for mark in self._marks:
             for count in mark.release():

@@ -22,6 +22,7 @@ from speaker.rib.policy import CompiledPolicy
 from speaker.rib.prefix_table import PrefixTable
 
 EMPTY: Final[PrefixTable[Path]] = PrefixTable()
+NO_KEYS: Final[PrefixTable[bool]] = PrefixTable()
 """The routes of a family that a session does not have."""
 
 
@@ -59,7 +60,9 @@ class HeldRoutes:
         """The families whose eligible routes are held in the Loc-RIB alone."""
         self._counted: dict[Family, CountedPrefixes] = {}
         """The routes that are not kept, of families that have any."""
-        self._not_installed: dict[Family, set[bytes]] = {family: set() for family in self._tables}
+        self._not_installed: dict[Family, PrefixTable[bool]] = {
+            family: PrefixTable() for family in self._tables
+        }
         """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
         self.changes = 0
         """Increases with every change of `_tables`."""
@@ -242,7 +245,7 @@ class HeldRoutes:
         """Iterate over the routes that some keys have now."""
         table = self._tables.get(family, EMPTY)
         shared = self._shared.get(family)
-        not_installed = self._not_installed.get(family, set())
+        not_installed = self._not_installed.get(family, NO_KEYS)
         skip = 4 if family in self.path_ids.families else 0
         policy = self._policy
         for key in keys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -20,6 +21,7 @@ from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import PrefixList, compile_import
+from speaker.rib.prefix_table import FORM
 
 SOURCES = [Source(f"s{n}", address=bytes((10, 0, 0, n)), router_id=n, ebgp=True) for n in (1, 2)]
 GOOD = [[Path(PathAttributes(med=med), source) for med in (1, 2)] for source in SOURCES]
@@ -392,3 +394,26 @@ def test_routes_of_a_family_that_the_next_session_does_not_have_are_left_out_no_
     while adj_in.reapplying:
         adj_in.reapply()
     assert (adj_in.held(IPV4_UNICAST), adj_in.received(IPV4_UNICAST)) == (1, 4)
+
+
+@pytest.mark.skipif(FORM != "C", reason="a dictionary's keys are objects")
+def test_a_route_that_a_policy_rejects_is_no_object() -> None:
+    count = 20_000
+    loc = {IPV4_UNICAST: LocRib()}
+    rib = AdjRibIn(SOURCES[0], RULES["some"], loc, itertools.count(2))
+    tracemalloc.start()
+    try:
+        for start in range(0, count, 1000):
+            numbers = range(start, start + 1000)
+            rib.announce(
+                IPV4_UNICAST,
+                GOOD[0][0],
+                [bytes((24, 10)) + number.to_bytes(2, "big") for number in numbers],
+            )
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert rib.held(IPV4_UNICAST) == count
+    assert rib.accepted(IPV4_UNICAST) == 0
+    # In each of two tables six octets, a number of four, and two words of the index at most.
+    assert taken / count < 70
