@@ -39,7 +39,7 @@ def shown_vrf(vrf: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 17)
 def prefix(text: str) -> Prefix:
-    """Return the network of a prefix. Raises `ValueError` naming the rule.
+    """Return a prefix as a value: its network. Raises `ValueError` naming the rule.
 
     An object names most of its prefixes several times, and may have 100,000.
     """

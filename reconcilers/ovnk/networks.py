@@ -271,10 +271,10 @@ def _vrf(vrf: EvpnVrf | None) -> CniVrf | None:
 
 
 @functools.lru_cache(maxsize=256)
-def overlap(overlapping: tuple[Network, ...]) -> tuple[Network, Network] | None:
-    """Return two networks with a common address, if there are any."""
+def overlapping_networks(networks: tuple[Network, ...]) -> tuple[Network, Network] | None:
+    """Return two networks of pods with a common address, if there are any."""
     ordered = sorted(
-        ((subnet, network) for network in overlapping for subnet in network.ip_networks),
+        ((subnet, network) for network in networks for subnet in network.ip_networks),
         key=lambda item: (item[0].version, item[0].network_address, item[0].prefixlen),
     )
     widest: tuple[IpNetwork, Network] | None = None

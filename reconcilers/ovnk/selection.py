@@ -14,7 +14,7 @@ from reconcilers.ovnk.errors import (
     InternalError,
     NotAccepted,
 )
-from reconcilers.ovnk.networks import DEFAULT, Attachment, Network, overlap
+from reconcilers.ovnk.networks import DEFAULT, Attachment, Network, overlapping_networks
 from reconcilers.ovnk.options import OvnkOptions
 from resources.core import Node
 from resources.enumeration import enumerate_some
@@ -111,7 +111,7 @@ def selects_cluster_network(row: RouteAdvertisements, labels: Mapping[str, str])
 
 
 def check_networks(row: RouteAdvertisements, selected: Selected, options: OvnkOptions) -> None:
-    """Check the rules for networks. Raises `ConfigurationError` and `ConfigurationPending`."""
+    """Check the networks that an object selects. Raises errors of `reconcilers.ovnk.errors`."""
     spec, networks = row.spec, selected.networks
     target = target_vrf(row)
     egress = "EgressIP" in spec.advertisements
@@ -148,7 +148,7 @@ def _check_vrfs(networks: tuple[Network, ...], target: str, *, pods: bool) -> No
             text = f"EVPN network {network.shown_name} requires target VRF auto or {network.vrf}"
             raise ConfigurationError(text)
     if target != AUTO and pods:
-        pair = overlap(networks)
+        pair = overlapping_networks(networks)
         if pair is not None:
             names = " and ".join(network.shown_name for network in pair)
             where = target or DEFAULT

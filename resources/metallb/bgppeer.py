@@ -149,7 +149,7 @@ class Timers(NamedTuple):
 
 
 def timers(spec: BGPPeerSpec) -> Timers:
-    """Return the timers: one of hold and keepalive time gives the other.
+    """Return the timers of a BGPPeer: one of hold and keepalive time gives the other.
 
     Raises `ValueError` for texts that are no durations.
     """
