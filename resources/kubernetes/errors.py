@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from resources.errors import ResourceError
 
 
 class KubernetesError(ResourceError):
     """Base of the errors of this package."""
 
+    end_of_watch: ClassVar[str] = "rejected"
+    """How a watch has ended, with this error (`resources.kubernetes.REASONS_OF_ENDS`)."""
+
 
 class Unreachable(KubernetesError):  # noqa: N818  the name is the condition
     """No response: no connection, a broken connection, or a certificate that is not trusted."""
+
+    end_of_watch = "unreachable"
 
     def __init__(self, server: str, reason: str) -> None:
         super().__init__(f"cannot reach {server}: {reason}")
@@ -30,6 +37,8 @@ class Unconfigured(Unreachable):
 class ReadTimeout(KubernetesError):  # noqa: N818
     """A response has been silent for longer than bookmarks take: the connection is half-open."""
 
+    end_of_watch = "silent"
+
 
 class StatusError(KubernetesError):
     """A response with an error: an HTTP status, or a Status object within a watch."""
@@ -44,6 +53,8 @@ class StatusError(KubernetesError):
 
 class Expired(KubernetesError):  # noqa: N818
     """The resource version is too old (410 Gone) or inconsistent: a new list is necessary."""
+
+    end_of_watch = "expired"
 
 
 class InvalidResponse(KubernetesError):  # noqa: N818

@@ -46,18 +46,6 @@ REASONS_OF_ENDS: Final = ("closed", "relist", "expired", "silent", "unreachable"
 too long; no connection; any other response."""
 
 
-def _reason_of_end(error: KubernetesError) -> str:
-    """Return one of `REASONS_OF_ENDS`."""
-    match error:
-        case Expired():
-            return "expired"
-        case ReadTimeout():
-            return "silent"
-        case Unreachable():
-            return "unreachable"
-    return "rejected"
-
-
 class Reflector:
     """Keeps the rows of one feed equal to the API server's objects."""
 
@@ -244,7 +232,7 @@ class Reflector:
                 await self._watch_on()
             self.watch_ends["closed"] += 1
         except KubernetesError as error:
-            self.watch_ends[_reason_of_end(error)] += 1
+            self.watch_ends[error.end_of_watch] += 1
             raise
         except TimeoutError:
             if not limit.expired():
