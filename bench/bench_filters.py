@@ -78,7 +78,7 @@ class Bench:
 
     def accepted(self) -> int:
         """Return the number of routes that are used."""
-        (status,) = self._engine.peers(0.0)
+        (status,) = self._engine.views.peers(0.0)
         return status.families[0].accepted
 
     def _turn(self, item: Input) -> float:

@@ -39,7 +39,7 @@ class Hub:
 
     def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
         """Iterate over the sessions in slices."""
-        statuses = self._host.engine.peers(self._network.now)
+        statuses = self._host.engine.views.peers(self._network.now)
         while part := list(islice(statuses, PEERS_PER_SLICE)):
             yield part
 

@@ -188,7 +188,7 @@ class OfflineSpeaker:
         }
         for peer, route, error, carried in last.values():
             instance = self._instances[peer.instance]
-            views = self.engine.routes_received(
+            views = self.engine.views.routes_received(
                 peer.instance, peer.name, route.family, (route.nlri,)
             )
             yield ReceivedPath(instance, peer, route, next(iter(views), None), error, carried)

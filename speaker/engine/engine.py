@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
@@ -17,16 +17,12 @@ from speaker.api import (
     CollectorStatus,
     Fault,
     InstanceConfig,
-    InstanceStatus,
-    PeerStatus,
-    Routes,
     UnknownName,
 )
-from speaker.engine import views
 from speaker.engine.best_path_streams import BestPathStreams
 from speaker.engine.digest import digest
 from speaker.engine.effect_of_change import is_same_router
-from speaker.engine.established_peer import EstablishedPeer
+from speaker.engine.engine_views import EngineViews
 from speaker.engine.inputs import (
     AdvertiseAgain,
     BytesReceived,
@@ -67,7 +63,6 @@ from speaker.engine.observer import ObserverSlot
 from speaker.engine.sliced_work import SlicedWork
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
-from speaker.nlri import Family
 from speaker.peer.actions import Action, Close
 from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import CONFIGURATION_CHANGE
@@ -94,6 +89,7 @@ class Engine:
     ) -> None:
         self._context = EngineContext(rng)
         self._instances: dict[str, Instance] = {}
+        self.views = EngineViews(self._context, self._instances, self.instance)
         self._monitoring = Exporter(self._context, self._instances)
         self._work = SlicedWork(partial(self._report_fault, where="changing routes in slices"))
         self._imports = InstanceImports(self._instances, self._work)
@@ -396,80 +392,7 @@ class Engine:
         self._context.now = now
         return digest(self._context, self._instances, self._streams.describe())
 
-    def peers(self, now: float) -> Iterator[PeerStatus]:
-        """Iterate over all sessions, by instance and name."""
-        self._context.now = now
-        for _, instance in sorted(self._instances.items()):
-            for name, peer in sorted(instance.peers.items()):
-                # A reader in slices gives peers the time to be removed.
-                if instance.peers.get(name) is peer:
-                    yield views.peer_status(instance, peer)
-
     def collectors(self, now: float) -> Iterator[CollectorStatus]:
         """Iterate over the monitoring stations, by name."""
         self._context.now = now
         yield from self._monitoring.statuses()
-
-    def instances(self) -> Iterator[InstanceStatus]:
-        """Iterate over all instances, by name."""
-        for _, instance in sorted(self._instances.items()):
-            yield views.instance_status(instance)
-
-    def routes_available(
-        self,
-        instance: str,
-        family: Family,
-        prefixes: Iterable[bytes] | None = None,
-        *,
-        peer: str | None = None,
-    ) -> Routes:
-        """See `speaker.api.SpeakerPort`."""
-        known = self.instance(instance)
-        name = None if peer is None else known.peer(peer).name
-        return Routes(views.available(known, family, prefixes, name))
-
-    def _established(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
-        """Return the Established peers of an instance by name, or one. Raises `UnknownName`."""
-        known = self.instance(instance)
-        if peer is None:
-            return sorted(known.established.values(), key=lambda member: member.peer.name)
-        established = known.established.get(known.peer(peer))
-        return [] if established is None else [established]
-
-    def routes_advertised(
-        self,
-        instance: str,
-        peer: str | None,
-        family: Family,
-        prefixes: Iterable[bytes] | None = None,
-    ) -> Routes:
-        """See `speaker.api.SpeakerPort`."""
-        return Routes(
-            routes
-            for established in self._established(instance, peer)
-            for routes in views.advertised(established, family, prefixes)
-        )
-
-    def routes_received(
-        self,
-        instance: str,
-        peer: str | None,
-        family: Family,
-        prefixes: Iterable[bytes] | None = None,
-    ) -> Routes:
-        """See `speaker.api.SpeakerPort`."""
-        known = self.instance(instance)
-        names = sorted(known.peers) if peer is None else [known.peer(peer).name]
-        holders = [
-            established
-            for session_peer in map(known.peer, names)
-            if (
-                established := known.established.get(session_peer)
-                or known.restarting_peers.get(session_peer)
-            )
-        ]
-        return Routes(
-            routes
-            for established in holders
-            for routes in views.received(known, established, family, prefixes)
-        )

@@ -313,7 +313,7 @@ class Speaker(ConfigurationReads):
     def _statuses(self) -> Iterator[PeerStatus]:
         now = self._inputs.now()
         to_wall = self._wall_clock() - now
-        for status in self._engine.peers(now):
+        for status in self._engine.views.peers(now):
             yield msgspec.structs.replace(
                 status,
                 since=status.since + to_wall,
@@ -322,7 +322,9 @@ class Speaker(ConfigurationReads):
 
     def instances(self) -> Sequence[InstanceStatus]:
         """See `speaker.api.SpeakerPort`."""
-        return [self._inputs.listeners.complete(status) for status in self._engine.instances()]
+        return [
+            self._inputs.listeners.complete(status) for status in self._engine.views.instances()
+        ]
 
     def routes_available(
         self,
@@ -333,7 +335,7 @@ class Speaker(ConfigurationReads):
         peer: str | None = None,
     ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_available(instance, family, prefixes, peer=peer)
+        return self._engine.views.routes_available(instance, family, prefixes, peer=peer)
 
     def routes_advertised(
         self,
@@ -343,7 +345,7 @@ class Speaker(ConfigurationReads):
         prefixes: Iterable[bytes] | None = None,
     ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_advertised(instance, peer, family, prefixes)
+        return self._engine.views.routes_advertised(instance, peer, family, prefixes)
 
     def routes_received(
         self,
@@ -353,4 +355,4 @@ class Speaker(ConfigurationReads):
         prefixes: Iterable[bytes] | None = None,
     ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_received(instance, peer, family, prefixes)
+        return self._engine.views.routes_received(instance, peer, family, prefixes)

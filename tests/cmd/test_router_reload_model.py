@@ -214,7 +214,9 @@ def routes_in_use(host: Host) -> dict[str, set[tuple[object, ...]]]:
     """Return the best routes of a host."""
     return {
         str(family): {
-            _route(view) for view in host.engine.routes_available(INSTANCE, family) if view.best
+            _route(view)
+            for view in host.engine.views.routes_available(INSTANCE, family)
+            if view.best
         }
         for family in (IPV4_UNICAST, IPV6_UNICAST)
     }
@@ -227,7 +229,7 @@ def picture(world: World) -> dict[str, object]:
         "in use": routes_in_use(router),
         "of the neighbours": [routes_in_use(world.left), routes_in_use(world.right)],
     }
-    for status in router.engine.peers(world.network.now):
+    for status in router.engine.views.peers(world.network.now):
         found[f"{status.name} dynamic" if status.dynamic else status.name] = (
             status.established,
             [
@@ -237,8 +239,11 @@ def picture(world: World) -> dict[str, object]:
         )
         for family in (IPV4_UNICAST, IPV6_UNICAST):
             for word, views in (
-                ("received", router.engine.routes_received(INSTANCE, status.name, family)),
-                ("advertised", router.engine.routes_advertised(INSTANCE, status.name, family)),
+                ("received", router.engine.views.routes_received(INSTANCE, status.name, family)),
+                (
+                    "advertised",
+                    router.engine.views.routes_advertised(INSTANCE, status.name, family),
+                ),
             ):
                 found[f"{word} {status.name} {family}"] = sorted(map(_route, views))
     return found

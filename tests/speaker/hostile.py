@@ -329,7 +329,7 @@ class Arena(Timed):
 
     def status(self, name: str = "attacker") -> PeerStatus:
         """Return a session."""
-        return next(s for s in self.engine.peers(self.now) if s.name == name)
+        return next(s for s in self.engine.views.peers(self.now) if s.name == name)
 
     def messages(self, connection: int | None = None) -> list[tuple[int, bytes]]:
         """Return type and body of what was sent on a connection."""
@@ -351,12 +351,12 @@ class Arena(Timed):
 
     def received(self, family: Family = IPV4_UNICAST) -> dict[str, RouteView]:
         """Return the held routes of the attacker."""
-        routes = self.engine.routes_received(INSTANCE, "attacker", family)
+        routes = self.engine.views.routes_received(INSTANCE, "attacker", family)
         return {route.prefix: route for route in routes}
 
     def used(self, family: Family = IPV4_UNICAST) -> set[str]:
         """Return the attacker's prefixes that are in the Loc-RIB."""
-        routes = self.engine.routes_available(INSTANCE, family)
+        routes = self.engine.views.routes_available(INSTANCE, family)
         return {route.prefix for route in routes if route.peer == "attacker"}
 
     def check(self) -> None:
@@ -388,13 +388,13 @@ class Arena(Timed):
         assert set(kinds) <= {1, 2, 4, 5}
 
     def _check_views(self) -> None:
-        for status in self.engine.peers(self.now):
+        for status in self.engine.views.peers(self.now):
             assert status.reason.isprintable()
             assert (status.last_error or "").isprintable()
             assert all(text.isprintable() for text in status.capabilities)
             assert status.established == (status.reason == "")
         for family in (IPV4_UNICAST, IPV6_UNICAST):
-            for route in self.engine.routes_available(INSTANCE, family):
+            for route in self.engine.views.routes_available(INSTANCE, family):
                 assert prefix_to_wire(route.prefix)[0] == family
-            list(self.engine.routes_received(INSTANCE, None, family))
-            list(self.engine.routes_advertised(INSTANCE, None, family))
+            list(self.engine.views.routes_received(INSTANCE, None, family))
+            list(self.engine.views.routes_advertised(INSTANCE, None, family))

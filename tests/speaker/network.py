@@ -142,7 +142,7 @@ class Host:
 
     def status(self, name: str | None = None) -> PeerStatus:
         """Return a session's status; of the only one when it is not named."""
-        found = [s for s in self.engine.peers(self.network.now) if name in (None, s.name)]
+        found = [s for s in self.engine.views.peers(self.network.now) if name in (None, s.name)]
         assert len(found) == 1, [s.name for s in found]
         return found[0]
 
@@ -150,13 +150,13 @@ class Host:
         """Return the best routes by prefix."""
         return {
             route.prefix: route
-            for route in self.engine.routes_available(INSTANCE, family)
+            for route in self.engine.views.routes_available(INSTANCE, family)
             if route.best
         }
 
     def received(self, family: Family, peer: str | None = None) -> dict[str, RouteView]:
         """Return the Adj-RIB-In by prefix."""
-        return {r.prefix: r for r in self.engine.routes_received(INSTANCE, peer, family)}
+        return {r.prefix: r for r in self.engine.views.routes_received(INSTANCE, peer, family)}
 
     def sent(self) -> bytes:
         """Return all octets written since the last call."""

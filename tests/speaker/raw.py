@@ -120,7 +120,7 @@ class Raw(Timed):
     @property
     def status(self) -> PeerStatus:
         """The session."""
-        (status,) = self.engine.peers(self.now)
+        (status,) = self.engine.views.peers(self.now)
         return status
 
     @property

@@ -147,13 +147,13 @@ class EngineSpeaker(ConfigurationReads):
         self.host.give(item)
 
     def peers(self) -> Sequence[PeerStatus]:
-        return list(self.host.engine.peers(self.network.now))
+        return list(self.host.engine.views.peers(self.network.now))
 
     def peer_slices(self) -> Iterator[Sequence[PeerStatus]]:
         yield self.peers()
 
     def instances(self) -> Sequence[InstanceStatus]:
-        return list(self.host.engine.instances())
+        return list(self.host.engine.views.instances())
 
     def routes_available(
         self,
@@ -163,7 +163,7 @@ class EngineSpeaker(ConfigurationReads):
         *,
         peer: str | None = None,
     ) -> Routes:
-        return self.host.engine.routes_available(instance, family, prefixes, peer=peer)
+        return self.host.engine.views.routes_available(instance, family, prefixes, peer=peer)
 
     def routes_advertised(
         self,
@@ -172,7 +172,7 @@ class EngineSpeaker(ConfigurationReads):
         family: Family,
         prefixes: Iterable[bytes] | None = None,
     ) -> Routes:
-        return self.host.engine.routes_advertised(instance, peer, family, prefixes)
+        return self.host.engine.views.routes_advertised(instance, peer, family, prefixes)
 
     def routes_received(
         self,
@@ -181,4 +181,4 @@ class EngineSpeaker(ConfigurationReads):
         family: Family,
         prefixes: Iterable[bytes] | None = None,
     ) -> Routes:
-        return self.host.engine.routes_received(instance, peer, family, prefixes)
+        return self.host.engine.views.routes_received(instance, peer, family, prefixes)

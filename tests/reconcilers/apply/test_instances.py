@@ -18,7 +18,7 @@ def table(rows: Rows, instance: str) -> dict[str, str | None]:
     return {
         view.prefix: view.imported_from
         for family in (IPV4_UNICAST, IPV6_UNICAST)
-        for view in engine.routes_available(instance, family)
+        for view in engine.views.routes_available(instance, family)
     }
 
 

@@ -68,7 +68,9 @@ def test_what_is_accepted_and_never_accepted_changes_without_a_reset_or_a_refres
         rows.network.run(1)
         held = set()
         for family in (IPV4_UNICAST, IPV6_UNICAST):
-            held |= {view.prefix for view in rows.speaker.host.engine.routes_available("i", family)}
+            held |= {
+                view.prefix for view in rows.speaker.host.engine.views.routes_available("i", family)
+            }
         assert held == accepted
         assert rows.speaker.host.sent() == b""
     assert router.status().flaps == 0

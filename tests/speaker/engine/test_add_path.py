@@ -53,14 +53,14 @@ def star(
 def paths(host: Host) -> dict[str, list[str]]:
     """The AS paths of each prefix in the Adj-RIB-In."""
     found: dict[str, list[str]] = {}
-    for route in host.engine.routes_received(INSTANCE, None, IPV4_UNICAST):
+    for route in host.engine.views.routes_received(INSTANCE, None, IPV4_UNICAST):
         found.setdefault(route.prefix, []).append(route.as_path)
     return {prefix: sorted(each) for prefix, each in found.items()}
 
 
 def views(host: Host) -> list[RouteView]:
     """The Adj-RIB-In."""
-    return list(host.engine.routes_received(INSTANCE, None, IPV4_UNICAST))
+    return list(host.engine.views.routes_received(INSTANCE, None, IPV4_UNICAST))
 
 
 def test_rfc7911_all_paths_are_advertised_each_with_its_identifier() -> None:
@@ -74,7 +74,7 @@ def test_rfc7911_all_paths_are_advertised_each_with_its_identifier() -> None:
     assert eye.status().families[0].received == 4
     assert hub.status("eye").families[0].advertised == 4
     # One path is best, and the others have the reason why they are not.
-    available = list(eye.engine.routes_available(INSTANCE, IPV4_UNICAST))
+    available = list(eye.engine.views.routes_available(INSTANCE, IPV4_UNICAST))
     assert [route.as_path for route in available if route.best] == ["65000"]
     assert {route.reason for route in available if not route.best} == {"longer AS path"}
 
@@ -225,7 +225,7 @@ def test_after_any_changes_the_add_path_peer_has_the_paths_of_the_hub(seed: int)
                 leaf.give_closed(number)
     network.run(60)
     expected: dict[str, list[str]] = {}
-    for route in hub.engine.routes_available(INSTANCE, IPV4_UNICAST):
+    for route in hub.engine.views.routes_available(INSTANCE, IPV4_UNICAST):
         expected.setdefault(route.prefix, []).append(f"65000 {route.as_path}".strip())
     assert paths(eye) == {prefix: sorted(each) for prefix, each in expected.items()}
     assert hub.status("eye").families[0].advertised == len(views(eye))

@@ -550,7 +550,7 @@ def test_rfc4271_9_1_2_2_e_a_metric_of_a_next_hop_selects_again() -> None:
     lab.settle()
     assert {route.paths[0].peer for route in one.routes.values()} == {"s2"}
     assert {len(route.paths) for route in several.routes.values()} == {1}
-    views = list(lab.engine.routes_available("i", IPV4_UNICAST, PREFIXES[:1]))
+    views = list(lab.engine.views.routes_available("i", IPV4_UNICAST, PREFIXES[:1]))
     assert [view.reason for view in views] == ["best", "higher metric to the next hop"]
     lab.give(SetNextHopMetrics("i", {}))
     lab.settle()

@@ -57,7 +57,7 @@ def test_dynamic_peers_are_not_read_back_as_configuration(
 ) -> None:
     remote = ("198.51.100.7", 40000)
     engine.handle(TransportAccepted(1, "i", ("192.0.2.1", 179), remote), 1.0)
-    assert [status.name for status in engine.peers(1.0)] == ["198.51.100.7", "p"]
+    assert [status.name for status in engine.views.peers(1.0)] == ["198.51.100.7", "p"]
     assert set(reads.peer_configs("i")) == {"p", "d"}
     assert reads.peer_config("i", "198.51.100.7") is None
 

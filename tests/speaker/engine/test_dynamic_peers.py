@@ -138,7 +138,7 @@ def test_the_local_address_of_the_session_is_no_difference(address: str, flaps: 
 def test_an_entry_with_another_name_is_another_peer() -> None:
     network, a, b = up()
     a.peer(entry(name="tor", export="none"))
-    assert [status.name for status in a.engine.peers(network.now)] == ["tor"]
+    assert [status.name for status in a.engine.views.peers(network.now)] == ["tor"]
     network.run(60)
     assert a.status("tor").established
     assert OURS not in b.available(IPV4_UNICAST)
@@ -173,7 +173,7 @@ def test_the_session_comes_back_to_the_range_without_the_entry() -> None:
     assert OURS in b.available(IPV4_UNICAST)
     b.give(RemovePeer(INSTANCE, "a"))
     network.run(1)
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
 
 
 def test_without_a_session_the_entry_leaves_nothing_to_the_range() -> None:
@@ -183,7 +183,7 @@ def test_without_a_session_the_entry_leaves_nothing_to_the_range() -> None:
     crash(network, b)
     network.run(10)
     remove(a, B)
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
 
 
 def test_a_full_range_does_not_take_the_session_back() -> None:
@@ -212,7 +212,7 @@ def test_kept_routes_of_a_dynamic_peer_pass_to_its_entry_and_back() -> None:
     assert a.status().dynamic
     assert THEIRS in a.available(IPV4_UNICAST)
     network.run(100)
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
     assert a.available(IPV4_UNICAST).keys() == {OURS}
 
 
@@ -230,17 +230,17 @@ def test_a_narrower_range_takes_the_peers_of_a_wider_one_over_and_gives_them_bac
     assert OURS in b.available(IPV4_UNICAST)
     assert (a.status().flaps, a.status().dynamic) == (0, True)
     remove(a, "racks")
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
 
 
 def test_a_range_with_another_as_leaves_no_peer_behind() -> None:
     network, a, b = up()
     a.peer(racks(peer_asn=65009))
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
     network.run(200)
     crash(network, b)
     network.run(200)
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
 
 
 def test_an_unnumbered_peer_has_its_neighbours_address_before_a_range() -> None:
@@ -250,9 +250,9 @@ def test_an_unnumbered_peer_has_its_neighbours_address_before_a_range() -> None:
     a.peer(racks(prefix="fe80::/10"))
     a.peer(PeerConfig(name="eth0", address=None, interface="eth0"))
     a.give(TransportAccepted(-1, INSTANCE, ("fe80::1%eth0", 179), (link, 40000)))
-    assert {status.name for status in a.engine.peers(network.now)} == {"eth0", link}
+    assert {status.name for status in a.engine.views.peers(network.now)} == {"eth0", link}
     a.give(NeighborFound("eth0", link))
-    assert {status.name for status in a.engine.peers(network.now)} == {"eth0"}
+    assert {status.name for status in a.engine.views.peers(network.now)} == {"eth0"}
 
 
 def test_a_range_and_an_entry_that_change_together() -> None:
@@ -328,7 +328,7 @@ def test_h03_a_new_peer_gets_a_place_in_a_range_that_few_sources_flood(sources: 
     good = flood.good("10.0.0.2")
     flood.run(25)
     assert good.status().established
-    assert next(flood.router.engine.instances()).refused > 100
+    assert next(flood.router.engine.views.instances()).refused > 100
 
 
 def test_a_peer_that_was_up_does_not_take_the_place_of_another_one() -> None:
@@ -350,7 +350,7 @@ def test_a_peer_that_was_up_does_not_take_the_place_of_another_one() -> None:
 def test_without_a_full_range_no_address_waits() -> None:
     flood = Flood(5)
     flood.run(10)
-    assert next(flood.router.engine.instances()).refused == 0
+    assert next(flood.router.engine.views.instances()).refused == 0
 
 
 def test_the_memory_of_addresses_is_bounded() -> None:

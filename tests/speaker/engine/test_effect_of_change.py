@@ -307,7 +307,7 @@ def test_a_change_of_the_instance_recreates_it_or_has_no_effect(
     before = pair.b.status().flaps
     pair.a.give(SetInstance(InstanceConfig(**values)))  # type: ignore[arg-type]
     pair.network.run(10)
-    status = next(s for s in pair.b.engine.peers(pair.network.now) if s.name == "a")
+    status = next(s for s in pair.b.engine.views.peers(pair.network.now) if s.name == "a")
     assert status.established
     assert status.flaps - before == flaps
     assert set(pair.b.received(IPV4_UNICAST)) == {"10.1.0.0/16", "10.2.0.0/16"}

@@ -402,7 +402,7 @@ def test_f53_a_peer_that_is_removed_while_connecting_leaves_no_connection(comman
     assert a.status().state == "Connect"
     a.give(RemovePeer(INSTANCE, "b") if command == "peer" else RemoveInstance(INSTANCE))
     network.run(30)
-    assert list(a.engine.peers(network.now)) == []
+    assert list(a.engine.views.peers(network.now)) == []
     assert not b.status().established
     assert a.ends == {}
     assert a.engine.next_deadline() is None
@@ -444,7 +444,7 @@ def test_dynamic_peers_are_accepted_up_to_the_limit_and_removed_with_the_session
     for host in (*hosts, stranger):
         host.peer(PeerConfig(name="a", address=A, peer_asn=65000, export="all"))
     network.run(5)
-    assert len(list(a.engine.peers(network.now))) == 2
+    assert len(list(a.engine.views.peers(network.now))) == 2
     assert not stranger.status().established
     # RFC 4486: the peer beyond the limit gets a Cease; an unknown address gets nothing.
     refused = next(host for host in hosts if not host.status().established)
@@ -453,7 +453,7 @@ def test_dynamic_peers_are_accepted_up_to_the_limit_and_removed_with_the_session
     up = next(host for host in hosts if host.status().established)
     up.give(RemovePeer(INSTANCE, "a"))
     network.run(300)
-    names = {status.name for status in a.engine.peers(network.now)}
+    names = {status.name for status in a.engine.views.peers(network.now)}
     assert up.address not in names
     assert len(names) == 2
 
@@ -487,7 +487,7 @@ def test_h01_a_connection_from_an_unknown_address_is_closed_before_a_byte_is_rea
     assert event == ConnectionsRefused(
         instance=INSTANCE, address=B, reason="no peer has this address", count=1
     )
-    (status,) = a.engine.instances()
+    (status,) = a.engine.views.instances()
     assert status.refused > 3
     network.run(241)
     assert 2 <= len(a.events) <= 5
@@ -504,10 +504,10 @@ def test_a_dynamic_peer_beyond_the_limit_is_counted_and_gets_a_cease() -> None:
     (event,) = [event for event in a.events if isinstance(event, ConnectionsRefused)]
     assert event.reason == "racks is at its limit of 1"
     # Another configuration makes another router, and the count goes on.
-    before = next(a.engine.instances()).refused
+    before = next(a.engine.views.instances()).refused
     a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id="192.0.2.99")))
     network.run(0.01)
-    assert next(a.engine.instances()).refused >= before
+    assert next(a.engine.views.instances()).refused >= before
 
 
 def silent_connection(network: Network, host: Host, address: str, number: int) -> None:
@@ -528,9 +528,9 @@ def test_h03_silent_connections_do_not_keep_peers_out_of_a_dynamic_range() -> No
     network.run(5)
     assert all(host.status().established for host in good)
     # The oldest silent ones have made room, and each of the others still has its time for an OPEN.
-    names = {status.name for status in a.engine.peers(network.now)}
+    names = {status.name for status in a.engine.views.peers(network.now)}
     assert names == {host.address for host in good} | {f"10.0.0.{n}" for n in range(105, 120)}
-    assert next(a.engine.instances()).refused >= 5
+    assert next(a.engine.views.instances()).refused >= 5
     assert any(isinstance(event, ConnectionsRefused) for event in a.events)
     # Silent connections never end the session of a peer.
     for number in range(40):
@@ -547,10 +547,10 @@ def test_a_connection_has_two_seconds_for_its_open_in_a_full_range() -> None:
     silent_connection(network, a, "10.0.0.11", 1)
     network.run(1.9)
     silent_connection(network, a, "10.0.0.12", 2)
-    assert [status.name for status in a.engine.peers(network.now)] == ["10.0.0.11"]
+    assert [status.name for status in a.engine.views.peers(network.now)] == ["10.0.0.11"]
     network.run(0.2)
     silent_connection(network, a, "10.0.0.12", 3)
-    assert [status.name for status in a.engine.peers(network.now)] == ["10.0.0.12"]
+    assert [status.name for status in a.engine.views.peers(network.now)] == ["10.0.0.12"]
 
 
 def test_commands_with_an_unknown_name_are_rejected() -> None:
@@ -558,7 +558,7 @@ def test_commands_with_an_unknown_name_are_rejected() -> None:
     with pytest.raises(UnknownName, match="there is no instance 'x'"):
         a.give(SetPeer("x", PeerConfig(name="b", address=B)))
     with pytest.raises(UnknownName, match="there is no peer 'x'"):
-        list(a.engine.routes_received(INSTANCE, "x", IPV4_UNICAST))
+        list(a.engine.views.routes_received(INSTANCE, "x", IPV4_UNICAST))
     a.give(RemovePeer("x", "y"))
     a.give(RemoveInstance("x"))
     a.give(RemoveRouteSet("x", "y"))

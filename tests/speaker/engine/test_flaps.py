@@ -41,7 +41,7 @@ class Lab:
         status = self.router.status()
         assert status.established
         assert {one.received for one in status.families if one.family == IPV4_UNICAST} == {ROUTES}
-        for _ in self.router.engine.routes_received(INSTANCE, "feeder", IPV4_UNICAST):
+        for _ in self.router.engine.views.routes_received(INSTANCE, "feeder", IPV4_UNICAST):
             pass
         for host in self.network.hosts.values():
             host.sent()

@@ -106,13 +106,13 @@ class Lab:
 
     def check_all_paths(self, watcher: Host) -> None:
         """Check that a watcher with ADD-PATH has every path of other peers."""
-        received = self.hub.engine.routes_received(INSTANCE, None, IPV4_UNICAST)
+        received = self.hub.engine.views.routes_received(INSTANCE, None, IPV4_UNICAST)
         wanted = {
             (route.prefix, f"65000 {route.as_path}", route.communities)
             for route in received
             if route.peer != watcher.name and watcher.name not in self.without_routes
         }
-        routes = list(watcher.engine.routes_received(INSTANCE, "hub", IPV4_UNICAST))
+        routes = list(watcher.engine.views.routes_received(INSTANCE, "hub", IPV4_UNICAST))
         assert {(one.prefix, one.as_path, one.communities) for one in routes} == wanted
         assert len(routes) == len(wanted)
 

@@ -114,8 +114,8 @@ def test_the_advertised_count_follows_the_updates() -> None:
     network.run(0.1)
     hub.routes({"10.8.0.0/24": None, "10.8.1.0/24": RouteAttributes(med=1)}, "s")
     network.run(0.1)
-    assert [s.families[0].advertised for s in hub.engine.peers(network.now)] == [8, 8]
-    assert len(list(hub.engine.routes_advertised(INSTANCE, "leaf0", IPV4_UNICAST))) == 8
+    assert [s.families[0].advertised for s in hub.engine.views.peers(network.now)] == [8, 8]
+    assert len(list(hub.engine.views.routes_advertised(INSTANCE, "leaf0", IPV4_UNICAST))) == 8
 
 
 def test_a_peer_is_not_sent_its_own_routes_and_all_others_are() -> None:
@@ -175,10 +175,10 @@ def test_after_quiescence_every_peer_holds_the_adj_rib_out_of_the_hub(
         held = {prefix: r.as_path for prefix, r in leaf.received(IPV4_UNICAST).items()}
         advertised = {
             r.prefix: r.as_path
-            for r in hub.engine.routes_advertised(INSTANCE, leaf.name, IPV4_UNICAST)
+            for r in hub.engine.views.routes_advertised(INSTANCE, leaf.name, IPV4_UNICAST)
         }
         assert held == advertised
-        status = next(s for s in hub.engine.peers(network.now) if s.name == leaf.name)
+        status = next(s for s in hub.engine.views.peers(network.now) if s.name == leaf.name)
         assert status.families[0].advertised == len(held)
         best = hub.available(IPV4_UNICAST)
         assert set(held) == {p for p, r in best.items() if r.peer != leaf.name}

@@ -94,7 +94,7 @@ class Hub:
         self.host.give(UpdateRoutes(instance, None, {family: {nlri: attributes}}))
 
     def table(self, instance: str) -> list[RouteView]:
-        return list(self.host.engine.routes_available(instance, IPV4_UNICAST))
+        return list(self.host.engine.views.routes_available(instance, IPV4_UNICAST))
 
     def imported(self, instance: str, origin: str) -> set[str]:
         """Return the prefixes that an instance has from another one."""

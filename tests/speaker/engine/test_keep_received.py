@@ -52,7 +52,7 @@ class Lab:
 
     def status(self) -> FamilyStatus:
         """Return the counts of IPv4."""
-        (status,) = self.node.engine.peers(self.network.now)
+        (status,) = self.node.engine.views.peers(self.network.now)
         return next(one for one in status.families if one.family == IPV4_UNICAST)
 
     def counts(self) -> tuple[int, int]:
@@ -62,7 +62,7 @@ class Lab:
 
     def shown(self) -> list[str]:
         """Return the prefixes of the received view."""
-        view = self.node.engine.routes_received(INSTANCE, "router", IPV4_UNICAST)
+        view = self.node.engine.views.routes_received(INSTANCE, "router", IPV4_UNICAST)
         return sorted((route.prefix for route in view), key=lambda text: int(text.split(".")[2]))
 
 
@@ -81,7 +81,7 @@ def test_the_first_paths_are_kept_and_all_are_counted() -> None:
     assert lab.shown() == prefixes(0, 10)
     lab.announce(0, 25, med=7)  # again: nothing has two entries
     assert lab.counts() == (25, 15)
-    view = list(lab.node.engine.routes_received(INSTANCE, "router", IPV4_UNICAST))
+    view = list(lab.node.engine.views.routes_received(INSTANCE, "router", IPV4_UNICAST))
     assert {route.med for route in view} == {7}
 
 
@@ -103,7 +103,7 @@ def test_the_number_is_of_the_peer_and_not_of_a_family() -> None:
     lab.announce(0, 6)
     lab.router.routes({f"fd00:{n:x}::/48": RouteAttributes() for n in range(1, 9)})
     lab.network.run(2)
-    (status,) = lab.node.engine.peers(lab.network.now)
+    (status,) = lab.node.engine.views.peers(lab.network.now)
     assert {str(one.family): (one.received, one.not_kept) for one in status.families} == {
         "ipv4-unicast": (6, 0),
         "ipv6-unicast": (8, 4),

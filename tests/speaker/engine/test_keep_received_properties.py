@@ -160,7 +160,7 @@ class Routers:
         used = {n for n in eligible if self.accepts(n)}
         assert set(node.available(IPV4_UNICAST)) == set(map(text, used))
         assert (family.received, family.accepted) == (len(announced), len(used))
-        view = node.engine.routes_received(INSTANCE, "router", IPV4_UNICAST)
+        view = node.engine.views.routes_received(INSTANCE, "router", IPV4_UNICAST)
         shown = {route.prefix for route in view}
         held = {n for n in announced if text(n) in shown}
         assert len(shown) == len(held) == len(announced) - family.not_kept

@@ -83,7 +83,7 @@ class Kept(Raw):
     @property
     def used(self) -> set[str]:
         """The prefixes in use."""
-        views = self.engine.routes_available(INSTANCE, IPV4_UNICAST)
+        views = self.engine.views.routes_available(INSTANCE, IPV4_UNICAST)
         return {view.prefix for view in views if view.best}
 
 

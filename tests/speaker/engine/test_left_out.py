@@ -60,11 +60,13 @@ def counts(host: Host, peer: str) -> tuple[int, int]:
 
 
 def advertised(host: Host, peer: str) -> set[str]:
-    return {view.prefix for view in host.engine.routes_advertised(INSTANCE, peer, IPV4_UNICAST)}
+    return {
+        view.prefix for view in host.engine.views.routes_advertised(INSTANCE, peer, IPV4_UNICAST)
+    }
 
 
 def initial_tables(host: Host) -> set[bool]:
-    return {status.initial_table_sent for status in host.engine.peers(host.network.now)}
+    return {status.initial_table_sent for status in host.engine.views.peers(host.network.now)}
 
 
 @pytest.mark.parametrize("impossible", [forced(med=2**32), forced(origin=256), TOO_LONG])

@@ -119,7 +119,7 @@ def test_an_export_policy_filters_and_changes_advertised_routes() -> None:
     assert available["10.8.0.0/24"].med is None
     assert available["10.9.0.0/24"].med == 77
     assert b.status("c").families[0].advertised == 2
-    shown = {r.prefix: r for r in b.engine.routes_advertised(INSTANCE, "c", IPV4_UNICAST)}
+    shown = {r.prefix: r for r in b.engine.views.routes_advertised(INSTANCE, "c", IPV4_UNICAST)}
     assert set(shown) == set(available)
     assert shown["10.9.0.0/24"].med == 77
 
@@ -205,7 +205,7 @@ def test_only_the_last_policy_determines_the_routes(
     held = {(r.prefix, r.as_path, r.med, r.communities) for r in c.received(IPV4_UNICAST).values()}
     advertised = {
         (r.prefix, r.as_path, r.med, r.communities)
-        for r in b.engine.routes_advertised(INSTANCE, "c", IPV4_UNICAST)
+        for r in b.engine.views.routes_advertised(INSTANCE, "c", IPV4_UNICAST)
     }
     assert held == advertised
     # A session that is established now is sent the same.

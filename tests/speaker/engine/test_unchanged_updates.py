@@ -63,7 +63,7 @@ def test_a_change_that_is_not_advertised_makes_no_update(
     a.routes({"10.8.0.0/24": after})
     network.run(1)
     assert c.status().updates_received - seen == updates
-    held = next(iter(b.engine.routes_advertised(INSTANCE, "h3", IPV4_UNICAST)), None)
+    held = next(iter(b.engine.views.routes_advertised(INSTANCE, "h3", IPV4_UNICAST)), None)
     received = c.received(IPV4_UNICAST).get("10.8.0.0/24")
     assert (held is None) == (received is None)
     if held is not None and received is not None:

@@ -119,7 +119,7 @@ def test_removing_the_peer_forgets_the_neighbour() -> None:
     near.give(RemovePeer(INSTANCE, "eth0"))
     near.give(NeighborFound("eth0", OTHER))
     network.run(10)
-    assert list(near.engine.peers(network.now)) == []
+    assert list(near.engine.views.peers(network.now)) == []
 
 
 def test_a_password_needs_an_address() -> None:

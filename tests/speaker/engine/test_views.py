@@ -68,10 +68,14 @@ def tables(
     """The three views; those by peer for every peer alone."""
     # Each view consumes its prefixes.
     wanted = None if prefixes is None else list(prefixes)
-    found = {"available": list(engine.routes_available(INSTANCE, family, wanted))}
+    found = {"available": list(engine.views.routes_available(INSTANCE, family, wanted))}
     for name in ("leaf0", "leaf1", "watcher"):
-        found[f"advertised {name}"] = list(engine.routes_advertised(INSTANCE, name, family, wanted))
-        found[f"received {name}"] = list(engine.routes_received(INSTANCE, name, family, wanted))
+        found[f"advertised {name}"] = list(
+            engine.views.routes_advertised(INSTANCE, name, family, wanted)
+        )
+        found[f"received {name}"] = list(
+            engine.views.routes_received(INSTANCE, name, family, wanted)
+        )
     return found
 
 
@@ -113,7 +117,9 @@ def test_routes_come_in_the_order_of_the_prefixes() -> None:
     for name, views in tables(engine, IPV4_UNICAST, wanted).items():
         found = list(dict.fromkeys(view.prefix for view in views))
         assert found == [text for text in texts if text in found], name
-    assert {view.prefix for view in engine.routes_available(INSTANCE, IPV4_UNICAST, wanted)} == {
+    assert {
+        view.prefix for view in engine.views.routes_available(INSTANCE, IPV4_UNICAST, wanted)
+    } == {
         texts[0],
         texts[2],
         texts[3],
@@ -128,9 +134,9 @@ def test_a_view_is_read_in_slices_between_which_the_tables_may_change() -> None:
     leaf.routes({prefix.replace("10.", "172.", 1): one for prefix, one in own.items()})
     hub.network.run(2)
     views = {
-        "available": hub.engine.routes_available(INSTANCE, IPV4_UNICAST),
-        "advertised": hub.engine.routes_advertised(INSTANCE, "leaf1", IPV4_UNICAST),
-        "received": hub.engine.routes_received(INSTANCE, "leaf0", IPV4_UNICAST),
+        "available": hub.engine.views.routes_available(INSTANCE, IPV4_UNICAST),
+        "advertised": hub.engine.views.routes_advertised(INSTANCE, "leaf1", IPV4_UNICAST),
+        "received": hub.engine.views.routes_received(INSTANCE, "leaf0", IPV4_UNICAST),
     }
     first = {name: next(view.slices) for name, view in views.items()}
     assert all(0 < len(routes) <= 300 for routes in first.values())
@@ -157,13 +163,13 @@ def test_a_view_is_read_in_slices_between_which_the_tables_may_change() -> None:
 
 def test_the_paths_of_one_peer_are_selected_by_the_table() -> None:
     hub = lab(add_path="both")
-    every = list(hub.engine.routes_available(INSTANCE, IPV4_UNICAST))
+    every = list(hub.engine.views.routes_available(INSTANCE, IPV4_UNICAST))
     for name in ("leaf0", "leaf1", "watcher"):
-        found = list(hub.engine.routes_available(INSTANCE, IPV4_UNICAST, peer=name))
+        found = list(hub.engine.views.routes_available(INSTANCE, IPV4_UNICAST, peer=name))
         assert found == [route for route in every if route.peer == name]
     assert {route.peer for route in every} == {None, "leaf0", "leaf1"}
     with pytest.raises(UnknownName):
-        hub.engine.routes_available(INSTANCE, IPV4_UNICAST, peer="absent")
+        hub.engine.views.routes_available(INSTANCE, IPV4_UNICAST, peer="absent")
 
 
 def test_a_listing_decodes_nothing_for_good() -> None:
@@ -180,8 +186,8 @@ def test_a_listing_decodes_nothing_for_good() -> None:
     undecoded = Path(None, established.source, None, 0, b"field", lambda _: sent.attributes)
     established.adj_in.announce(IPV4_UNICAST, undecoded, [prefix_to_wire("172.16.1.0/24")[1]])
     for view in (
-        hub.engine.routes_received(INSTANCE, "leaf", IPV4_UNICAST),
-        hub.engine.routes_available(INSTANCE, IPV4_UNICAST),
+        hub.engine.views.routes_received(INSTANCE, "leaf", IPV4_UNICAST),
+        hub.engine.views.routes_available(INSTANCE, IPV4_UNICAST),
     ):
         assert [route.med for route in view] == [5, 5]
         assert undecoded.encoded
@@ -199,7 +205,9 @@ def test_of_a_prefix_that_this_router_originates_one_path_is_the_best() -> None:
     network.run(3)
 
     def paths() -> list[tuple[str | None, bool, str]]:
-        views = hub.engine.routes_available(INSTANCE, IPV4_UNICAST, [prefix_to_wire(prefix)[1]])
+        views = hub.engine.views.routes_available(
+            INSTANCE, IPV4_UNICAST, [prefix_to_wire(prefix)[1]]
+        )
         return [(view.peer, view.best, view.reason) for view in views]
 
     assert paths() == [("leaf", True, "best")]

@@ -204,12 +204,12 @@ def expected(route: Route) -> tuple[object, ...]:
 
 def check(lab: Lab, results: Results) -> None:
     for name, host in lab.hosts.items():
-        for status in host.engine.peers(lab.network.now):
+        for status in host.engine.views.peers(lab.network.now):
             assert status.established, (name, status)
             assert sum(family.stale for family in status.families) == 0, (name, status)
             received = sorted(
                 (r.prefix, str(summary(r)))
-                for r in host.engine.routes_received(INSTANCE, status.name, IPV4_UNICAST)
+                for r in host.engine.views.routes_received(INSTANCE, status.name, IPV4_UNICAST)
             )
             wanted = sorted(
                 (prefix, str(expected(route)))
@@ -219,16 +219,18 @@ def check(lab: Lab, results: Results) -> None:
             assert received == wanted, (name, status.name)
             advertised = sorted(
                 (r.prefix, str(summary(r)))
-                for r in host.engine.routes_advertised(INSTANCE, status.name, IPV4_UNICAST)
+                for r in host.engine.views.routes_advertised(INSTANCE, status.name, IPV4_UNICAST)
             )
             held = sorted(
                 (r.prefix, str(summary(r)))
-                for r in lab.hosts[status.name].engine.routes_received(INSTANCE, name, IPV4_UNICAST)
+                for r in lab.hosts[status.name].engine.views.routes_received(
+                    INSTANCE, name, IPV4_UNICAST
+                )
             )
             assert advertised == held, (name, status.name)
         best = {
             r.prefix: (r.peer, summary(r))
-            for r in host.engine.routes_available(INSTANCE, IPV4_UNICAST)
+            for r in host.engine.views.routes_available(INSTANCE, IPV4_UNICAST)
             if r.best
         }
         choice = results.choice[name]

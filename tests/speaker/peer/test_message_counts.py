@@ -22,7 +22,7 @@ def pair() -> tuple[Network, Host, Host]:
 
 
 def status(network: Network, host: Host) -> PeerStatus:
-    (found,) = host.engine.peers(network.now)
+    (found,) = host.engine.views.peers(network.now)
     return found
 
 

@@ -172,14 +172,14 @@ def finished(host: Host) -> list[bytes]:
 def tables(engine: Engine, now: float) -> object:
     """Everything that people can see."""
     return [
-        sorted(repr(status) for status in engine.peers(now)),
+        sorted(repr(status) for status in engine.views.peers(now)),
         *(
             sorted(map(repr, found))
             for family in (IPV4_UNICAST, IPV6_UNICAST)
             for found in (
-                engine.routes_available(INSTANCE, family),
-                engine.routes_received(INSTANCE, None, family),
-                engine.routes_advertised(INSTANCE, None, family),
+                engine.views.routes_available(INSTANCE, family),
+                engine.views.routes_received(INSTANCE, None, family),
+                engine.views.routes_advertised(INSTANCE, None, family),
             )
         ),
     ]
@@ -374,7 +374,7 @@ def test_a_recording_ends_at_its_limit_and_the_speaker_continues() -> None:
     assert player.end == "the recording has reached its limit"
     assert player.difference is None
     assert player.digests == 1
-    assert len(list(engine.routes_available("i", IPV4_UNICAST))) == 100
+    assert len(list(engine.views.routes_available("i", IPV4_UNICAST))) == 100
 
 
 def test_a_failed_sink_ends_the_recording_and_the_speaker_continues() -> None:

@@ -151,7 +151,7 @@ def test_h40_the_paths_of_a_prefix_from_one_peer_are_limited() -> None:
     assert len(reports) == 2
     raw.send(update(b"", b"", ids(8_000)))
     assert raw.status.families[0].received == 0
-    assert not list(raw.engine.routes_available(INSTANCE, IPV4_UNICAST))
+    assert not list(raw.engine.views.routes_available(INSTANCE, IPV4_UNICAST))
 
 
 def test_h40_the_limit_of_paths_applies_to_each_session() -> None:
@@ -175,7 +175,7 @@ def test_h43_the_prefix_limit_is_reached_exactly_and_then_exceeded() -> None:
     raw.send(update(ATTRIBUTES, wire[100]))
     assert raw.notification == (6, 1, b"\0\1\1" + (100).to_bytes(4, "big"))
     assert [event.ended for event in raw.events if isinstance(event, PrefixLimit)] == [False, True]
-    assert not list(raw.engine.routes_received(INSTANCE, None, IPV4_UNICAST))
+    assert not list(raw.engine.views.routes_received(INSTANCE, None, IPV4_UNICAST))
     raw.wait(29)
     assert raw.state == "Idle"
     raw.wait(2)

@@ -73,7 +73,9 @@ def _peer_of(item: Json) -> object:
 
 def _names(engine: Engine, peer: str) -> set[str]:
     """Return the names of the peers with a name or an address, also of a removed peer."""
-    known = {status.name for status in engine.peers(0.0) if peer in (status.name, status.address)}
+    known = {
+        status.name for status in engine.views.peers(0.0) if peer in (status.name, status.address)
+    }
     return known | {peer}
 
 
@@ -82,7 +84,7 @@ def _names(engine: Engine, peer: str) -> set[str]:
 
 def _statuses(player: Player) -> Iterator[PeerStatus]:
     to_wall = player.header.started - player.header.now
-    for status in player.engine.peers(player.now):
+    for status in player.engine.views.peers(player.now):
         yield msgspec.structs.replace(status, since=status.since + to_wall)
 
 
@@ -91,15 +93,15 @@ def _peers(player: Player) -> list[Json]:
 
 
 def _routes(engine: Engine, table: str) -> Iterator[Json]:
-    for instance in engine.instances():
+    for instance in engine.views.instances():
         for family in (IPV4_UNICAST, IPV6_UNICAST):
             match table:
                 case "available":
-                    routes = engine.routes_available(instance.name, family)
+                    routes = engine.views.routes_available(instance.name, family)
                 case "received":
-                    routes = engine.routes_received(instance.name, None, family)
+                    routes = engine.views.routes_received(instance.name, None, family)
                 case _:
-                    routes = engine.routes_advertised(instance.name, None, family)
+                    routes = engine.views.routes_advertised(instance.name, None, family)
             for view in routes:
                 yield msgspec.to_builtins(route_item("", instance.name, view))
 

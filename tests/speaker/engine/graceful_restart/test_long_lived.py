@@ -30,7 +30,9 @@ def test_rfc9494_4_2_after_the_restart_time_routes_are_kept_as_least_preferred()
     network.run(10)
     crash(network, a)
     network.run(70)
-    routes = {(r.prefix, r.peer): r for r in b.engine.routes_available(INSTANCE, IPV4_UNICAST)}
+    routes = {
+        (r.prefix, r.peer): r for r in b.engine.views.routes_available(INSTANCE, IPV4_UNICAST)
+    }
     assert routes["10.8.0.0/24", "c"].best
     assert routes["10.8.0.0/24", "a"].reason == "long-lived stale"
     assert "65535:6" in routes["10.9.0.0/24", "a"].communities
