@@ -14,8 +14,17 @@ import msgspec
 from resources.option_declarations import Options
 
 if TYPE_CHECKING:
-    from reconcilers.dialect import Dialect
+    from reconcilers.dialect import Command, Dialect
     from resources.kind import Kind
+
+
+class Subcommand(msgspec.Struct, frozen=True):
+    """A subcommand of ``waggle``, as its help lists it."""
+
+    name: str
+    help: str
+    load: Callable[[], Command]
+    """Imports what it does."""
 
 
 class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +42,7 @@ class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
     paths_while_off: tuple[tuple[str, str], ...] = ()
     """Paths of its `reconcilers.dialect.ApiPath`s, and the text of their answer while it is off: with
     status 503."""
+    subcommands: tuple[Subcommand, ...] = ()
     feeds: str | None = None
     """The dialect that this one feeds, and switches on."""
     installs_routes: bool = False

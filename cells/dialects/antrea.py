@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
-from reconcilers.dialect_entry import DialectEntry
+from reconcilers.dialect_entry import DialectEntry, Subcommand
 
 if TYPE_CHECKING:
-    from reconcilers.dialect import Dialect
+    from reconcilers.dialect import Command, Dialect
     from resources.kind import Kind
 
 NOT_ENABLED: Final = "bgp is not enabled"
@@ -29,6 +29,13 @@ def kinds() -> tuple[Kind[Any], ...]:
     return (BGP_POLICY,)
 
 
+def command() -> Command:
+    """Import the subcommand."""
+    from reconcilers.antrea.command import COMMAND
+
+    return COMMAND
+
+
 DIALECT = DialectEntry(
     name="antrea",
     title="Antrea BGP",
@@ -36,6 +43,13 @@ DIALECT = DialectEntry(
     kinds=kinds,
     options=AntreaOptions,
     operator_options=AntreaOperatorOptions,
+    subcommands=(
+        Subcommand(
+            "antrea",
+            "show the effective BGPPolicy of this node, its peers and routes, as antctl does",
+            command,
+        ),
+    ),
     paths_while_off=tuple(
         (path, NOT_ENABLED) for path in ("/bgppolicy", "/bgppeers", "/bgproutes")
     ),

@@ -1,8 +1,8 @@
 """The front end of ``waggle``: imports the selected sub-command alone and runs it.
 
 All sub-commands are imported only to list them in the help, so that ``waggle render`` does not load a
-table library or an HTTP client. API dialects add sub-commands; they are imported when no other has the
-name.
+table library or an HTTP client. API dialects add sub-commands: the help lists them from the entries of
+the dialects, and imports none.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from cells.arguments import Parser, open_standard_streams
+from reconcilers.dialect_entry import Subcommand
 from waggle.dialects import DIALECTS, Dialects
 from waggle.output import (
     EXIT_ERROR,
@@ -138,8 +139,9 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects, *, plugin: bool) -> 
     command = next(
         (word for word in arguments if not word.startswith("-") and word != "help"), None
     )
-    names = (command,) if command in COMMANDS else COMMANDS
-    parser, commands = _parser(names, dialects, of_dialects=command not in COMMANDS)
+    known = {*COMMANDS, *dialects.subcommands}
+    names = (command,) if command in known else COMMANDS
+    parser, commands = _parser(names, dialects)
     parser.set_defaults(plugin=plugin)
     args = parser.parse_args(arguments)
     with on_terminal(args):
@@ -148,13 +150,14 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects, *, plugin: bool) -> 
 
 def whole_parser(dialects: Dialects = DIALECTS) -> Parser:
     """Return the parser with all commands, including the commands of API dialects."""
-    return _parser(COMMANDS, dialects, of_dialects=True)[0]
+    return _parser((*COMMANDS, *dialects.subcommands), dialects)[0]
 
 
-def _parser(
-    names: Iterable[str], dialects: Dialects, *, of_dialects: bool
-) -> tuple[Parser, dict[str, Run]]:
-    """Return a parser with these commands, and what runs each."""
+def _parser(names: Sequence[str], dialects: Dialects) -> tuple[Parser, dict[str, Run]]:
+    """Return a parser with these commands, and what runs each.
+
+    With all of `COMMANDS` alone the subcommands of dialects are listed in the help, and not imported.
+    """
     parser = Parser(
         prog="waggle",
         description="Show the state of a running Waggle agent, and work on manifests without one.",
@@ -162,9 +165,12 @@ def _parser(
     )
     parser.add_version()
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands = {name: _command(name, subparsers, dialects) for name in names}
-    if of_dialects:
-        commands |= _of_dialects(subparsers, dialects)
+    commands = {name: _command(name, subparsers, dialects) for name in names if name in COMMANDS}
+    for name, subcommand in dialects.subcommands.items():
+        if name in names:
+            commands[name] = _of_dialect(subcommand, subparsers)
+        elif names == COMMANDS:
+            subparsers.add_parser(name, help=subcommand.help)
     return parser, commands
 
 
@@ -175,15 +181,10 @@ def _command(name: str, subparsers: Subparsers, dialects: Dialects) -> Run:
     return run
 
 
-def _of_dialects(subparsers: Subparsers, dialects: Dialects) -> dict[str, Run]:
-    from reconcilers.dialect import Command
+def _of_dialect(subcommand: Subcommand, subparsers: Subparsers) -> Run:
     from waggle import dialect_command
 
-    return {
-        command.name: dialect_command.add_parser(subparsers, command)
-        for dialect in dialects.load()
-        for command in dialect.each(Command)
-    }
+    return dialect_command.add_parser(subparsers, subcommand)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A sub-command of ``waggle`` that an API dialect adds (`reconcilers.dialect.Command`)."""
+"""A sub-command of ``waggle`` that the entry of an API dialect adds (`Subcommand`)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from typing import Any
 
 from cells.api.client import AgentError
 from reconcilers.dialect import Answer, Ask, Command
+from reconcilers.dialect_entry import Subcommand
 from waggle import ask_agent, output
 
 
 def add_parser(
-    subparsers: argparse._SubParsersAction[Any], command: Command
+    subparsers: argparse._SubParsersAction[Any], subcommand: Subcommand
 ) -> Callable[[argparse.Namespace], int]:
     """Add the command with its flags and ``--socket``; returns the function that runs it."""
+    command = subcommand.load()
     parser = subparsers.add_parser(
-        command.name,
-        help=command.help,
-        description=command.help,
+        subcommand.name,
+        help=subcommand.help,
+        description=subcommand.help,
         epilog=output.exit_statuses(
             {
                 output.EXIT_OK: "success",
@@ -46,7 +48,7 @@ def add_parser(
                 return _rendered(command, args, ask)
             return command.run(args, ask)
         except AgentError as error:
-            output.complain(f"waggle {command.name}", str(error))
+            output.complain(f"waggle {subcommand.name}", str(error))
             return output.EXIT_ERROR
 
     return run

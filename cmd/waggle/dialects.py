@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cells.dialects import antrea, cilium, frrk8s, metallb, ovnk
-from reconcilers.dialect_entry import DialectEntry
+from reconcilers.dialect_entry import DialectEntry, Subcommand
 from resources.option_declarations import Options
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ class Dialects(tuple[DialectEntry, ...]):
     def options(self) -> Mapping[str, type[Options]]:
         """The options of the dialects by name."""
         return {entry.name: entry.options for entry in self}
+
+    @property
+    def subcommands(self) -> Mapping[str, Subcommand]:
+        """The sub-commands of the dialects by name."""
+        return {added.name: added for entry in self for added in entry.subcommands}
 
     def load(self) -> tuple[type[Dialect], ...]:
         """Import the dialects and return their classes."""

@@ -137,10 +137,4 @@ def _complain(message: str, status: int) -> int:
     return status
 
 
-COMMAND: Final = Command(
-    "antrea",
-    "show the effective BGPPolicy of this node, its peers and routes, as antctl does",
-    run,
-    add_flags,
-    formats=("table", "json", "yaml"),
-)
+COMMAND: Final = Command(run, add_flags, formats=("table", "json", "yaml"))

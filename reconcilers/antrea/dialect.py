@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from reconcilers.antrea import compile_node
-from reconcilers.antrea.command import COMMAND
 from reconcilers.antrea.convert import TO_BGP_POLICY, TO_CILIUM
 from reconcilers.antrea.explain import EXPLANATION
 from reconcilers.antrea.operate import OPERATION
@@ -78,7 +77,6 @@ class AntreaDialect(Dialect):
         ),
         OPERATION,
         EXPLANATION,
-        COMMAND,
         *PATHS,
         TO_BGP_POLICY,
         TO_CILIUM,

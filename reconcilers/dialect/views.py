@@ -32,11 +32,9 @@ def _no_flags(parser: argparse.ArgumentParser) -> None:
     """Add no flag."""
 
 
-class Command(Extension, frozen=True):
-    """A subcommand of ``waggle``; ``--socket`` is added to its flags."""
+class Command(msgspec.Struct, frozen=True):
+    """What a `reconcilers.dialect_entry.Subcommand` does; ``--socket`` is added to its flags."""
 
-    name: str
-    help: str
     run: Callable[[argparse.Namespace, Ask], int]
     """Print; returns the exit status. An error of the agent ends the command with status 1."""
     add_flags: Callable[[argparse.ArgumentParser], object] = _no_flags

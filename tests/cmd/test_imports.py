@@ -1,4 +1,4 @@
-"""What the agent and the operator import: ``--help`` the options alone, an agent what is on."""
+"""What the programs import: ``--help`` options and names alone, an agent what is on."""
 
 from __future__ import annotations
 
@@ -102,6 +102,15 @@ def test_help_imports_the_declarations_of_options_and_no_cell(program: str) -> N
     own = {name for name in found if name.split(".")[0] in ROOMS}
     assert own - packages(OF_FLAGS) == set()
     assert {name.split(".")[0] for name in found} & SLOW == set()
+
+
+@pytest.mark.program
+def test_the_help_of_waggle_imports_no_dialect() -> None:
+    found = imported(
+        "from waggle.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    )
+    assert below(found, "reconcilers.dialect", *(f"resources.{e.name}" for e in OF_AGENT)) == []
+    assert below(found, *(f"reconcilers.{entry.name}.dialect" for entry in OF_AGENT)) == []
 
 
 AGENT = """

@@ -8,7 +8,7 @@ import sys
 from cells.agent import agent_cells
 from cells.operator.cells import operator_cells
 from tests.dialects.beacon.entry import DIALECT as BEACON
-from tests.dialects.lighthouse.dialect import LighthouseDialect
+from tests.dialects.lighthouse.dialect import NODES, LighthouseDialect
 from tests.support.cells import entry
 from waggle.__main__ import main as waggle
 from waggle.dialects import DIALECTS, Dialects
@@ -17,7 +17,7 @@ from waggle_agent.__main__ import main as agent
 from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
 from waggle_operator.__main__ import main as operator
 
-TEST_DIALECTS = (BEACON, entry(LighthouseDialect))
+TEST_DIALECTS = (BEACON, entry(LighthouseDialect, NODES))
 AGENT = agent_cells(*OF_AGENT, *TEST_DIALECTS)
 OPERATOR = operator_cells(*OF_OPERATOR, *TEST_DIALECTS)
 WAGGLE = Dialects((*DIALECTS, *TEST_DIALECTS))

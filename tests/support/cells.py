@@ -8,7 +8,7 @@ import msgspec
 
 from cells.hive import Cell, Provider, provide
 from reconcilers.dialect import Dialect
-from reconcilers.dialect_entry import DialectEntry
+from reconcilers.dialect_entry import DialectEntry, Subcommand
 from resources.kind import Kinds
 
 
@@ -28,7 +28,9 @@ def rewired(cell: Cell, **constructors: Any) -> Cell:  # noqa: ANN401 - of Wirin
     return msgspec.structs.replace(cell, wiring=wiring)
 
 
-def entry(dialect: type[Dialect], *, on_by_default: bool = False) -> DialectEntry:
+def entry(
+    dialect: type[Dialect], *subcommands: Subcommand, on_by_default: bool = False
+) -> DialectEntry:
     """Return the entry of a dialect that is imported already; all its own kinds are counted."""
     kinds = tuple(k for k in Kinds(dialect.kinds, dialect.cluster_kinds) if k.custom)
     return DialectEntry(
@@ -38,6 +40,7 @@ def entry(dialect: type[Dialect], *, on_by_default: bool = False) -> DialectEntr
         kinds=lambda: kinds,
         options=dialect.options_type,
         operator_options=dialect.operator_options_type,
+        subcommands=subcommands,
         feeds=dialect.feeds,
         on_by_default=on_by_default,
     )

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from reconcilers import dialect as api
+from reconcilers.dialect_entry import Subcommand
 from reconcilers.model import ObjectRef, ref_to
 from resources.core.kinds import NODE
 from resources.meta import ObjectMeta
@@ -58,18 +59,19 @@ def run_nodes(args: argparse.Namespace, ask: api.Ask) -> int:
     return 0 if answer.status == 200 else 4
 
 
+def nodes_command() -> api.Command:
+    return api.Command(run_nodes, lambda parser: parser.add_argument("name"))
+
+
+NODES = Subcommand("lighthouses", "the nodes of a Lighthouse", nodes_command)
+
+
 class LighthouseDialect(api.Dialect):
     name, title, feeds = "lighthouse", "Lighthouses", "beacon"
     kinds = (NODE, LIGHTHOUSE)
     extensions: ClassVar[tuple[api.Extension, ...]] = (
         api.Conversion(target="lighthouse", kinds=(BEACON,), rows=to_lighthouse),
         api.ApiPath("/lighthouses", read_nodes),
-        api.Command(
-            "lighthouses",
-            "the nodes of a Lighthouse",
-            run_nodes,
-            lambda parser: parser.add_argument("name"),
-        ),
     )
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
