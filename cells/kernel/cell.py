@@ -46,6 +46,8 @@ log = structlog.get_logger("waggle.kernel")
 WRITER: Final = "waggle-kernel"
 GOODBYE_SECONDS: Final = 2.0
 """For the writer to remove all routes at the end of the agent."""
+ANSWER_POLL_SECONDS: Final = 2.0
+"""Between two looks at whether the writer answers."""
 
 
 def make_client() -> WriterClient:
@@ -109,6 +111,7 @@ class Writer:
             lifecycle.append("writer", reserve=self._child.start, stop=self._child.stop, first=True)
         kernel.changed.subscribe(lambda _: self._report())
         jobs.add("writer", self._run, policy=WITHOUT_END)
+        jobs.add("answers", self._watch_answers)
         # Hooks run in the opposite order: before the end of the job, and of the connection with it.
         lifecycle.append("goodbye", stop=self._goodbye)
         self._dialects = dialects
@@ -151,14 +154,27 @@ class Writer:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._client.disconnected()
 
+    async def _watch_answers(self) -> None:
+        """Report a writer that hangs, and one that goes on."""
+        answers, reported = self._kernel.installed.answers, ""
+        while True:
+            await asyncio.sleep(ANSWER_POLL_SECONDS)
+            if answers.problem != reported:
+                reported = answers.problem
+                self._report()
+
     def _report(self) -> None:
         installed = self._kernel.installed
         failures = installed.failures()
-        problem = installed.health or ", ".join(
-            [
-                *self._kernel.wanted_tables.problems(),
-                *(f"{count} routes: {reason}" for reason, count in sorted(failures.items())),
-            ]
+        problem = (
+            installed.health
+            or installed.answers.problem
+            or ", ".join(
+                [
+                    *self._kernel.wanted_tables.problems(),
+                    *(f"{count} routes: {reason}" for reason, count in sorted(failures.items())),
+                ]
+            )
         )
         if problem:
             self._routes.degraded(problem)

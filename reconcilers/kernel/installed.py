@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, NamedTuple, cast, final
 
+from reconcilers.kernel.answers import Answers
 from reconcilers.kernel.batch_spans import BatchSpans
 from reconcilers.kernel.batches import BatchSize, RouteChanges, batch_of, moved_routes, split
 from reconcilers.kernel.counts import Counts
@@ -88,6 +89,7 @@ class InstalledRoutes:
         """Whether it is known which routes are in the kernel."""
         self.health = ""
         """What the writer reports; empty without a problem."""
+        self.answers = Answers(clock)
         self.counts = Counts()
         self.spans = BatchSpans()
         self._held: dict[RouteTable, dict[bytes, NextHopSet]] = {}
@@ -246,6 +248,7 @@ class InstalledRoutes:
         self._number += 1
         self._compared = False
         self._reading = Reading(self._number, done)
+        self.answers.sent(self._number)
         self._writer.send(Read(self._number))
 
     def end_reading(self) -> None:
@@ -336,6 +339,7 @@ class InstalledRoutes:
     ) -> None:
         self._number += 1
         self._in_flight[self._number] = _InFlight(changes, urgent)
+        self.answers.sent(self._number)
         self.spans.begin(self._number, sum(map(len, changes.values())))
         self._writer.send(batch._replace(number=self._number, urgent=urgent))
 
@@ -351,10 +355,12 @@ class InstalledRoutes:
         self._listing = {}
         if self._reading is not None:
             self._reading.done()
+        self.answers.begin()
         self._writer.send(self._settings)
         self._on_connected()
 
     def _received(self, message: FromWriter) -> None:
+        self.answers.received()
         match message:
             case Listing():
                 self._list(message)
@@ -374,6 +380,8 @@ class InstalledRoutes:
 
     def _list(self, message: Listing) -> None:
         reading = self._reading
+        if message.last:
+            self.answers.answered(message.number)
         if message.number:
             if reading is not None and reading.number == message.number:
                 for hops, routes in message.routes:
@@ -400,6 +408,7 @@ class InstalledRoutes:
         self._on_change()
 
     def _confirm(self, message: Confirmed) -> None:
+        self.answers.answered(message.number)
         batch = self._in_flight.pop(message.number, None)
         if batch is None:
             return

@@ -3,8 +3,9 @@
 Rounds compare what has changed. This compares the rest, in slices of a few milliseconds between which
 rounds go on: each comparison reads the snapshot that the last round has applied, so that a change
 between two slices is not a difference. Objects that are dirty (failed, or waiting for another object)
-are left to the rounds, as are objects of a reconciler that cannot list them. Rounds compare the whole
-of a target that answers with coroutines, at the pace of its reconciler (`Pace.compare`, `list_again`).
+are left to the rounds, or only their dirty parts where these are known, as are objects of a reconciler
+that cannot list them. Rounds compare the whole of a target that answers with coroutines, at the pace of
+its reconciler (`Pace.compare`, `list_again`).
 
 What differs is *drift*: it is repaired at once, in the order of the reconcilers, and reported once per
 object. Objects that should not exist are deleted at the end, in the opposite order.
@@ -21,7 +22,15 @@ import msgspec
 
 from reconcilers.target.comparison import difference
 from reconcilers.target.queue import LISTING, Queue
-from reconcilers.target.reconciler import WHOLE, Answer, ObjectKey, Part, Reconciler, State
+from reconcilers.target.reconciler import (
+    WHOLE,
+    Answer,
+    ObjectKey,
+    Part,
+    ReconcileError,
+    Reconciler,
+    State,
+)
 from reconcilers.target.runner import Runner
 from statedb import Snapshot
 
@@ -139,14 +148,17 @@ class Verification:
         """Compare a piece with what it should be by now, and repair it."""
         snapshot = self._runner.applied
         reconciler = queue.reconciler
+        dirty = queue.dirty.get(key, ())
         if (
             snapshot is None
             or not queue.current
-            or key in queue.dirty
+            or dirty is None
             or not reconciler.wanted(snapshot, key)
             or not reconciler.possible(key)
         ):
             return
+        if dirty:
+            piece = [part for part in piece if part not in dirty]
         actual = _given(reconciler.actual(key, piece))
         desired = reconciler.desired(snapshot, key, piece)
         changes = difference(desired, actual or {})
@@ -155,8 +167,16 @@ class Verification:
         comparison.add(desired, actual, changes)
         # Whatever interrupts the repair, rounds compare the object whole.
         queue.mark_dirty(key)
-        reconciler.update(key, changes)
-        queue.done(key, self._now())
+        try:
+            reconciler.update(key, changes)
+        except ReconcileError as error:
+            if error.parts is not None:
+                error.parts = [*dirty, *error.parts]
+            raise
+        if dirty:
+            queue.dirty[key] = dirty
+        else:
+            queue.done(key, self._now())
 
     def _prune(self, queue: Queue, key: ObjectKey, snapshot: Snapshot) -> Iterator[Drift | None]:
         """Delete an object that should not exist, after its parts, piece by piece."""

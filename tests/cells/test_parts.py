@@ -33,7 +33,7 @@ JOBS_OF_AGENT = """
     manifests.write-last-valid manifests.watch
     kubernetes.watch kubernetes.log kubernetes.secrets snapshot.resume snapshot.write
     kernel.best-paths kernel.host kernel.next-hops kernel.sessions kernel.deferral kernel.state
-    kernel.reachability kernel.writer host.netlink host.gateways host.redistributed
+    kernel.reachability kernel.writer kernel.answers host.netlink host.gateways host.redistributed
     apply.write-session-addresses apply.session-addresses apply.write-learned-limits
     apply.learned-limits apply.rounds apply.verification apply.session-readings apply.peer-limits
     history.follow readiness.configuration readiness.gate status.rounds

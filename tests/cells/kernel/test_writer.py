@@ -14,13 +14,20 @@ from structlog.testing import capture_logs
 
 from cells.hive import HealthTree
 from cells.kernel import cell
-from cells.kernel.cell import GOODBYE_SECONDS, Writer, make_kernel_routes
+from cells.kernel.cell import (
+    ANSWER_POLL_SECONDS,
+    GOODBYE_SECONDS,
+    Writer,
+    make_kernel_routes,
+)
 from cells.sources.resources import ApplyTraceLinks
+from reconcilers.kernel.answers import Answers
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.writer.client import WriterClient
 from reconcilers.kernel.writer.values import Goodbye
 from reconcilers.tables import IntentTables
 from statedb import Database
+from tests.support import looptime
 from tests.support.looptime import run
 
 
@@ -48,10 +55,13 @@ class Node:
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         self.hooks: dict[str, dict[str, Any]] = {}
+        self.jobs: dict[str, Any] = {}
+        self.now = 0.0
         self.health = HealthTree()
         self.changed: Subject[None] = Subject()
         self.installed = SimpleNamespace(
             health="",
+            answers=Answers(lambda: self.now),
             listed=False,
             tables=("a", "b"),
             failures=lambda: self.failures,
@@ -69,8 +79,11 @@ class Node:
 
     # The client, the jobs and the hooks
 
-    def add(self, _: str, job: Any, **__: object) -> None:  # noqa: ANN401
-        self.job = job
+    def add(self, name: str, job: Any, **_: object) -> None:  # noqa: ANN401
+        self.jobs[name] = job
+
+    async def job(self) -> None:
+        await self.jobs["writer"]()
 
     def append(self, name: str, **hooks: Any) -> None:  # noqa: ANN401
         self.hooks[name] = hooks
@@ -194,6 +207,35 @@ def test_the_health_of_the_routes_is_the_first_trouble_or_their_number(child: li
     node.installed.health = "not permitted"
     node.changed.on_next(None)
     assert node.state("kernel") == ("degraded", "not permitted")
+
+
+def test_a_writer_that_hangs_is_reported_by_its_own_deadline_and_goes_on(
+    child: list[Child],
+) -> None:
+    node = Node()
+    node.installed.listed = True
+    answers = node.installed.answers
+
+    async def scenario() -> None:
+        watch = asyncio.ensure_future(node.jobs["answers"]())
+        states = []
+        answers.begin()
+        for seconds, step in (
+            (9.0, answers.received),  # a piece of a long listing
+            (9.0, lambda: answers.answered(0)),
+            (30.0, lambda: answers.sent(1)),
+            (30.0, lambda: answers.answered(1)),
+            (30.0, lambda: None),
+        ):
+            node.now += seconds
+            await asyncio.sleep(ANSWER_POLL_SECONDS + 1)
+            state = node.state("kernel")
+            states.append(state and state[0])
+            step()
+        assert states == [None, None, None, "degraded", "ok"]
+        watch.cancel()
+
+    looptime.run(scenario())
 
 
 def test_the_choice_is_logged_at_the_start_with_the_dialects_whose_routes_are_installed(

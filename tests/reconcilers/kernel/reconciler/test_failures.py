@@ -213,6 +213,25 @@ def test_verification_finds_nothing_and_repairs_what_differs() -> None:
     assert (drift.object, drift.missing, drift.details) == ("/".join(KEY), 1, (PREFIX,))
 
 
+def test_beside_a_route_that_fails_its_table_is_verified() -> None:
+    agent = Agent().start()
+    agent.writer.unusable = {(MAIN, wire(PREFIX))}
+    agent.table(ONE, PREFIX, "20.0.0.0/8")
+    (error,) = agent.errors
+    del agent.kernel.installed._held[MAIN][wire("20.0.0.0/8")]
+    (drift,) = [one for found in Verification(agent.runner, lambda: 0.0).slices() for one in found]
+    assert (drift.missing, drift.details, drift.error) == (1, ("20.0.0.0/8",), None)
+    agent.writer.run()
+    assert agent.routes == {"20.0.0.0/8": hops("10.88.0.1")}
+    assert agent.errors == [error], "it is the rounds' to retry"
+    assert not list(filter(None, Verification(agent.runner, lambda: 0.0).slices()))
+    agent.writer.unusable.clear()
+    agent.now += 60
+    agent.settle()
+    assert PREFIX in agent.routes
+    assert not agent.errors
+
+
 def test_verification_on_request_compares_with_what_the_kernel_has_now() -> None:
     agent = Agent().start().table(ONE, PREFIX, "20.0.0.0/8", "21.0.0.0/8")
     kernel = agent.writer.kernel

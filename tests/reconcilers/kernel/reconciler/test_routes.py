@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reconcilers.kernel.answers import ANSWER_SECONDS
 from reconcilers.kernel.batches import MIN_ROUTES, split
 from reconcilers.kernel.installed import IN_FLIGHT, URGENT_IN_FLIGHT
 from reconcilers.kernel.writer.values import MAX_ROUTES, Batch
@@ -119,6 +120,24 @@ def test_single_changes_are_bounded_by_what_the_writer_confirms() -> None:
     assert len(agent.writer.sent) <= URGENT_IN_FLIGHT + IN_FLIGHT
     agent.settle()
     assert len(agent.routes) == URGENT_IN_FLIGHT + 50
+
+
+def test_a_writer_that_confirms_nothing_is_late_and_in_time_again() -> None:
+    agent = Agent().start().table(ONE, PREFIX)
+    answers = agent.kernel.installed.answers
+    agent.now += 60
+    assert not answers.problem, "nothing is due"
+    urgent(agent, NO_PATHS, PREFIX, before=ONE)
+    agent.now += ANSWER_SECONDS
+    assert "has not answered" in answers.problem
+    agent.settle()
+    assert not answers.problem
+    agent.writer.connect()
+    agent.now += ANSWER_SECONDS
+    assert answers.problem
+    agent.settle()
+    agent.now += 60
+    assert not answers.problem
 
 
 def test_a_large_table_is_many_batches_of_which_two_are_on_their_way() -> None:
