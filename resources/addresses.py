@@ -41,6 +41,14 @@ def canonical_address(text: str, *, zone: bool = False, mapped: bool = False) ->
     return str(address)
 
 
+def comparable_address(text: str) -> str:
+    """Return an address in canonical text, and any other text as it is: one address, one text."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return text
+
+
 def without_leading_zeros(text: str) -> str:
     """Return an address with the numbers of its parts as Kubernetes and kube-proxy read them.
 

@@ -47,7 +47,7 @@ WRITER: Final = "waggle-kernel"
 GOODBYE_SECONDS: Final = 2.0
 """For the writer to remove all routes at the end of the agent."""
 ANSWER_POLL_SECONDS: Final = 2.0
-"""Between two looks at whether the writer answers."""
+"""Poll interval of whether the writer answers."""
 
 
 def make_client() -> WriterClient:
@@ -155,7 +155,7 @@ class Writer:
                 await self._client.disconnected()
 
     async def _watch_answers(self) -> None:
-        """Report a writer that hangs, and one that goes on."""
+        """Report a writer that hangs, until it goes on."""
         answers, reported = self._kernel.installed.answers, ""
         while True:
             await asyncio.sleep(ANSWER_POLL_SECONDS)

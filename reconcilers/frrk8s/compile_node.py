@@ -29,6 +29,7 @@ from reconcilers.model import (
 )
 from reconcilers.node_addresses import next_hops_of
 from reconcilers.sliced_work import BATCH_PIECES, MERGED_PER_PIECE, Pieces, Slices, merged, quick
+from resources.addresses import comparable_address
 from resources.core import Node
 from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
@@ -373,7 +374,7 @@ def _is_own(neighbor: MergedNeighbor, node: Node | None) -> bool:
     """
     if node is None or neighbor.key.vrf or neighbor.session.port != PORT:
         return False
-    return any(address.address == neighbor.key.end for address in node.status.addresses)
+    return neighbor.key.end in (comparable_address(of.address) for of in node.status.addresses)
 
 
 def neighbor_problems(

@@ -30,6 +30,7 @@ from reconcilers.ovnk.node_prefixes import (
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.raw_config import Section, raw_config
 from reconcilers.ovnk.selection import Advertised, is_default
+from resources.addresses import comparable_address
 from resources.core import Node
 from resources.frrk8s.frrconfiguration import (
     BgpConfig,
@@ -261,7 +262,9 @@ class _Source:
                 text = f"{where}: neighbor {neighbor.address or neighbor.interface}"
                 raise ConfigurationError(f"{text}: dualStackAddressFamily is not supported")
         return (
-            neighbor for neighbor in router.neighbors if neighbor.address not in self._values.own
+            neighbor
+            for neighbor in router.neighbors
+            if comparable_address(neighbor.address) not in self._values.own
         )
 
     def _neighbor(self, neighbor: Neighbor, prefixes: Sequence[str], vrf: str) -> Neighbor | None:

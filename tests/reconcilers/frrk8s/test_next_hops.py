@@ -95,6 +95,15 @@ def test_a_session_over_ipv6_has_its_own() -> None:
     assert hops(agent("192.0.2.1", "fd00::1", address="fd00::9")) == (None, None)
 
 
+@pytest.mark.parametrize("written", ["fd00::9", "FD00:0:0::9"])
+def test_a_neighbour_with_an_address_of_the_node_however_written_is_the_node_itself(
+    written: str,
+) -> None:
+    it = agent("192.0.2.1", written, address="fd00::9")
+    (peer,) = it.intent.peers.all(it.db.snapshot())
+    assert "it is an address of node" in (peer.down_reason or "")
+
+
 def test_the_nodes_address_is_not_one_of_a_vrf() -> None:
     assert hops(agent("192.0.2.1", "fd00::1", vrf="red")) == (None, None)
     in_vrf = agent("192.0.2.1", "fd00::1", vrf="red", address=PEER6)

@@ -223,3 +223,19 @@ def test_a_default_network_and_others_have_one_object_for_each_source() -> None:
     assert list(default["prefixes"]) == ["10.180.4.0/23", "10.61.3.0/24"]
     assert [row["vrf"] for row in default["imports"]] == ["blue"]
     assert (imported["vrf"], [row["vrf"] for row in imported["imports"]]) == ("blue", ["default"])
+
+
+@pytest.mark.parametrize("address", ["fd00:88::11", "FD00:88:0:0::11", "fd00:0088::0.0.0.17"])
+def test_a_node_is_no_neighbour_of_itself_however_its_address_is_written(address: str) -> None:
+    own = node("w1", SUBNETS)
+    own["metadata"]["annotations"]["k8s.ovn.org/node-primary-ifaddr"] = json.dumps(
+        {"ipv4": "10.88.0.11/24", "ipv6": "fd00:88::11/64"}
+    )
+    neighbors = [{"address": one, "asn": 64701} for one in ("10.88.0.1", address)]
+    cluster = Cluster(
+        own, source("spine", {"asn": 64710, "neighbors": neighbors}), advertisements()
+    )
+    cluster.write()
+    (spec,) = cluster.generated().values()
+    (router,) = spec["bgp"]["routers"]
+    assert [neighbor["address"] for neighbor in router["neighbors"]] == ["10.88.0.1"]
