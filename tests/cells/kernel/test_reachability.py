@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from cells.api.resource import NoBody
 from cells.hive.health import HealthTree, Level
@@ -24,6 +25,7 @@ from resources.meta import ObjectMeta
 from resources.tables import Tables
 from tests.cells.kernel.jobs import TestJobs
 from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, hops, wire
+from tests.support import looptime
 from tests.support.wait import until
 
 API = Target("the API server", "10.0.0.1", 6443)
@@ -34,7 +36,7 @@ BAD = "10.0.0.0/24"
 class Node:
     """An agent whose cluster is reached, unless a route leads elsewhere."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, quick: bool = True) -> None:
         self.agent = Agent().start()
         self.health = HealthTree()
         self.jobs = TestJobs()
@@ -43,8 +45,9 @@ class Node:
         self.targets = [API, DNS]
         self.tables = Tables(self.agent.db, Kinds())
         monkeypatch.setattr(reachability, "targets", lambda *_: self.targets)
-        monkeypatch.setattr(reachability, "FACTS_SECONDS", 0.0)
-        monkeypatch.setattr(reachability, "INTERVAL_SECONDS", 0.0)
+        if quick:
+            monkeypatch.setattr(reachability, "FACTS_SECONDS", 0.0)
+            monkeypatch.setattr(reachability, "INTERVAL_SECONDS", 0.0)
         self.check = ReachabilityCheck(
             self.agent.db,
             self.tables,
@@ -56,7 +59,8 @@ class Node:
             self.jobs.given,
         )
         self.check._is_reached = self.is_reached
-        self.check._settle = self.check._pause = 0.01
+        if quick:
+            self.check._settle = self.check._pause = 0.01
 
     async def is_reached(self, target: Target) -> bool:
         return target is not API or not (
@@ -244,3 +248,113 @@ def test_a_host_that_resets_the_connection_as_it_is_closed_is_reached(
 
     monkeypatch.setattr(asyncio, "open_connection", connected)
     assert asyncio.run(is_reached(Target("", "127.0.0.1", 1)))
+
+
+def test_a_host_that_does_not_answer_within_a_second_is_not_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def silent(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    async def scenario() -> float:
+        began = asyncio.get_running_loop().time()
+        assert not await is_reached(Target("", "192.0.2.1", 1))
+        return asyncio.get_running_loop().time() - began
+
+    monkeypatch.setattr(asyncio, "open_connection", silent)
+    assert looptime.run(scenario()) == 1
+
+
+class Clocked:
+    """An agent whose checks are in virtual time, with the pauses of a program."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.node = Node(monkeypatch, quick=False)
+        self.probes: list[tuple[float, str]] = []
+        self.lost: set[str] = set()
+        self.node.check._is_reached = self.is_reached
+
+        async def here(function: Callable[[], str]) -> str:
+            return function()
+
+        # Time goes on while a thread does.
+        monkeypatch.setattr(asyncio, "to_thread", here)
+
+    async def reconcile(self) -> None:
+        while True:
+            self.node.agent.settle()
+            await asyncio.sleep(0.01)
+
+    async def is_reached(self, target: Target) -> bool:
+        self.probes.append((asyncio.get_running_loop().time(), target.address))
+        return target.address not in self.lost
+
+    def times(self, address: str) -> list[float]:
+        return [round(at, 2) for at, of in self.probes if of == address]
+
+    def run(self, scenario: Callable[[], Awaitable[None]]) -> None:
+        async def main() -> None:
+            began = asyncio.get_running_loop().time()
+            async with self.node.jobs.running():
+                await scenario()
+            self.probes[:] = [(at - began, of) for at, of in self.probes]
+
+        looptime.run(main())
+
+
+def test_what_is_reached_is_found_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Clocked(monkeypatch)
+
+    async def scenario() -> None:
+        await asyncio.sleep(70)
+
+    it.run(scenario)
+    assert it.times(API.address) == it.times(DNS.address) == [0, 30, 60]
+
+
+def test_new_addresses_are_tried_two_seconds_after_the_last_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = Clocked(monkeypatch)
+    node = it.node
+
+    async def scenario() -> None:
+        await asyncio.sleep(0.5)
+        for number in (2, 3):
+            node.targets.append(Target("the node", f"10.0.0.{number}", 10250))
+            with node.agent.db.write(node.tables.nodes) as txn:
+                row = KubernetesNode(metadata=ObjectMeta(name=f"n{number}"))
+                node.tables.nodes.upsert(txn, row)
+            await asyncio.sleep(1)
+        await asyncio.sleep(10)
+
+    it.run(scenario)
+    assert it.times("10.0.0.2") == it.times("10.0.0.3") == [2]
+    # Addresses that were known are not tried again.
+    assert it.times(DNS.address) == [0]
+
+
+def test_routes_are_checked_when_they_have_settled_three_times_half_a_second_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = Clocked(monkeypatch)
+    agent = it.node.agent
+    it.node.jobs.add("reconcile", it.reconcile)
+
+    async def scenario() -> None:
+        await asyncio.sleep(10)
+        it.lost.add(API.address)
+        agent.table(ONE, PREFIX)
+        await asyncio.sleep(1.2)
+        assert not agent.kernel.withheld.count
+        with capture_logs() as logs:
+            await asyncio.sleep(5)
+        (line,) = [line for line in logs if line["event_name"] == "kernel.unreached"]
+        assert line["addresses"] == str(API)
+        # It is lost without these routes as well.
+        assert not agent.kernel.withheld.count
+
+    it.run(scenario)
+    with_routes, without = it.times(API.address)[1:4], it.times(API.address)[4:7]
+    assert with_routes == [10.3, 10.8, 11.3]
+    assert without == [11.6, 12.1, 12.6]
