@@ -37,7 +37,8 @@ LABEL: Final = {"bench": "agent"}
 SERVICES: Final = 20
 CHANGE_SECONDS: Final = 15.0
 """Between two changes of Services."""
-START_SECONDS: Final = 300.0
+START_SECONDS: Final = 900.0
+"""For all agents to report their session, on a busy machine."""
 READS: Final = {"get", "list", "watch"}
 Object = dict[str, Any]
 

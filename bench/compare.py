@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -50,7 +50,7 @@ SHOWN: Final = ("time", "p50", "cpu")
 
 
 def main() -> int:
-    """Measure; exit status 1 if a ratio is over the limit."""
+    """Measure; exit status 1 if a ratio is over the limit, or a figure was measured on one side."""
     parser = argparse.ArgumentParser(prog="bench.compare", description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="the other checkout")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
@@ -67,7 +67,7 @@ def main() -> int:
             for name, value in _measure(sides[side], speed):
                 found[name][side].append(value)
         print(f"round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
-    return _report(found, args.limit)
+    return report(found, args.limit)
 
 
 def _measure(checkout: Path, speed: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -104,10 +104,15 @@ def _run(checkout: Path, arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def _report(found: dict[str, dict[str, list[float]]], limit: float) -> int:
+def report(found: Mapping[str, Mapping[str, Sequence[float]]], limit: float) -> int:
+    """Print the medians and their ratio; 1 as for `main`."""
     print(f"{'':40} {'other':>9} {'this':>9} {'ratio':>6}")
     slower = 0
     for name, sides in found.items():
+        if len(sides) < 2:
+            print(f"{name:40} measured in one checkout alone")
+            slower += 1
+            continue
         other, this = (statistics.median(sides[side]) for side in ("other", "this"))
         ratio = this / other if other else float("inf")
         slower += ratio > limit
