@@ -25,6 +25,8 @@ from tests.mutants.record import Part
 from tests.mutants.rules import MUTANTS, Mutant
 
 MODULE: Final = "cells/page/files.py"
+FILE = "tests/test_mutants.py"
+"""A file of tests, which a record has to name."""
 
 
 def test_every_rule_has_a_mutant() -> None:
@@ -91,14 +93,22 @@ def test_tests_of_a_line_are_those_of_the_line_before_the_module_changed(tmp_pat
     number = next(n for n, line in enumerate(text.splitlines(), 1) if line.startswith("    return"))
     earlier = "# another line\n" + text
     of_line, other = {"test_line": number + 1}, {"test_other": number + 2}
-    part = record(tmp_path, "a", "tests/test_a.py", earlier, of_line | other)
+    part = record(tmp_path, "a", FILE, earlier, of_line | other)
     tests = Reach([part]).tests(MODULE, number, number, 60.0)
-    assert tests == ["tests/test_a.py::test_line", "tests/test_a.py::test_other"]
-    later = record(tmp_path, "b", "tests/test_a.py", text, {"test_new": number})
-    assert Reach([later, part]).tests(MODULE, number, number, 60.0) == ["tests/test_a.py::test_new"]
+    assert tests == [f"{FILE}::test_line", f"{FILE}::test_other"]
+    later = record(tmp_path, "b", FILE, text, {"test_new": number})
+    assert Reach([later, part]).tests(MODULE, number, number, 60.0) == [f"{FILE}::test_new"]
     reach = Reach([part])
-    reach.leave_out(["tests/test_a.py::test_line"])
-    assert reach.tests(MODULE, number, number, 60.0) == ["tests/test_a.py::test_other"]
+    reach.leave_out([f"{FILE}::test_line"])
+    assert reach.tests(MODULE, number, number, 60.0) == [f"{FILE}::test_other"]
+
+
+def test_a_file_that_is_deleted_has_no_tests(tmp_path: Path) -> None:
+    text = (ROOT / MODULE).read_text()
+    gone = record(tmp_path, "a", "tests/test_deleted.py", text, {"test_old": 1})
+    assert Reach([gone]).names == set()
+    present = record(tmp_path, "b", FILE, text, {"test_new": 1})
+    assert Reach([gone, present]).names == {f"{FILE}::test_new"}
 
 
 def test_each_equivalent_mutant_is_one_of_its_line() -> None:

@@ -16,14 +16,19 @@ class Reach:
     """A record of the tests (`tests.mutants.record`) as that of the present text."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        """Join parts, the latest first: the latest part that has a file has its tests."""
+        """Join parts, the latest first: the latest part that has a file has its tests.
+
+        A file that is deleted has none: pytest would refuse the whole run, as with a mutant that
+        cannot be imported.
+        """
         self._parts = parts
         self._tests: list[set[str]] = []
         """By part: the tests that it is the latest one of."""
         self._seconds: dict[str, float] = {}
         files = set[str]()
         for part in parts:
-            own = {test for test in part.seconds if _file(test) in part.files.keys() - files}
+            new = {file for file in part.files.keys() - files if (ROOT / file).exists()}
+            own = {test for test in part.seconds if _file(test) in new}
             files |= part.files.keys()
             self._tests.append(own)
             self._seconds |= {test: part.seconds[test] for test in own}
