@@ -69,6 +69,9 @@ LIMITS: Final = {("lose", "seconds"): 0.05, ("restart", "seconds"): 0.5, ("resta
 """Waggle's own."""
 WRITER_MEGABYTES: Final = 60
 POLL_SECONDS: Final = 0.005
+SHORT_POLL_SECONDS: Final = 0.001
+"""With few routes, which are counted soon, and installed within tens of milliseconds."""
+FEW_ROUTES: Final = 20_000
 LOOKUP_SECONDS: Final = 0.0002
 """Between two look-ups of one route."""
 LIMIT_SECONDS: Final = 120.0
@@ -304,6 +307,7 @@ class Lab:
     ) -> Figure:
         """Ask a feeder, by default the first one, and wait until the kernel has what it leads to."""
         before, cpu = self.routes(), self.cpu()
+        pause = POLL_SECONDS if self._count > FEW_ROUTES else SHORT_POLL_SECONDS
         (feeder or self._feeder).ask(command)
         until = time.monotonic() + LIMIT_SECONDS
         began: float | None = None
@@ -312,7 +316,7 @@ class Lab:
             if began is None and abs(count - before) > 2:
                 began = now
             assert now < until, f"{command}: the kernel has {count} routes"
-            time.sleep(POLL_SECONDS)
+            time.sleep(pause)
         ended = time.monotonic()
         # What follows the last route is part of its work.
         time.sleep(0.3)

@@ -1,7 +1,7 @@
 """The least program that installs what BGP peers announce: the floor of `bench.bench_fib`.
 
 One process and one loop: sessions over IPv4, the next hop and the prefixes of each UPDATE, and one
-netlink datagram for them. It selects no paths, checks nothing, and keeps nothing.
+netlink datagram for them. It selects no paths, checks nothing, and keeps the prefixes of each session.
 
 ``python -m bench.least_router AS ROUTER_ID PORT NEIGHBOR ...``
 """
@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 import time
+from collections.abc import Iterable
 from typing import Final
 
 _MARKER: Final = b"\xff" * 16
@@ -26,6 +27,8 @@ _MESSAGE: Final = struct.Struct("=IHHIIBBBBBBBBI")
 """nlmsghdr and rtmsg."""
 _ROUTE_SIZE: Final = _MESSAGE.size + 24
 _MAIN, _BGP, _UNIVERSE, _UNICAST = 254, 186, 0, 1
+_DATAGRAM: Final = 500
+"""Requests of a datagram."""
 _ATTRIBUTE: Final = struct.Struct("=HH4s")
 _DST, _GATEWAY, _PRIORITY = 1, 5, 6
 _METRIC: Final = struct.pack("=I", 20)
@@ -69,6 +72,7 @@ class Router:
         self._selector = selectors.DefaultSelector()
         self._received: dict[socket.socket, bytearray] = {}
         self._neighbors: dict[str, socket.socket] = {}
+        self._installed: dict[socket.socket, dict[tuple[int, bytes], None]] = {}
 
     def run(self, neighbors: list[str]) -> None:
         """Serve for ever."""
@@ -98,6 +102,7 @@ class Router:
             return
         self._neighbors[neighbor] = session
         self._received[session] = bytearray()
+        self._installed[session] = {}
         self._selector.register(session, selectors.EVENT_READ)
 
     def _read(self, session: socket.socket) -> None:
@@ -108,6 +113,7 @@ class Router:
         if not octets:
             self._selector.unregister(session)
             session.close()
+            self._write(_DELETE_ROUTE, 0, reversed(self._installed.pop(session)), b"")
             self._neighbors = {n: s for n, s in self._neighbors.items() if s is not session}
             return
         buffer = self._received[session]
@@ -121,22 +127,25 @@ class Router:
             if kind == _OPEN:
                 session.send(_message(_KEEPALIVE))
             elif kind == _UPDATE:
-                self._update(body)
+                self._update(body, self._installed[session])
 
-    def _update(self, body: bytes) -> None:
+    def _update(self, body: bytes, installed: dict[tuple[int, bytes], None]) -> None:
         withdrawn = 2 + int.from_bytes(body[:2], "big")
         attributes = withdrawn + 2 + int.from_bytes(body[withdrawn : withdrawn + 2], "big")
         gateway = _next_hop(body[withdrawn + 2 : attributes])
-        requests = [
-            self._request(_DELETE_ROUTE, 0, length, prefix, b"")
-            for length, prefix in _prefixes(body[2:withdrawn])
-        ]
-        requests += (
-            self._request(_NEW_ROUTE, _CREATE_REPLACE, length, prefix, gateway)
-            for length, prefix in _prefixes(body[attributes:])
-        )
-        if requests:
-            self._kernel.send(b"".join(requests))
+        removed, added = _prefixes(body[2:withdrawn]), _prefixes(body[attributes:])
+        for prefix in removed:
+            installed.pop(prefix, None)
+        installed.update(dict.fromkeys(added))
+        self._write(_DELETE_ROUTE, 0, removed, b"")
+        self._write(_NEW_ROUTE, _CREATE_REPLACE, added, gateway)
+
+    def _write(
+        self, kind: int, flags: int, prefixes: Iterable[tuple[int, bytes]], gateway: bytes
+    ) -> None:
+        requests = [self._request(kind, flags, *prefix, gateway) for prefix in prefixes]
+        for at in range(0, len(requests), _DATAGRAM):
+            self._kernel.send(b"".join(requests[at : at + _DATAGRAM]))
 
     @staticmethod
     def _request(kind: int, flags: int, length: int, prefix: bytes, gateway: bytes) -> bytes:
