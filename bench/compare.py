@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-SECONDS: Final = 300
+SECONDS: Final = 600
 """Of one program."""
 
 
@@ -43,6 +43,14 @@ PROGRAMS: Final = (
             ("list and commit, MiB", r"peak memory ([0-9.]+) MiB"),
         ],
     ),
+    Program(
+        ["bench.bench_start", "--repetitions", "3"],
+        [
+            ("agent --help, CPU, ms", r"(?m)^waggle-agent --help +\d+ +\d+ +(\d+)"),
+            ("operator --help, CPU, ms", r"(?m)^waggle-operator --help +\d+ +\d+ +(\d+)"),
+            ("start, CPU, ms", r"(?m)^start with 10 Services.*? +\d+ +\d+ +(\d+) +\d+  "),
+        ],
+    ),
 )
 SPEED: Final = "bench.speed"
 SHOWN: Final = ("time", "p50", "cpu")
@@ -54,7 +62,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.compare", description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="the other checkout")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
-    parser.add_argument("--scenarios", default="P1a,P2,P3", help="of bench.speed")
+    parser.add_argument("--scenarios", default="P1a,P2,P3,P4", help="of bench.speed")
     parser.add_argument("--peers", default="10", help="of bench.speed")
     parser.add_argument("--limit", type=float, default=1.1, help="a ratio over it is marked")
     args = parser.parse_args()

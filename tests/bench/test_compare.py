@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from bench.compare import report
+from bench.bench_start import FEW, START_MS, Times, _measure
+from bench.compare import PROGRAMS, report
 
 
 @pytest.mark.parametrize(
@@ -20,3 +23,10 @@ def test_medians_are_compared_and_a_figure_of_one_side_fails(
     sides: dict[str, list[float]], status: int
 ) -> None:
     assert report({"starts, s": sides}, limit=1.05) == status
+
+
+def test_the_cpu_time_of_a_start_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    (starts,) = (program for program in PROGRAMS if program.arguments[0] == "bench.bench_start")
+    expression = dict(starts.figures)["start, CPU, ms"]
+    _measure(f"start with {FEW} Services, until all is advertised", START_MS, [Times(500.0, 320.0)])
+    assert re.findall(expression, capsys.readouterr().out) == ["320"]
