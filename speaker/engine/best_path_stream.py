@@ -229,8 +229,12 @@ class BestPathStream:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether the next batch is urgent changes."""
-        return self._backlog.has_urgent and self.unread.count(True) < MAX_UNREAD_URGENT
+        """Whether the next batch is urgent changes: they follow the whole table."""
+        return (
+            self._table is None
+            and self._backlog.has_urgent
+            and self.unread.count(True) < MAX_UNREAD_URGENT
+        )
 
     @property
     def looks_up(self) -> bool:

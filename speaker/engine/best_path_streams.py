@@ -98,7 +98,8 @@ class BestPathStreams:
                 if items:
                     stream.unread.append(is_urgent)
                     self._context.out.append(SendBestPaths(stream.reader, tuple(items)))
-                if looked_up and not is_urgent:
+                if not items or (looked_up and not is_urgent):
+                    # Of urgent changes that were undone nothing is sent, and there may be very many.
                     break
 
     def _fail(self, stream: BestPathStream, error: Exception) -> None:

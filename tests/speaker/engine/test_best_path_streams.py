@@ -385,6 +385,49 @@ def test_single_changes_of_a_reader_that_does_not_read_are_one_batch_for_each_pr
     assert reader.routes == lab.expected()
 
 
+def test_single_changes_do_not_have_a_table_sent_faster_than_its_reader_takes_it() -> None:
+    lab = Lab()
+    for family in (IPV4_UNICAST, IPV6_UNICAST):
+        lab.table(family).announce(PATHS[0][0], PREFIXES)
+    lab.turn()
+    reader = lab.follow()
+    while len(lab.sent[1]) < best_path_stream.MAX_UNREAD:
+        lab.turn()
+    for prefix in PREFIXES[:4]:
+        lab.table().announce(PATHS[0][1], [prefix])
+        lab.turn()
+    assert len(lab.sent[1]) == best_path_stream.MAX_UNREAD
+    lab.settle()
+    assert reader.routes == lab.expected()
+
+
+def test_single_changes_that_were_undone_are_looked_up_in_several_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lab = Lab()
+    lab.follow()
+    lab.settle()
+    fill_window(lab)
+    for number in range(best_path_stream.MAX_UNREAD_URGENT):
+        lab.table().announce(PATHS[1][0], [PREFIXES[20 + number]])
+        lab.turn()
+    for prefix in PREFIXES[25:]:
+        lab.table().announce(PATHS[1][0], [prefix])
+        lab.table().withdraw(SOURCES[1], [prefix])
+        lab.turn()
+    looked_up: list[int] = []
+    look_up = best_path_stream.BestPathStream._looked_up
+
+    def noted(stream: Any, family: Family, some: Any) -> Any:  # noqa: ANN401
+        looked_up.append(len(some))
+        return look_up(stream, family, some)
+
+    monkeypatch.setattr(best_path_stream.BestPathStream, "_looked_up", noted)
+    lab.take(1, 10)
+    lab.turn()
+    assert 0 < sum(looked_up) <= best_path_stream.LOOKUPS
+
+
 def test_urgent_changes_do_not_keep_a_table_waiting() -> None:
     lab = Lab()
     lab.follow()
