@@ -156,19 +156,24 @@ class Writer:
 
     async def _watch_answers(self) -> None:
         """Report a writer that hangs, until it goes on."""
-        answers, reported = self._kernel.installed.answers, ""
+        reported = ""
         while True:
             await asyncio.sleep(ANSWER_POLL_SECONDS)
-            if answers.problem != reported:
-                reported = answers.problem
+            if self._hanging != reported:
+                reported = self._hanging
                 self._report()
+
+    @property
+    def _hanging(self) -> str:
+        """What is wrong with a connected writer that does not answer; its job reports a lost one."""
+        return self._kernel.installed.answers.problem if self._client.is_connected else ""
 
     def _report(self) -> None:
         installed = self._kernel.installed
         failures = installed.failures()
         problem = (
             installed.health
-            or installed.answers.problem
+            or self._hanging
             or ", ".join(
                 [
                     *self._kernel.wanted_tables.problems(),

@@ -105,6 +105,8 @@ class KernelRoutes(Reconciler):
         self._configured: tuple[object, ...] = ()
         self._routes: ChangeIterator[Route] | None = None
         """Followed from the first instance on: an agent may have very many routes."""
+        self._own_revision: int | None = None
+        """Of `_routes`, up to which the prefixes of this node are known."""
         self._deferred = True
         self._stale: dict[RouteTable, set[bytes]] | None = None
         """Routes of an earlier process that no peer has announced yet; None before they are known."""
@@ -141,11 +143,12 @@ class KernelRoutes(Reconciler):
         """Follow the best paths of an instance.
 
         ``urgent`` are the last ones, of few prefixes: what they change is handed to the writer at once.
-        The next round compares them as well.
+        The next round compares them as well; it alone does while the prefixes that this node advertises
+        are not known.
         """
         self.wanted_tables.apply(instance, items)
         self._track()
-        if urgent and self._stale is not None and self.installed.listed:
+        if urgent and self._stale is not None and self.installed.listed and self._knows_own:
             for table, prefixes in self.wanted_tables.single_changes(instance, urgent).items():
                 changes = difference(
                     self._desired(table, prefixes), self.installed.held(table, prefixes)
@@ -272,6 +275,12 @@ class KernelRoutes(Reconciler):
             self.wanted_tables.own_changed(
                 own.change((change.row, not change.deleted) for change in changes)
             )
+        self._own_revision = self._intent.routes.revision(snapshot)
+
+    @property
+    def _knows_own(self) -> bool:
+        """Whether all prefixes that this node advertises now are known."""
+        return self._own_revision == self._intent.routes.revision(self._database.snapshot())
 
     def configure(self, snapshot: Snapshot) -> None:
         """Follow the instances of the intent: from then on `best_paths` takes theirs."""
@@ -378,19 +387,19 @@ class KernelRoutes(Reconciler):
         self.installed.change(table, dict.fromkeys(self.installed.prefixes(table)))
 
     def pieces(self, snapshot: Snapshot, key: ObjectKey, size: int) -> Iterator[Collection[bytes]]:
-        """See `Reconciler`."""
+        """See `Reconciler`. What a later round compares is in none: best paths are in no snapshot."""
         del snapshot
-        table = _table(key)
+        table, settled = _table(key), self.wanted_tables.settled
         wanted = dict.fromkeys(self.wanted_tables.prefixes(table))
         failed = self.installed.failed(table)
         self.installed.forget_failures(table, (nlri for nlri in failed if nlri not in wanted))
         rest = iter(wanted)
-        yield list(islice(rest, size))
+        yield settled(table, list(islice(rest, size)))
         while piece := list(islice(rest, size)):
-            yield piece
+            yield settled(table, piece)
         others = (nlri for nlri in self.installed.prefixes(table) if nlri not in wanted)
         while piece := list(islice(others, size)):
-            yield piece
+            yield settled(table, piece)
 
     @contextlib.asynccontextmanager
     async def read_again(self) -> AsyncIterator[None]:

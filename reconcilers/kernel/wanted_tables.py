@@ -356,6 +356,15 @@ class WantedTables:
                     single.setdefault(table, []).extend(change.prefixes)
         return single
 
+    def settled(self, table: RouteTable, prefixes: Collection[bytes]) -> Collection[bytes]:
+        """Return the prefixes without the changed ones, which `take_changed` will return."""
+        if table in self._whole:
+            return ()
+        for (of_table, _), part in self._changed.items():
+            if of_table == table and not part.keys().isdisjoint(prefixes):
+                prefixes = [nlri for nlri in prefixes if nlri not in part]
+        return prefixes
+
     @property
     def has_changed(self) -> bool:
         """Whether `take_changed` has something."""

@@ -67,6 +67,7 @@ class Node:
             failures=lambda: self.failures,
             count={"a": 3, "b": 4}.__getitem__,
         )
+        self.is_connected = True
         self.failures: dict[str, int] = {}
         self.problems: list[str] = []
         self.sent: list[object] = []
@@ -233,6 +234,13 @@ def test_a_writer_that_hangs_is_reported_by_its_own_deadline_and_goes_on(
             states.append(state and state[0])
             step()
         assert states == [None, None, None, "degraded", "ok"]
+        answers.sent(2)
+        node.now += 30
+        for node.is_connected in (True, False):
+            await asyncio.sleep(ANSWER_POLL_SECONDS + 1)
+            state = node.state("kernel")
+            states.append(state and state[0])
+        assert states[5:] == ["degraded", "ok"], "a writer that is gone does not hang"
         watch.cancel()
 
     looptime.run(scenario())

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.kernel import installed, wanted_tables
-from reconcilers.kernel.writer.values import Reason
-from reconcilers.target import comparison
+from reconcilers.kernel.writer.values import FromWriter, Reason
+from reconcilers.target import comparison, verification
+from reconcilers.target.verification import Verification
 from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.memory_writer import MemoryWriter
 from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, TWO, Agent, hops, many, wire
 
 PREFIXES = many(8)
@@ -27,7 +31,9 @@ STEPS = st.lists(
         ),
         st.tuples(st.just("round")),
         st.tuples(st.just("write")),
+        st.tuples(st.just("answer")),
         st.tuples(st.just("turns")),
+        st.tuples(st.just("verify")),
         st.tuples(st.just("refuse"), st.sampled_from([Reason.TABLE_FULL, None])),
         st.tuples(st.just("occupy"), PREFIX),
         st.tuples(st.just("free")),
@@ -49,11 +55,55 @@ class SmallBatches:
         """See `BatchSize`."""
 
 
+class LateWriter(MemoryWriter):
+    """A writer whose answers arrive when the test lets them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: deque[FromWriter] = deque()
+        self._hear: Callable[[FromWriter], None] = lambda _: None
+
+    def follow(self, connected: Callable[[], None], received: Callable[[FromWriter], None]) -> None:
+        super().follow(connected, self.answers.append)
+        self._hear = received
+
+    def connect(self) -> None:
+        self.answers.clear()
+        super().connect()
+
+    def answer(self) -> None:
+        if self.answers:
+            self._hear(self.answers.popleft())
+
+    def run(self) -> None:
+        while self.sent or self.answers:
+            if self.sent:
+                self.step()
+            self.answer()
+
+
+def verifications(agent: Agent) -> Iterator[None]:
+    """Verify what the kernel has, again and again; each step is a slice."""
+    kernel = agent.kernel.installed
+    while True:
+        if kernel.listed:
+            read: list[bool] = []
+            kernel.read(lambda read=read: read.append(True))  # type: ignore[misc]
+            while not read:
+                yield
+            ticks = itertools.count()
+            for _ in Verification(agent.runner, lambda: agent.now, ticks.__next__).slices():
+                yield
+            kernel.end_reading()
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _small_rounds() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(installed, "BatchSize", SmallBatches)
         patch.setattr(comparison, "SLICE_PARTS", 3)
+        patch.setattr(verification, "PIECE_PARTS", 2)
         patch.setattr(wanted_tables, "TAKEN", 4)
         patch.setattr(wanted_tables, "FEW", 1)
         yield
@@ -70,9 +120,8 @@ def change(
 
 
 def perform(  # noqa: C901  a case for each step
-    agent: Agent, best: dict[str, PathSet], step: tuple[object, ...]
+    agent: Agent, writer: LateWriter, best: dict[str, PathSet], step: tuple[object, ...]
 ) -> None:
-    writer = agent.writer
     match step:
         case ("best path", list(prefixes), PathSet() as after, bool(urgent)):
             change(agent, best, prefixes, after, urgent=urgent)
@@ -80,10 +129,13 @@ def perform(  # noqa: C901  a case for each step
             agent.runner.run(agent.now)
         case ("write",) if writer.sent:
             writer.step()
+        case ("answer",):
+            writer.answer()
         case ("turns",):
             for _ in agent.runner.slices(lambda: agent.now):
                 if writer.sent:
                     writer.step()
+                writer.answer()
         case ("refuse", reason):
             writer.reject = reason  # type: ignore[assignment]  # a reason, or None
         case ("occupy", str(prefix)) if (MAIN, wire(prefix)) not in writer.kernel:
@@ -106,12 +158,18 @@ def perform(  # noqa: C901  a case for each step
 @given(STEPS)
 @settings(deadline=None)
 def test_the_kernel_ends_with_what_is_wanted(steps: list[tuple[object, ...]]) -> None:
-    agent = Agent().start()
+    writer = LateWriter()
+    agent = Agent(writer).start()
     best = dict.fromkeys(PREFIXES, NO_PATHS)
+    verified = verifications(agent)
     for step in steps:
-        perform(agent, best, step)
+        if step == ("verify",):
+            next(verified)
+        else:
+            perform(agent, writer, best, step)
     for step in (("refuse", None), ("free",), *(("session", peer, False) for peer in PEERS)):
-        perform(agent, best, step)
+        perform(agent, writer, best, step)
+    agent.kernel.installed.end_reading()
     for _ in range(3):
         agent.now += 100
         agent.settle()

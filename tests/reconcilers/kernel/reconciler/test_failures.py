@@ -6,7 +6,15 @@ import asyncio
 
 import pytest
 
-from reconcilers.kernel.writer.values import Cause, Change, Changed, Confirmed, Reason, Routes
+from reconcilers.kernel.writer.values import (
+    MAX_ROUTES,
+    Cause,
+    Change,
+    Changed,
+    Confirmed,
+    Reason,
+    Routes,
+)
 from reconcilers.target.reconciler import ReconcileError
 from reconcilers.target.verification import Drift, Verification
 from speaker.api import NO_PATHS, BestPathChange
@@ -211,6 +219,19 @@ def test_verification_finds_nothing_and_repairs_what_differs() -> None:
     agent.kernel.installed._held[MAIN].clear()
     (drift,) = [one for found in Verification(agent.runner, lambda: 0.0).slices() for one in found]
     assert (drift.object, drift.missing, drift.details) == ("/".join(KEY), 1, (PREFIX,))
+
+
+def test_best_paths_that_wait_for_the_writer_are_no_drift() -> None:
+    agent = Agent().start().table(ONE, PREFIX, "20.0.0.0/8")
+    large = tuple(map(wire, many(4 * MAX_ROUTES)))
+    agent.kernel.best_paths("main", [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, large)])
+    agent.round()
+    assert agent.kernel.wanted_tables.has_changed
+    agent.kernel.installed._held[MAIN].pop(wire("20.0.0.0/8"))
+    (drift,) = [one for found in Verification(agent.runner, lambda: 0.0).slices() for one in found]
+    assert (drift.missing, drift.details) == (1, ("20.0.0.0/8",))
+    agent.settle()
+    assert len(agent.routes) == len(large) + 2
 
 
 def test_beside_a_route_that_fails_its_table_is_verified() -> None:

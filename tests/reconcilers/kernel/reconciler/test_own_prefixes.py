@@ -10,7 +10,7 @@ import pytest
 from reconcilers.kernel.reasons import Reason as KernelReason
 from reconcilers.kernel.wanted import InstanceRoutes
 from reconcilers.model import Attributes, Instance, Peer, Route
-from speaker.api import PathSet
+from speaker.api import NO_PATHS, BestPathChange, PathSet
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
 from tests.reconcilers.kernel.build import path, paths
 from tests.reconcilers.kernel.reconciler.agent import (
@@ -57,6 +57,21 @@ def test_a_peers_route_to_one_is_installed_only_while_the_node_does_not_advertis
     assert agent.routes == {PREFIX: hops("10.88.0.2")}
     advertise(agent, "services")
     assert sorted(agent.routes) == ["192.0.2.7/32", PREFIX]
+
+
+def test_a_single_route_is_not_installed_before_the_prefixes_of_the_node_are_known() -> None:
+    agent = Agent().start().table(ONE, "198.51.100.0/24")
+    peer(agent, "services")
+    with agent.db.write(agent.intent.routes) as txn:
+        own = Route("services", *prefix_to_wire("192.0.2.7/32"), Attributes(), ())
+        agent.intent.routes.upsert(txn, own)
+    for prefix, installed in (("192.0.2.7/32", set()), (PREFIX, {PREFIX})):
+        items = [BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, (wire(prefix),))]
+        agent.kernel.best_paths("main", items, items)
+        agent.writer.run()
+        assert agent.routes.keys() == {"198.51.100.0/24"} | installed
+        agent.settle()
+        assert agent.routes.keys() == {"198.51.100.0/24"} | installed
 
 
 def test_one_prefix_more_of_an_instance_has_no_other_route_judged_again(
