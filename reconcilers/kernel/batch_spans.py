@@ -22,11 +22,18 @@ class BatchSpans:
 
     def note(self) -> None:
         """Note that the current span, if there is one, has changed routes of the next batch."""
-        self._links.add([trace.get_current_span().get_span_context()])
+        _add_current(self._links)
 
-    def begin(self, number: int, routes: int) -> None:
-        """Begin the span of a batch; without a recorded change it has none."""
-        causes, _ = self._links.take()
+    def begin(self, number: int, routes: int, *, at_once: bool = False) -> None:
+        """Begin the span of a batch; without a recorded change it has none.
+
+        ``at_once``: it has the changes of the current span, and precedes the changes that were noted.
+        """
+        links = self._links
+        if at_once:
+            links = TraceLinks()
+            _add_current(links)
+        causes, _ = links.take()
         if causes:
             span = self._open[number] = start_round_span(_tracer, "kernel.batch", causes)
             span.set_attribute("waggle.route_count", routes)
@@ -47,3 +54,7 @@ class BatchSpans:
             span.set_status(trace.StatusCode.ERROR, "the writer has disconnected")
             span.end()
         self._open.clear()
+
+
+def _add_current(links: TraceLinks) -> None:
+    links.add([trace.get_current_span().get_span_context()])

@@ -177,7 +177,6 @@ class InstalledRoutes:
 
         ``urgent``: at once, and before what it has not begun, where none of that has these prefixes.
         """
-        self.spans.note()
         waiting = self._waiting.setdefault(table, {})
         held = self._held.setdefault(table, {})
         # The newest change is the last one.
@@ -187,6 +186,7 @@ class InstalledRoutes:
             if not waiting:
                 del self._waiting[table]
         else:
+            self.spans.note()
             waiting.update(changes)
         if None in changes.values():
             for nlri, hops in changes.items():
@@ -218,7 +218,6 @@ class InstalledRoutes:
         """Have all routes of some sets of next hops use new next hops, by one message for each set."""
         if not self.listed:
             return
-        self.spans.note()
         in_order = tuple(Move(old, new) for old, new in moves.items())
         # At once: to look for the routes takes longer than the kernel needs for all of them. Batches
         # that are on their way may install routes of the old sets: after them.
@@ -340,7 +339,9 @@ class InstalledRoutes:
         self._number += 1
         self._in_flight[self._number] = _InFlight(changes, urgent)
         self.answers.sent(self._number)
-        self.spans.begin(self._number, sum(map(len, changes.values())))
+        # Moves have no changes, and precede what waits, too.
+        at_once = urgent or not changes
+        self.spans.begin(self._number, sum(map(len, changes.values())), at_once=at_once)
         self._writer.send(batch._replace(number=self._number, urgent=urgent))
 
     # ----------------------------------------------------------- the writer

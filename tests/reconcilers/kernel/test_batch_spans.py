@@ -8,9 +8,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from reconcilers.kernel import batch_spans
-from reconcilers.kernel.writer.values import Reason
+from reconcilers.kernel.writer.values import MAX_ROUTES, Reason
 from reconcilers.target import runner
-from tests.reconcilers.kernel.reconciler.agent import ONE, PREFIX, Agent
+from speaker.api import NO_PATHS, BestPathChange
+from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, hops, many, wire
 
 
 @pytest.fixture
@@ -65,6 +67,23 @@ def test_a_batch_of_several_changes_is_a_trace_of_its_own_with_links_to_them(
     (batch,) = named(exporter, "kernel.batch")
     assert batch.parent is None
     assert [link.context for link in batch.links] == causes
+
+
+def test_a_single_change_is_no_part_of_the_trace_of_changes_that_wait(
+    exporter: InMemorySpanExporter,
+) -> None:
+    agent = Agent().start().table(ONE, "198.51.100.0/24")
+    exporter.clear()
+    installed, large = agent.kernel.installed, map(wire, many(5 * MAX_ROUTES))
+    installed.change(MAIN, dict.fromkeys(large, hops("10.88.0.1")))
+    with batch_spans._tracer.start_as_current_span("waits") as waits:
+        installed.change(MAIN, {wire("20.0.0.0/8"): hops("10.88.0.1")})
+    item = BestPathChange(IPV4_UNICAST, NO_PATHS, ONE, (wire(PREFIX),))
+    with batch_spans._tracer.start_as_current_span("single") as single:
+        agent.kernel.best_paths("main", [item], [item])
+    agent.writer.run()
+    traces = [(batch.parent, batch.links) for batch in named(exporter, "kernel.batch")]
+    assert traces == [(single.get_span_context(), ()), (waits.get_span_context(), ())]
 
 
 def test_a_batch_that_no_writer_confirms_and_one_that_fails_end_as_errors(
