@@ -37,6 +37,13 @@ class JudgedAddresses:
 
     def affected(self, changes: AddressChanges) -> Iterator[tuple[str, Key]]:
         """Yield the objects with an address that may be judged differently."""
+        ranges, namespaces, routes = changes
+        has_ranges = bool(ranges)
         for object_, (namespace, addresses) in self._of_object.items():
-            if namespace in changes.namespaces or any(map(changes.may_concern, addresses)):
+            # A cluster IP is all that most changes have: one call for each object.
+            if (
+                not routes.isdisjoint(addresses)
+                or namespace in namespaces
+                or (has_ranges and any(map(changes.may_concern, addresses)))
+            ):
                 yield object_

@@ -85,10 +85,8 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _foreign(self) -> AddressSet:
-        """All that `_reject_foreign` looks for but single cluster IPs: few addresses are in it."""
-        networks = self.networks
-        of_networks = networks.nodes, networks.api, networks.pods, networks.peers, networks.services
-        return self.own.union(self.peers, self.next_hops, self.gateways, *of_networks)
+        """What `_reject_foreign` looks for beside networks and cluster IPs: few addresses are in it."""
+        return self.own.union(self.peers, self.next_hops, self.gateways)
 
     def reject_address(
         self, service: ObjectRef, family: Family, address: ServiceAddress
@@ -98,8 +96,10 @@ class AddressRules(msgspec.Struct, frozen=True, dict=True):
         special = martian(family, nlri)
         if special is not None:
             return Rejection("Martian", f"it is {special}")
-        foreign = self._foreign.covers(family, nlri) or (
-            address.field == EXTERNAL_IPS and nlri in self.cluster_ips
+        foreign = (
+            self._foreign.covers(family, nlri)
+            or self.networks.foreign.covers(family, nlri)
+            or (address.field == EXTERNAL_IPS and nlri in self.cluster_ips)
         )
         if foreign and not self.permit.covers(family, nlri):
             rejection = self._reject_foreign(service, family, address)

@@ -131,8 +131,10 @@ class AddressRulesTracker:
                     moved |= self._cluster_ips.update(changes)
             self._moved |= moved
             api = AddressSet.of(api_addresses(self._resources, snapshot))
-            due = due or bool(moved) or api != self._networks.api
-            self._networks = replace(self._networks, api=api)
+            due = due or bool(moved)
+            if api != self._networks.api:
+                due = True
+                self._networks = replace(self._networks, api=api)
         if self._resources.namespaces in changed:
             due |= self._read_grants(snapshot)
         self._due |= due
@@ -172,8 +174,10 @@ class AddressRulesTracker:
         }
         sets["services"] = sets["services"].union(AddressSet.of(self._options.service_cidr))
         networks = replace(self._networks, own_pods=AddressSet.of(own.pods), **sets)
-        before, self._networks = self._networks, networks
-        return networks != before
+        if networks == self._networks:
+            return False
+        self._networks = networks
+        return True
 
     def _read_grants(self, snapshot: Snapshot) -> bool:
         before = self._grants

@@ -201,6 +201,23 @@ def test_an_address_that_services_share_stays_shared() -> None:
     assert (found.prefixes(), messages(found)) == (["198.51.100.10/32"], [])
 
 
+def test_the_addresses_of_nodes_are_united_again_only_where_they_changed() -> None:
+    found = with_others()
+    service(found, "192.0.2.10", "198.51.100.77")
+    found.run()
+    networks = found.compiler.address_rules.networks
+    assert "foreign" in networks.__dict__
+    gateway(found, "192.0.2.250")
+    next_hops(found, "192.0.2.251")
+    service(found, name="db", cluster_ip="10.96.0.7")
+    found.run()
+    assert found.compiler.address_rules.networks is networks
+    node(found, "n2", "192.0.2.11")
+    found.run()
+    assert found.compiler.address_rules.networks is not networks
+    assert found.prefixes() == ["192.0.2.10/32", "198.51.100.77/32"]
+
+
 # What the operator publishes
 
 
