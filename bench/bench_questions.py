@@ -170,16 +170,17 @@ def cpu_clock(pid: int) -> int:
 @contextmanager
 def precedence() -> Iterator[None]:
     """Run this thread as soon as it can, before all others of its core; as root alone (sched(7))."""
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         real_time = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
         os.sched_setscheduler(0, real_time, os.sched_param(1))
-    except PermissionError:
+    except OSError:  # sandboxes have other errors than PermissionError
         yield
         return
     try:
         yield
     finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setscheduler(0, *before)
 
 
 def delays(process: int, path: Path, until: Callable[[], bool]) -> tuple[list[float], list[float]]:

@@ -20,7 +20,11 @@ def test_a_socket_that_is_bound_does_not_listen_yet(tmp_path: Path) -> None:
 
 
 def test_precedence_over_other_programs_ends_with_its_block() -> None:
-    before = os.sched_getscheduler(0)
-    with precedence():
-        pass
-    assert os.sched_getscheduler(0) == before
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
+        with precedence():
+            pass
+        assert os.sched_getscheduler(0) == os.SCHED_BATCH
+    finally:
+        os.sched_setscheduler(0, *before)
