@@ -22,8 +22,9 @@ from speaker.rib.policy import CompiledPolicy
 from speaker.rib.prefix_table import PrefixTable
 
 EMPTY: Final[PrefixTable[Path]] = PrefixTable()
-NO_KEYS: Final[PrefixTable[bool]] = PrefixTable()
 """The routes of a family that a session does not have."""
+NO_KEYS: Final[PrefixTable[bool]] = PrefixTable()
+"""Its keys that are not installed."""
 
 
 class HeldRoutes:
