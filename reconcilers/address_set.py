@@ -82,6 +82,19 @@ class AddressSet(msgspec.Struct, frozen=True):
             for first, last in zip(*ranges, strict=True):
                 yield _text(first, last, bits)
 
+    def host_routes(self, at_most: int) -> set[bytes] | None:
+        """Return the addresses as host routes; None if they are more than a number."""
+        size = 0
+        routes: set[bytes] = set()
+        for ranges, bits in ((self.ipv4, 32), (self.ipv6, 128)):
+            for first, last in zip(*ranges, strict=True):
+                size += last - first + 1
+                if size > at_most:
+                    return None
+                octets = (number.to_bytes(bits // 8, "big") for number in range(first, last + 1))
+                routes.update(bytes((bits,)) + address for address in octets)
+        return routes
+
     def union(self, *others: AddressSet) -> AddressSet:
         """Return the addresses of all sets."""
         given = [addresses for addresses in (self, *others) if addresses]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from reconcilers.intent.service_addresses.rules import AddressChanges
 from statedb import Key
+
+SINGLE_ADDRESSES: Final = 1024
+"""Addresses of a change that are compared one by one, and not as ranges."""
 
 
 class _Addresses(NamedTuple):
@@ -37,13 +40,13 @@ class JudgedAddresses:
 
     def affected(self, changes: AddressChanges) -> Iterator[tuple[str, Key]]:
         """Yield the objects with an address that may be judged differently."""
-        ranges, namespaces, routes = changes
-        has_ranges = bool(ranges)
+        # Single addresses are most changes: one call for each object.
+        single = changes.addresses.host_routes(SINGLE_ADDRESSES)
+        routes = changes.host_routes.union(single or ())
         for object_, (namespace, addresses) in self._of_object.items():
-            # A cluster IP is all that most changes have: one call for each object.
             if (
                 not routes.isdisjoint(addresses)
-                or namespace in namespaces
-                or (has_ranges and any(map(changes.may_concern, addresses)))
+                or namespace in changes.namespaces
+                or (single is None and any(map(changes.may_concern, addresses)))
             ):
                 yield object_

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -45,7 +44,7 @@ class AddressChanges(NamedTuple):
 
     addresses: AddressSet = AddressSet()
     namespaces: frozenset[str] = frozenset()
-    host_routes: AbstractSet[bytes] = frozenset()
+    host_routes: frozenset[bytes] | set[bytes] = frozenset()
     """Single addresses, beside the set."""
 
     def __bool__(self) -> bool:
