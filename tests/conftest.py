@@ -94,9 +94,13 @@ def _no_open_connections() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_garbage() -> Iterator[None]:
-    """Collect what the tests of a module left: an open socket fails them, and no other module's."""
+    """Collect what the tests of a module left: an open socket fails them, and no other module's.
+
+    What stays is not looked at again: each collection is of the objects of one module.
+    """
     yield
     gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
