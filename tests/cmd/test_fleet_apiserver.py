@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -190,7 +189,8 @@ def test_the_page_of_a_cluster_has_the_sessions_of_its_nodes(cluster: tuple[str,
             refused.read()
             connection.close()
         finally:
-            program.send_signal(signal.SIGINT)
+            # Not SIGINT, which a program in the background of a shell ignores.
+            program.terminate()
     assert {item["node"]: len(item.get("peers", ())) for item in status["items"]} == {
         "fleet-down": 2,
         "fleet-good": 0,
