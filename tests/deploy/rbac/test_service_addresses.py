@@ -91,9 +91,7 @@ def test_a_tenant_announces_what_is_granted_and_nothing_that_something_else_has(
         _annotate(server, "198.51.100.0/26")
         granted = {**free, "203.0.113.9": "NotInNamespace"}
         cluster.soon(lambda: _explained(socket, {**taken, **granted}), agent)
-        (state,) = at_socket(socket).get("/v1/status", {})["items"]
-        assert not state.get("unrestricted")
-        assert state["health"] == "ok"
+        cluster.soon(lambda: _restricted_and_healthy(socket), agent)
         # No longer a list of prefixes: its last valid value stays.
         _annotate(server, "everything")
         cluster.soon(lambda: _problem(socket, "Namespace/shop"), agent)
@@ -102,6 +100,12 @@ def test_a_tenant_announces_what_is_granted_and_nothing_that_something_else_has(
         cluster.soon(lambda: _explained(socket, {**taken, **free}), agent)
         cluster.stop()
     assert server.request("DELETE", f"{SHOP}/services/web").ok
+
+
+def _restricted_and_healthy(socket: Path) -> None:
+    (state,) = at_socket(socket).get("/v1/status", {})["items"]
+    assert not state.get("unrestricted")
+    assert state["health"] == "ok"
 
 
 def _annotate(server: ApiServer, value: str | None) -> None:
