@@ -14,11 +14,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 import structlog
 
@@ -239,22 +240,22 @@ class ChildProcess:
             stay_connected, str(path), self._protocol, self._health, self._name, until_refused=True
         )
         await connect()  # to the process that a former program left alone
-        with _listener(path) as listener:
+        with _listener(path) as listener, _pipe() as (reading, writing):
             # A parent that ends at once: a child of ours would end with the event loop.
             shell = await asyncio.create_subprocess_exec(
                 *("/bin/sh", "-c", 'exec </dev/null; "$@" >&2 & echo $!', self._name),
                 *self._command,
                 "--listener",
                 str(listener.fileno()),
-                stdout=asyncio.subprocess.PIPE,
+                stdout=writing,
                 pass_fds=(listener.fileno(),),
                 start_new_session=True,
             )
-            if shell.stdout is None:
-                raise ChildEndedError(self._name, None)
-            # Not until the end of the output: with uvloop the process holds it open.
-            pid = await shell.stdout.readline()
             await shell.wait()
+            # Not until the end of the output: with uvloop the process holds it open.
+            pid = reading.readline()
+        if not pid:
+            raise ChildEndedError(self._name, shell.returncode)
         self.pid = int(pid)
         self._log_start(self.pid)
         self._started()
@@ -306,6 +307,20 @@ class ChildProcess:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
                     await process.wait()
+
+
+@contextlib.contextmanager
+def _pipe() -> Iterator[tuple[BinaryIO, int]]:
+    """Open a pipe whose reading end does not block, and close both ends.
+
+    With a pipe of asyncio a process may have ended, and its output be open, when the loop is closed.
+    """
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        with os.fdopen(reading, "rb", buffering=0) as file:
+            yield file, writing
+    finally:
+        os.close(writing)
 
 
 def _listener(path: Path | None) -> socket.socket:
