@@ -1,7 +1,7 @@
-"""The span of a round: it continues the trace of a single cause, and links to several.
+"""The span of a round: it continues the trace of its causes, and links to causes of several traces.
 
-So the ordinary case, one change, is one trace from the object's event to the UPDATE. A round with
-several causes is a trace of its own, since a span has one parent.
+So the ordinary case, one change, is one trace from the object's event to the UPDATE. A round whose
+causes are of several traces is a trace of its own, since a span has one parent.
 """
 
 from __future__ import annotations
@@ -44,9 +44,12 @@ def start_round_span(tracer: Tracer, name: str, causes: Sequence[SpanContext]) -
 
 def _origin(causes: Sequence[SpanContext]) -> tuple[Context, list[trace.Link]]:
     # Without a cause: no part of whatever span its task was created in.
-    if len(causes) == 1:
-        return trace.set_span_in_context(trace.NonRecordingSpan(causes[0]), Context()), []
-    return Context(), [trace.Link(cause) for cause in causes] if causes else []
+    if len({cause.trace_id for cause in causes}) == 1:
+        # The latest cause is the parent: a route that waits for the kernel's answer has two.
+        *others, parent = causes
+        context = trace.set_span_in_context(trace.NonRecordingSpan(parent), Context())
+        return context, [trace.Link(cause) for cause in others]
+    return Context(), [trace.Link(cause) for cause in causes]
 
 
 def describe_objects(
