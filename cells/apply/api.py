@@ -6,16 +6,17 @@ from datetime import UTC, datetime
 
 from cells.api.model import DriftItem, ReconcilerItem
 from cells.api.resource import ApiAction, ApiResource, NoBody, UnavailableError
+from cells.apply.reconcile import Runners
 from cells.apply.verification import NotReadyError, VerificationLoop
-from reconcilers.target import Drift, ReconcilerReport, Runner
+from reconcilers.target import Drift, ReconcilerReport
 
 
-def reconciler_resource(runner: Runner) -> ApiResource:
-    """Return the list of reconcilers, in their order."""
+def reconciler_resource(runners: Runners) -> ApiResource:
+    """Return the list of reconcilers, in their order: of the speaker, then of the API server."""
     return ApiResource(
         path="/v1/reconcilers",
         kind="ReconcilerList",
-        read=lambda _: [reconciler_item(report) for report in runner.reports()],
+        read=lambda _: [reconciler_item(report) for report in runners.reports()],
     )
 
 

@@ -7,6 +7,7 @@ from cells.apply.compat_metrics import CompatCollector
 from cells.apply.configuration_metrics import ConfigurationMetrics
 from cells.apply.loop import ApplyLog, ApplyLoop, FirstPass
 from cells.apply.peer_limits import LearnedLimitLoop, PeerLimitReport
+from cells.apply.reconcile import Runners
 from cells.apply.session_addresses import SessionAddressLoop
 from cells.apply.session_readings import NextHopWriter, SessionReadings, UnsentRoutesWriter
 from cells.apply.verification import DriftMetrics, VerificationLoop
@@ -53,7 +54,7 @@ def make_runner(
 
 
 WIRING = Wiring(
-    provides=(FirstPass, ApplyLoop, make_runner),
+    provides=(FirstPass, ApplyLoop, Runners, make_runner),
     private=(
         ApplyLog,
         VerificationLoop,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ import structlog
 from reactivex import Observable, operators
 from reactivex.subject import Subject
 
+from cells.apply.outcomes import OutcomeLog, failure_text
 from cells.hive import Health, Readiness
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
@@ -28,7 +28,6 @@ from cells.sources.resources import ApplyTraceLinks
 from cells.speaker.sessions import Sessions
 from reconcilers.apply.peers import Peers
 from reconcilers.target import Outcome, Runner
-from resources.enumeration import first_of
 from resources.tables import Tables
 from statedb import Database, Revisions, Table
 
@@ -39,36 +38,28 @@ class FirstPass(asyncio.Event):
     """Set once the first complete round is done."""
 
 
-class ApplyLog:
-    """Logs and counts the objects that cannot be applied."""
+class ApplyLog(OutcomeLog[str]):
+    """Logs and counts the objects that cannot be applied: the failures by their instance."""
 
     def __init__(self, metrics: Metrics) -> None:
-        self._errors = metrics.reconcile_errors.labels("apply")
-        self.failures: Counter[str] = Counter()
-        """Attempts that failed, by the instance of the object."""
+        super().__init__(
+            _fields,
+            lambda outcome: outcome.key[0],
+            failed=lambda **fields: log.error(
+                "cannot be applied", event_name="apply.failed", **fields
+            ),
+            recovered=lambda **fields: log.info(
+                "applied after a retry", event_name="apply.recovered", **fields
+            ),
+            errors=metrics.reconcile_errors.labels("apply"),
+        )
 
-    def note(self, outcome: Outcome) -> None:
-        """Log an outcome that differs from that of the attempt before."""
-        name = "/".join(outcome.key)
-        if outcome.recovered:
-            log.info(
-                "applied after a retry",
-                event_name="apply.recovered",
-                reconciler=outcome.reconciler,
-                object=name,
-            )
-        elif outcome.error is not None:
-            self._errors.inc()
-            self.failures[outcome.key[0]] += 1
-            if not outcome.repeated:
-                log.error(
-                    "cannot be applied",
-                    event_name="apply.failed",
-                    reconciler=outcome.reconciler,
-                    object=name,
-                    reason=outcome.text,
-                    attempts=outcome.attempts,
-                )
+
+def _fields(outcome: Outcome) -> dict[str, Any]:
+    fields = {"reconciler": outcome.reconciler, "object": "/".join(outcome.key)}
+    if outcome.error is None:
+        return fields
+    return {**fields, "reason": outcome.text, "attempts": outcome.attempts}
 
 
 class ApplyLoop:
@@ -178,20 +169,15 @@ class ApplyLoop:
 
         ``changed`` are the reconcilers whose statuses may differ, None is all.
         """
-        failures: list[tuple[str, str, str]] = []
-        errors = 0
-        for report in self._runner.reports():
+        reports = self._runner.reports()
+        for report in reports:
             name = report.description.name
             text = f"{report.objects} objects, last run took {1000 * report.seconds:.1f} ms"
             if report.failure is not None:
                 self._health.scope(name).degraded(f"{report.errors} fail of {text}")
-                key, error = report.failure
-                failures.append((name, "/".join(key), error))
-                errors += report.errors
             elif changed is None or name in changed:
                 self._health.scope(name).ok(text)
-        if failures:
-            reconciler, name, error = min(failures)
-            self._health.degraded(first_of(f"{reconciler} {name}: {error}", errors))
+        if text := failure_text(reports, lambda name, key: f"{name} {'/'.join(key)}"):
+            self._health.degraded(text)
         else:
             self._health.ok("the speaker holds the intent")

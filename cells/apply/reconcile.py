@@ -1,4 +1,4 @@
-"""The job of a runner of reconcilers: a round when something that they declare has changed."""
+"""The jobs of runners of reconcilers: a round when something that they declare has changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cells.hive.rounds import in_slices, run_rounds
 from cells.hive.signal import Signal
-from reconcilers.target import Runner
+from reconcilers.target import ReconcilerReport, Runner
 
 
 async def reconcile(runner: Runner, report: Callable[[], None]) -> None:
@@ -20,3 +20,23 @@ async def reconcile(runner: Runner, report: Callable[[], None]) -> None:
         return None if summary.retry_at is None else max(0.0, summary.retry_at - now())
 
     await run_rounds(Signal(*runner.wakes()), run)
+
+
+class Runners:
+    """The runners of an agent, whose reconcilers are listed together."""
+
+    def __init__(self, runner: Runner) -> None:
+        """``runner`` is that of the speaker, which is there from the start."""
+        self._runners = [runner]
+
+    async def run(self, runner: Runner, report: Callable[[], None]) -> None:
+        """Run rounds of another runner until cancelled; it is listed meanwhile."""
+        self._runners.append(runner)
+        try:
+            await reconcile(runner, report)
+        finally:
+            self._runners.remove(runner)
+
+    def reports(self) -> list[ReconcilerReport]:
+        """Describe all reconcilers: of the speaker first, of each runner in their order."""
+        return [report for runner in self._runners for report in runner.reports()]

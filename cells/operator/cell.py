@@ -12,10 +12,13 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import structlog
+from prometheus_client import Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from cells.apply.outcomes import OutcomeLog, failure_text, object_ref, reason
 from cells.hive import (
     Group,
     Health,
@@ -44,7 +47,6 @@ from cells.operator.tested_versions import CompanionCheck
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import EventTraceLinks, SecretsNamespace
-from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, Operation, extended
 from reconcilers.kernel.options import FibOptions
 from reconcilers.model import ObjectRef, Problem
@@ -125,13 +127,13 @@ class Operator:
         self._managed = frozenset().union(*types)
         self._kubernetes = kubernetes
         self._leadership = leadership
-        self._compat = CompatCollector(dialects, metrics)
         self._duration = metrics.reconcile_duration.labels("operator")
-        self._errors = metrics.reconcile_errors.labels("operator")
+        self._outcomes = self._new_outcomes(metrics.reconcile_errors.labels("operator"))
+        self._compat = CompatCollector(dialects, metrics, self._outcomes.failures)
         self._synced = readiness.gate("sources", "the first reading of all objects")
         self._health = health
         self._known: frozenset[Problem] = frozenset()
-        self._written = 0
+        self._objects: PlannedObjects | None = None
         jobs.add("election", self._elect)
         jobs.add("writes", self._write)
         addresses = ClusterAddressesJob(
@@ -147,6 +149,16 @@ class Operator:
         jobs.add("cluster-addresses", addresses.run)
         if options.migrate_storage_versions:
             jobs.add("storage-versions", self._migrate)
+
+    def _new_outcomes(self, errors: Counter) -> OutcomeLog[ObjectRef]:
+        return OutcomeLog(
+            self._fields,
+            lambda outcome: object_ref(outcome.key),
+            failed=_log_failed,
+            repeated=_log_failed,
+            written=lambda **fields: log.info("written", event_name="operator.written", **fields),
+            errors=errors,
+        )
 
     async def _elect(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -192,6 +204,7 @@ class Operator:
                 on_adopted=_log_adopted,
                 now=now,
             )
+            self._objects = objects
             conditions = PlannedConditions(
                 writer,
                 self._kinds,
@@ -206,7 +219,7 @@ class Operator:
                 None,
                 [objects, conditions],
                 random.SystemRandom(),
-                report=lambda outcome: self._report_write(outcome, objects),
+                report=self._outcomes.note,
                 name="operator",
             )
             # An error of a kind is a state of its feed, and changes no table.
@@ -238,12 +251,11 @@ class Operator:
                 causes, _ = self._trace_links.take()
                 summary = await in_slices(runner.slices(now, causes))
                 self._report_dropped(conditions.kinds_without_conditions)
-                failures = [state.failure for state in runner.reports() if state.failure]
-                if failures:
-                    key, error = min(failures)
-                    health.degraded(first_of(f"{ObjectRef(*key)}: {error}", summary.errors))
+                text = failure_text(runner.reports(), lambda _, key: str(object_ref(key)))
+                if text:
+                    health.degraded(text)
                 else:
-                    health.ok(f"all objects are written ({self._written} writes)")
+                    health.ok(f"all objects are written ({self._outcomes.writes} writes)")
                 return None if summary.retry_at is None else max(0.0, summary.retry_at - now())
 
             await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
@@ -286,34 +298,28 @@ class Operator:
         else:
             scope.ok("nothing is in conflict")
 
-    def _report_write(self, outcome: Outcome, objects: PlannedObjects) -> None:
-        ref, error = str(ObjectRef(*outcome.key)), outcome.error
-        of_object = outcome.reconciler == objects.description.name
-        verb = objects.verb(outcome.key) if of_object else "status"
-        if outcome.written:
-            self._written += 1
-            log.info("written", event_name="operator.written", object=ref, what=verb)
-        elif error is not None:
-            self._errors.inc()
-            self._compat.errors[ObjectRef(*outcome.key)] += 1
-            log.warning(
-                "not written",
-                event_name="operator.write_failed",
-                object=ref,
-                what=verb,
-                reason=error.reason if isinstance(error, RequestError) else outcome.text,
-                attempt=outcome.attempts,
-                retry_in=round(outcome.retry_in, 1),
-            )
+    def _fields(self, outcome: Outcome) -> dict[str, Any]:
+        objects = self._objects
+        of_object = objects is not None and outcome.reconciler == objects.description.name
+        verb = objects.verb(outcome.key) if objects is not None and of_object else "status"
+        fields = {"object": str(object_ref(outcome.key)), "what": verb}
+        if outcome.error is None:
+            return fields
+        failed = {"reason": reason(outcome), "attempt": outcome.attempts}
+        return {**fields, **failed, "retry_in": round(outcome.retry_in, 1)}
 
     def collect(self) -> Iterator[Collected]:
         """Yield whether this operator leads, its writes, and the metrics of dialects."""
         leader = GaugeMetricFamily("waggle_operator_leader", "1 while this operator leads.")
         leader.add_metric([], self._leadership.gained.is_set())
         writes = CounterMetricFamily("waggle_operator_writes", "Objects and statuses written.")
-        writes.add_metric([], self._written)
+        writes.add_metric([], self._outcomes.writes)
         yield from (leader, writes)
         yield from self._compat.collect()
+
+
+def _log_failed(**fields: object) -> None:
+    log.warning("not written", event_name="operator.write_failed", **fields)
 
 
 def _log_adopted(ref: ObjectRef) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -27,18 +26,20 @@ _STATUSES = {"true": True, "false": False}
 class CompatCollector:
     """Reads the metrics of each dialect at a scrape, with ``--compat-metrics``."""
 
-    def __init__(self, dialects: Group[Dialect], metrics: Metrics) -> None:
+    def __init__(
+        self, dialects: Group[Dialect], metrics: Metrics, errors: Mapping[ObjectRef, int]
+    ) -> None:
+        """``errors``: the writes that failed, by object."""
         self._metrics = metrics
+        self._errors = errors
         self._dialects = dialects if metrics.compat else ()
-        self.errors: Counter[ObjectRef] = Counter()
-        """Writes that failed, by object."""
         self.conditions: Mapping[ObjectRef, tuple[Condition, ...]] = {}
         """Of the last plan, while this operator leads."""
 
     def collect(self) -> Iterator[Collected]:
         """Yield the metrics of all dialects."""
         rounds = durations(self._metrics.reconcile_duration.labels("operator"))
-        context = OperatorMetricsContext(self.errors, rounds)
+        context = OperatorMetricsContext(self._errors, rounds)
         for dialect, metrics_of in extended(self._dialects, CompatMetrics):
             if metrics_of.operator is not None:
                 yield from self._metrics.guard.collect(

@@ -14,12 +14,16 @@ import structlog
 from msgspec.structs import replace
 from prometheus_client.core import CounterMetricFamily, Metric
 
+from cells.apply.reconcile import reconcile
 from cells.hive import Group, Health
+from cells.hive.jobs import Jobs
+from cells.operator.election import Leadership
+from cells.operator.leader_check import MANAGER
 from cells.options import OperatorOptions
+from cells.report.event_writes import EventWrites
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from reconcilers.dialect import Dialect, ServiceAdvertisement, ServiceStatuses, extended
 from reconcilers.model import ObjectRef, ref_to
-from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator
 from reconcilers.report.service_events import SelectedService, ServiceEvents
 from reconcilers.target.fleet import WriteSpread
@@ -35,6 +39,8 @@ from statedb import Database
 
 POLL_INTERVAL_SECONDS = 60.0
 """Between two passes."""
+WRITES: Final = "service-event-writes"
+"""The job that writes Events, and its part of health."""
 CONTROLLER: Final = "waggle.dev/operator"
 FORBIDDEN, NOT_SERVED = 403, 404
 
@@ -84,8 +90,11 @@ class ServiceEventsCheck:
         dialects: Group[Dialect],
         kubernetes: Kubernetes,
         options: OperatorOptions,
+        leadership: Leadership,
         health: Health,
+        jobs: Jobs,
     ) -> None:
+        self._leadership = leadership
         self._database = database
         self._tables = tables
         self._kubernetes = kubernetes
@@ -94,7 +103,21 @@ class ServiceEventsCheck:
         self._states = {dialect.name: ServiceEvents() for dialect, _ in self._statuses}
         self._health = health.scope(self.name)
         spread = WriteSpread(random.SystemRandom().random, lambda: 1)
-        self._events = EventCorrelator(socket.gethostname(), spread, CONTROLLER)
+        self._events = EventWrites(
+            database,
+            EventCorrelator(socket.gethostname(), spread, CONTROLLER),
+            kubernetes,
+            MANAGER,
+            health.scope(WRITES),
+            rejected=lambda **fields: log.warning(
+                "Event not written", event_name="operator.event_rejected", **fields
+            ),
+            dropped=lambda **fields: log.warning(
+                "Events are dropped", event_name="operator.events_dropped", **fields
+            ),
+        )
+        if self.needed:
+            jobs.add(WRITES, self._write)
 
     @property
     def needed(self) -> bool:
@@ -102,7 +125,7 @@ class ServiceEventsCheck:
         return bool(self._statuses)
 
     async def run(self, writer: Writer) -> float:
-        """Compare Services with the statuses once, and write Events. Raises `KubernetesError`.
+        """Compare Services with the statuses once, and record Events. Raises `KubernetesError`.
 
         A dialect of which something cannot be read is omitted: its Services would seem to be
         selected no more, and then to begin to be advertised.
@@ -133,22 +156,15 @@ class ServiceEventsCheck:
             self._health.degraded(f"Services cannot be read: {error}")
             return POLL_INTERVAL_SECONDS
         self._record(compared)
-        events = EventWriter(
-            self._events,
-            writer,
-            random.SystemRandom(),
-            report=self._log,
-            now=time.monotonic,
-            wall=time.time,
-        )
-        await events.step()
-        if dropped := self._events.dropped_to_warn_of(time.monotonic()):
-            log.warning("Events are dropped", event_name="operator.events_dropped", events=dropped)
-        if texts := list(filter(None, (events.failure, *troubles))):
-            self._health.degraded(first_of(texts[0], len(texts)))
+        if troubles:
+            self._health.degraded(first_of(troubles[0], len(troubles)))
         else:
-            self._health.ok("Events on Services are written")
+            self._health.ok("Services are compared with the statuses")
         return POLL_INTERVAL_SECONDS
+
+    async def _write(self) -> None:
+        await self._leadership.gained.wait()
+        await self._events.run(reconcile)
 
     async def _read(
         self,
@@ -205,24 +221,15 @@ class ServiceEventsCheck:
                 change = (occurrence.regarding.ref, occurrence.reason)
                 if change not in recorded:
                     recorded.add(change)
-                    self._events.record(occurrence, now, time.time())
+                    self._events.record(occurrence)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the number of Events that are lost."""
         dropped = CounterMetricFamily(
             "waggle_operator_events_dropped", "Events on Services that were not written at all."
         )
-        dropped.add_metric([], self._events.dropped)
+        dropped.add_metric([], self._events.events.dropped)
         yield dropped
-
-    def _log(self, outcome: EventOutcome) -> None:
-        if outcome.rejected and not outcome.repeated:
-            log.warning(
-                "Event not written",
-                event_name="operator.event_rejected",
-                object=str(outcome.object),
-                reason=outcome.error,
-            )
 
 
 async def _read_services(writer: Writer, compared: Sequence[_Compared]) -> None:

@@ -12,7 +12,8 @@ from reactivex import operators
 
 from cells.api.model import EventItem
 from cells.api.resource import ApiResource
-from cells.apply.reconcile import reconcile
+from cells.apply.outcomes import OutcomeLog, failure_text, object_ref
+from cells.apply.reconcile import Runners
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -23,15 +24,14 @@ from cells.observability.metrics import MetricsCollector
 from cells.options import ReportOptions
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.report.event_items import event_item
+from cells.report.event_writes import EventWrites
 from cells.report.node_objects import NodeObjectReport
 from cells.sources.failing_job import Watch
 from cells.sources.kubernetes import Kubernetes
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.dialect import Dialect, ObjectStatus
-from reconcilers.model import ObjectRef
-from reconcilers.report.event_writer import EventOutcome, EventWriter
-from reconcilers.report.events import EventCorrelator, Occurrence
+from reconcilers.report.events import EventCorrelator
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.statuses import Statuses
 from reconcilers.tables import IntentTables
@@ -66,6 +66,7 @@ class Report:
         sessions: Sessions,
         options: ReportOptions,
         cluster: ClusterSize,
+        runners: Runners,
         health: Health,
         jobs: Jobs,
     ) -> None:
@@ -77,16 +78,36 @@ class Report:
         self._kinds = tables.kinds
         self._options = options
         self._health = health
-        self._writes = {"status": 0, "event": 0}
-        self._failures = {"status": 0, "event": 0}
+        self._runners = runners
+        self._statuses = OutcomeLog(
+            _status_fields,
+            lambda outcome: outcome.reconciler,
+            failed=lambda **fields: log.warning(
+                "status is not written", event_name="report.failed", **fields
+            ),
+            recovered=lambda **fields: log.info(
+                "status is written again", event_name="report.recovered", **fields
+            ),
+        )
         self._rng = random.SystemRandom()
         self._cluster = cluster
         jobs.add("status", self._write_status)
+        self._events = EventWrites(
+            database,
+            EventCorrelator(node.name, WriteSpread(self._rng.random, self._count_nodes)),
+            kubernetes,
+            MANAGER,
+            health.scope("events"),
+            rejected=lambda **fields: log.warning(
+                "event is not written", event_name="report.event_refused", **fields
+            ),
+            dropped=lambda **fields: log.warning(
+                "Events are dropped", event_name="report.events_dropped", **fields
+            ),
+        )
         if not options.events:
             health.scope("events").stopped("switched off (--events=false)")
             return
-        self._events = EventCorrelator(node.name, WriteSpread(self._rng.random, self._count_nodes))
-        self._recorded = asyncio.Event()
         self._occurrences = Occurrences(
             database,
             tables,
@@ -95,8 +116,8 @@ class Report:
             dialects,
             speaker.peers,
             speaker.instances,
-            report=self._record,
-            resolved=self._events.resolve,
+            report=self._events.record,
+            resolved=self._events.events.resolve,
             now=time.time,
             on_error=_log_failed_dialect,
         )
@@ -116,9 +137,7 @@ class Report:
 
     def events(self) -> list[EventItem]:
         """Return the Events that are reported, the last one last; none where these are off."""
-        if not self._options.events:
-            return []
-        return [event_item(self._node, recorded) for recorded in self._events.recorded()]
+        return [event_item(self._node, recorded) for recorded in self._events.events.recorded()]
 
     async def _write_status(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -137,19 +156,17 @@ class Report:
                 None,
                 [statuses],
                 self._rng,
-                report=self._report_status,
+                report=self._statuses.note,
                 name="report",
             )
 
             def report() -> None:
-                (state,) = runner.reports()
-                if state.failure is not None:
-                    key, error = state.failure
-                    health.degraded(f"{ObjectRef(*key)}: {error}; it is retried")
+                if text := failure_text(runner.reports(), lambda _, key: str(object_ref(key))):
+                    health.degraded(f"{text}; it is retried")
                 else:
                     health.ok(statuses.message)
 
-            await reconcile(runner, report)
+            await self._runners.run(runner, report)
 
     def _count_nodes(self) -> int:
         return self._cluster.nodes
@@ -163,60 +180,7 @@ class Report:
             self._occurrences.compare()
 
     async def _write_events(self) -> None:
-        async with self._kubernetes.writer(MANAGER) as writer:
-            health = self._health.scope("events")
-            event_writer = EventWriter(
-                self._events,
-                writer,
-                self._rng,
-                report=self._report_event,
-                now=asyncio.get_running_loop().time,
-                wall=time.time,
-            )
-            while True:
-                pause = await event_writer.step()
-                if dropped := self._events.dropped_to_warn_of(asyncio.get_running_loop().time()):
-                    log.warning(
-                        "Events are dropped", event_name="report.events_dropped", events=dropped
-                    )
-                if event_writer.failure:
-                    health.degraded(event_writer.failure)
-                else:
-                    health.ok(event_writer.summary)
-                try:
-                    async with asyncio.timeout(pause):
-                        await self._recorded.wait()
-                except TimeoutError:
-                    pass
-                self._recorded.clear()
-
-    def _record(self, occurrence: Occurrence) -> None:
-        self._events.record(occurrence, asyncio.get_running_loop().time(), time.time())
-        self._recorded.set()
-
-    def _report_status(self, outcome: Outcome) -> None:
-        self._writes["status"] += outcome.written
-        self._failures["status"] += bool(outcome.error)
-        if outcome.recovered:
-            log.info("status is written again", event_name="report.recovered")
-        elif outcome.error and not outcome.repeated:
-            log.warning(
-                "status is not written",
-                event_name="report.failed",
-                object=str(ObjectRef(*outcome.key)),
-                reason=outcome.text,
-            )
-
-    def _report_event(self, outcome: EventOutcome) -> None:
-        self._writes["event"] += not outcome.error
-        self._failures["event"] += bool(outcome.error)
-        if outcome.rejected and not outcome.repeated:
-            log.warning(
-                "event is not written",
-                event_name="report.event_refused",
-                object=str(outcome.object),
-                reason=outcome.error,
-            )
+        await self._events.run(self._runners.run)
 
     def collect(self) -> list[Metric]:
         """Return the counts of writes."""
@@ -226,12 +190,18 @@ class Report:
         failures = CounterMetricFamily(
             "waggle_report_failures", "Statuses and Events that were not written.", labels=["what"]
         )
-        for what in self._writes:
-            writes.add_metric([what], self._writes[what])
-            failures.add_metric([what], self._failures[what])
+        for what, outcomes in (("status", self._statuses), ("event", self._events.outcomes)):
+            writes.add_metric([what], outcomes.writes)
+            failures.add_metric([what], outcomes.failures.total())
         dropped = CounterMetricFamily("waggle_report_events_dropped", "Events not written at all.")
-        dropped.add_metric([], self._events.dropped if self._options.events else 0)
+        dropped.add_metric([], self._events.events.dropped)
         return [writes, failures, dropped]
+
+
+def _status_fields(outcome: Outcome) -> dict[str, str]:
+    if outcome.error is None:
+        return {}
+    return {"object": str(object_ref(outcome.key)), "reason": outcome.text}
 
 
 def _is_of_listener(event: Event) -> bool:

@@ -14,7 +14,8 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from reactivex.subject import Subject
 
 from cells.apply.loop import ApplyLoop
-from cells.apply.reconcile import reconcile
+from cells.apply.outcomes import OutcomeLog, failure_text, reason
+from cells.apply.reconcile import Runners
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import in_slices, run_rounds
@@ -26,7 +27,6 @@ from cells.options import ReportOptions
 from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.sources.kubernetes import Kubernetes
 from cells.speaker.sessions import Sessions
-from reconcilers.api_server import RequestError
 from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
 from reconcilers.report.node_objects.objects import NodeObjects
 from reconcilers.report.node_objects.place import Place, owners
@@ -34,6 +34,7 @@ from reconcilers.report.node_objects.rows import NodeObjectRows
 from reconcilers.report.node_objects.stored import JsonObject
 from reconcilers.tables import IntentTables
 from reconcilers.target import Outcome, ReconcilerReport, Runner
+from reconcilers.target.reconciler import ObjectKey
 from resources.kubernetes import Writer
 from resources.tables import Tables
 from speaker.api import SpeakerPort
@@ -64,6 +65,7 @@ class NodeObjectReport:
         sessions: Sessions,
         options: ReportOptions,
         cluster: ClusterSize,
+        runners: Runners,
         health: Health,
         jobs: Jobs,
     ) -> None:
@@ -82,7 +84,8 @@ class NodeObjectReport:
         self._health = health.scope("objects")
         self._rng = random.SystemRandom()
         self._writes: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
+        self._runners = runners
+        self._outcomes = self._new_outcomes()
         self._objects: dict[str, NodeObjects] = {}
         self._changed: Subject[None] = Subject()
         self._computed = {dialect.name: asyncio.Event() for dialect, _ in self._kinds}
@@ -101,6 +104,15 @@ class NodeObjectReport:
         for dialect, written in extended(dialects, WrittenObjects):
             write = functools.partial(self._write, dialect, written.kinds)
             jobs.add(f"object-writes-{dialect.name}", write)
+
+    def _new_outcomes(self) -> OutcomeLog[str]:
+        return OutcomeLog(
+            self._fields,
+            lambda outcome: outcome.reconciler,
+            failed=lambda **fields: log.warning(
+                "object is not written", event_name="report.object_failed", **fields
+            ),
+        )
 
     async def _compute(self) -> None:
         await run_rounds(
@@ -131,14 +143,14 @@ class NodeObjectReport:
                     of_kinds[key.kind].give(key.labels, row)
             objects = list(of_kinds.values())
             runner = Runner(
-                self._database, None, objects, self._rng, report=self._report, name="report"
+                self._database, None, objects, self._rng, report=self._outcomes.note, name="report"
             )
 
             def report() -> None:
                 for state in runner.reports():
                     self._report_state(state)
 
-            await reconcile(runner, report)
+            await self._runners.run(runner, report)
 
     def _new_objects(self, client: Writer, dialect: Dialect, kind: NodeObjectKind) -> NodeObjects:
         namespace = "" if kind.option is None else str(getattr(dialect.options, kind.option))
@@ -166,8 +178,8 @@ class NodeObjectReport:
         kind = state.description.name
         scope = self._health.scope(kind)
         objects = self._objects[kind]
-        if state.failure is not None:
-            scope.degraded(f"{state.failure[1]}; it is retried")
+        if text := failure_text((state,), lambda _, key: self._name(kind, key)):
+            scope.degraded(f"{text}; it is retried")
         elif objects.missing:
             scope.stopped(
                 f"the API server does not have it (waggle crds {kind} | kubectl create -f -)"
@@ -177,19 +189,11 @@ class NodeObjectReport:
         else:
             scope.ok(f"{objects.count} of this node")
 
-    def _report(self, outcome: Outcome) -> None:
-        if outcome.error is None:
-            return
-        kind, error = outcome.reconciler, outcome.error
-        self._failures[kind] += 1
-        if not outcome.repeated:
-            name = self._objects[kind].name_of(outcome.key)
-            log.warning(
-                "object is not written",
-                event_name="report.object_failed",
-                object=f"{kind}/{name}".rstrip("/"),
-                reason=error.reason if isinstance(error, RequestError) else outcome.text,
-            )
+    def _name(self, kind: str, key: ObjectKey) -> str:
+        return f"{kind}/{self._objects[kind].name_of(key)}".rstrip("/")
+
+    def _fields(self, outcome: Outcome) -> dict[str, str]:
+        return {"object": self._name(outcome.reconciler, outcome.key), "reason": reason(outcome)}
 
     def collect(self) -> list[Metric]:
         """Return the counts of writes."""
@@ -206,5 +210,5 @@ class NodeObjectReport:
         for _, kind in self._kinds:
             name = kind.kind.name
             writes.add_metric([name], self._writes[name])
-            failures.add_metric([name], self._failures[name])
+            failures.add_metric([name], self._outcomes.failures[name])
         return [writes, failures]

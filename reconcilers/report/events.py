@@ -18,6 +18,7 @@ import msgspec
 
 from reconcilers.model import ObjectRef
 from reconcilers.target.fleet import WriteSpread
+from reconcilers.target.reconciler import ObjectKey
 
 JsonObject = dict[str, Any]
 
@@ -72,12 +73,16 @@ class EventWrite(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     new: bool
+    count: int
+    """The count that the Event has when it is written."""
     content: JsonObject
 
 
 class _Record(msgspec.Struct):
     """The state of one occurrence."""
 
+    key: ObjectKey
+    """The Event: kind, namespace, name."""
     first: float
     """Unix time of the first one; part of the Event's name."""
     last: float
@@ -110,6 +115,10 @@ class EventCorrelator:
         self._controller = controller
         self._spread = spread
         self._records: dict[Occurrence, _Record] = {}
+        self._events: dict[ObjectKey, Occurrence] = {}
+        """The occurrence of each Event."""
+        self._changed: dict[ObjectKey, None] = {}
+        """Events that may have to be written, or that are dropped, since `take_changed`."""
         self._tokens = float(BURST)
         self._refilled_at = 0.0
         self.dropped = 0
@@ -120,17 +129,32 @@ class EventCorrelator:
 
     def record(self, occurrence: Occurrence, now: float, wall: float) -> None:
         """Add an occurrence; ``now`` is monotonic, ``wall`` Unix time, both in seconds."""
-        record = self._records.pop(occurrence, None)
+        record = self._records.get(occurrence)
         if record is not None and (occurrence.shared or wall - record.first < SERIES_SECONDS):
+            self._forget(occurrence)
             record.count += 1
             record.last = wall
         else:
-            due = record.due if record is not None else now
-            record = _Record(wall, wall, 1, due=due)
-        self._records[occurrence] = record
+            due = now
+            if record is not None:
+                due = record.due
+                self._forget(occurrence)
+            record = _Record(_key(occurrence, wall), wall, wall, 1, due=due)
+        self._keep(occurrence, record)
         while len(self._records) > MAX_OCCURRENCES:
-            oldest = self._records.pop(next(iter(self._records)))
+            oldest = self._forget(next(iter(self._records)))
             self.dropped += oldest.count - oldest.written
+
+    def _keep(self, occurrence: Occurrence, record: _Record) -> None:
+        self._records[occurrence] = record
+        self._events[record.key] = occurrence
+        self._changed[record.key] = None
+
+    def _forget(self, occurrence: Occurrence) -> _Record:
+        record = self._records.pop(occurrence)
+        self._events.pop(record.key, None)
+        self._changed[record.key] = None
+        return record
 
     def dropped_to_warn_of(self, now: float) -> int:
         """Return the dropped occurrences since the last warning; 0 where none is due."""
@@ -145,8 +169,8 @@ class EventCorrelator:
 
         A shared one as a new Event, one of this node alone as the same Event with a higher count.
         """
-        if occurrence.shared:
-            self._records.pop(occurrence, None)
+        if occurrence.shared and occurrence in self._records:
+            self._forget(occurrence)
 
     def recorded(self) -> list[Recorded]:
         """Return the occurrences that are kept, the last observed one last."""
@@ -154,41 +178,67 @@ class EventCorrelator:
         listed = [Recorded(of, record.first, record.last, record.count) for of, record in records]
         return sorted(listed, key=lambda recorded: recorded.last)
 
-    def next_write(self, now: float, wall: float) -> EventWrite | None:
-        """Return the next due Event, or None; report the result with `written` or `rejected`."""
-        if self._token_pause(now) > 0:
-            return None
-        for occurrence, record in list(self._records.items()):
-            if wall - record.last > EXPIRY_SECONDS and record.written < record.count:
-                self.dropped += record.count - record.written
-                del self._records[occurrence]
-            elif _is_pending(occurrence, record) and record.due <= now:
-                return self._write(occurrence, record)
-        return None
+    def take_changed(self) -> list[ObjectKey]:
+        """Return the Events that may have to be written, or are dropped, since the last call."""
+        changed, self._changed = self._changed, {}
+        return list(changed)
 
-    def pause(self, now: float) -> float | None:
-        """Return the seconds until an Event may be due; None if only a new occurrence makes one due."""
-        pending = [
-            record.due
-            for occurrence, record in self._records.items()
-            if _is_pending(occurrence, record)
-        ]
-        return max(0.0, self._token_pause(now), min(pending) - now) if pending else None
+    def all_events(self) -> list[ObjectKey]:
+        """Return all Events."""
+        return list(self._events)
+
+    def is_kept(self, key: ObjectKey, wall: float) -> bool:
+        """True if an Event is neither dropped nor over; drops it if its occurrence has expired."""
+        occurrence = self._events.get(key)
+        if occurrence is None:
+            return False
+        record = self._records[occurrence]
+        if wall - record.last <= EXPIRY_SECONDS or record.written >= record.count:
+            return True
+        self.dropped += record.count - record.written
+        self._forget(occurrence)
+        return False
+
+    def regarding(self, key: ObjectKey) -> ObjectRef:
+        """Return the object that a kept Event regards."""
+        return self._events[key].regarding.ref
+
+    def count(self, key: ObjectKey) -> int:
+        """Return the count that a kept Event is to have."""
+        occurrence = self._events[key]
+        # A shared Event has no series: the count would be the sum of what all agents observe.
+        return 1 if occurrence.shared else self._records[occurrence].count
+
+    def written_count(self, key: ObjectKey) -> int:
+        """Return the count that a kept Event has in the API server; 0 if it is not there."""
+        return self._records[self._events[key]].written
+
+    def pause(self, key: ObjectKey, now: float) -> float:
+        """Return the seconds until a kept Event may be written."""
+        return max(0.0, self._records[self._events[key]].due - now)
+
+    def write(self, key: ObjectKey) -> EventWrite:
+        """Return the request for a kept Event; its result goes to `written` or `rejected`."""
+        occurrence = self._events[key]
+        return self._write(occurrence, self._records[occurrence])
 
     def written(self, write: EventWrite, now: float) -> None:
         """Mark an Event as written, or as present in the API server."""
         self._tokens -= 1.0
         record = self._records.get(write.occurrence)
         if record is not None:
-            record.written = max(record.written, _count(write))
+            record.written = max(record.written, write.count)
             record.due = self._spread.due(now, now)
 
     def expired(self, write: EventWrite, now: float) -> None:
         """Start a new Event, as the API server has deleted the Event of the series."""
         record = self._records.get(write.occurrence)
         if record is not None:
+            self._forget(write.occurrence)
+            record.key = _key(write.occurrence, record.last)
             record.first, record.written = record.last, 0
             record.due = now + WRITE_INTERVAL_SECONDS
+            self._keep(write.occurrence, record)
 
     def rejected(self, write: EventWrite, now: float) -> None:
         """Drop an Event that the API server has rejected."""
@@ -199,24 +249,23 @@ class EventCorrelator:
             record.written = record.count
             record.due = now + WRITE_INTERVAL_SECONDS
 
-    def _token_pause(self, now: float) -> float:
-        """Refill the token bucket; the seconds until it has a token."""
+    def token_pause(self, now: float) -> float:
+        """Refill the token bucket; returns the seconds until any Event may be written."""
         elapsed = max(0.0, now - self._refilled_at)
         self._tokens = min(float(BURST), self._tokens + elapsed / SECONDS_PER_TOKEN)
         self._refilled_at = now
         return max(0.0, (1.0 - self._tokens) * SECONDS_PER_TOKEN)
 
     def _write(self, occurrence: Occurrence, record: _Record) -> EventWrite:
-        regarding = occurrence.regarding
-        namespace = regarding.ref.namespace or DEFAULT_NAMESPACE
-        name = _name(occurrence, record)
+        _, namespace, name = record.key
         new = record.written == 0
+        count = 1 if occurrence.shared else record.count
         content: JsonObject = {}
-        if record.count > 1 and not occurrence.shared:
-            content["series"] = {"count": record.count, "lastObservedTime": _micro(record.last)}
+        if count > 1:
+            content["series"] = {"count": count, "lastObservedTime": _micro(record.last)}
         if new:
             content = {**self._event(occurrence, record, namespace, name), **content}
-        return EventWrite(occurrence, namespace, name, new, content)
+        return EventWrite(occurrence, namespace, name, new, count, content)
 
     def _event(
         self, occurrence: Occurrence, record: _Record, namespace: str, name: str
@@ -246,28 +295,22 @@ class EventCorrelator:
         }
 
 
-def _is_pending(occurrence: Occurrence, record: _Record) -> bool:
-    # A shared Event has no series: the count would be the sum of what all agents observe.
-    return record.written < (1 if occurrence.shared else record.count)
+def _key(occurrence: Occurrence, first: float) -> ObjectKey:
+    """Return the Event of an occurrence: its name is that of the object, with a hash.
 
-
-def _count(write: EventWrite) -> int:
-    series = write.content.get("series")
-    return int(series["count"]) if series else 1
-
-
-def _name(occurrence: Occurrence, record: _Record) -> str:
-    """Return the object's name with a hash; the hash has the first time unless it is shared."""
+    The hash has the time of the first occurrence unless all agents share the Event.
+    """
     regarding = occurrence.regarding
     content = msgspec.json.encode(
         (
             regarding,
             occurrence.reason,
             occurrence.note,
-            0 if occurrence.shared else int(record.first * 1e6),
+            0 if occurrence.shared else int(first * 1e6),
         )
     )
-    return f"{regarding.ref.name[:200].rstrip('.-')}.{hashlib.sha256(content).hexdigest()[:16]}"
+    name = f"{regarding.ref.name[:200].rstrip('.-')}.{hashlib.sha256(content).hexdigest()[:16]}"
+    return ("Event", regarding.ref.namespace or DEFAULT_NAMESPACE, name)
 
 
 def _micro(seconds: float) -> str:

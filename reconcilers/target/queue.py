@@ -32,11 +32,13 @@ class Outcome(msgspec.Struct, frozen=True):
     text: str = ""
     """The error for people; empty for a success."""
     repeated: bool = False
-    """True if the attempt before failed with the same text."""
+    """True if the attempt before, or the object given up before, failed with the same text."""
     attempts: int = 0
     """Failures since the last success, this one included."""
     retry_in: float = 0.0
     """Seconds until the next attempt."""
+    given_up: bool = False
+    """True if there is no next attempt."""
 
 
 class Queue:
@@ -75,8 +77,10 @@ class Queue:
         """Nothing is taken or reconciled before."""
         self.unproven = False
         """True after an error of an object that concerned all, until a round ends without one."""
+        self._given_up: tuple[ObjectKey, str] | None = None
+        """The last object that was given up with its error, until another one is written."""
         self._due: dict[ObjectKey, float] = {}
-        """Owed objects that wait -> when they are due."""
+        """Dirty objects that wait -> when they are due."""
         self._attempted: dict[ObjectKey, float] = {}
         """Objects -> their last writes, in a reconciler with an interval between two."""
         self._compared: dict[ObjectKey, float] = {}
@@ -171,7 +175,7 @@ class Queue:
             self._due.pop(key, None)
 
     def mark_dirty(self, key: ObjectKey) -> None:
-        """Owe all parts of an object until it is `done`."""
+        """Have all parts of an object compared until it is `done`."""
         self.dirty[key] = None
 
     def is_paused(self, now: Callable[[], float]) -> bool:
@@ -199,9 +203,9 @@ class Queue:
 
     @property
     def failure(self) -> tuple[ObjectKey, str] | None:
-        """The first object that fails, with its error."""
+        """The first object that fails, or the last one that was given up, with its error."""
         first = min(self.failing.items(), default=None)
-        return None if first is None else (first[0], first[1].error or "")
+        return self._given_up if first is None else (first[0], first[1].error or "")
 
     def next_due(self) -> float | None:
         """Return when the first object that waits, or the listing, is due."""
@@ -248,6 +252,9 @@ class Queue:
                 self.unproven = True
                 self.listing_failed(error, now)
                 return
+            if error.final:
+                self._give_up(key, error)
+                return
             if error.outdated:
                 self._listing_due = min(self._listing_due, now + self._pace.first_retry)
         if self._pace.interval:
@@ -256,6 +263,16 @@ class Queue:
         self._due[key] = status.retry_at or now
         self.failing[key] = status
         self._write(key, status)
+
+    def _give_up(self, key: ObjectKey, error: ReconcileError) -> None:
+        text = str(error)
+        repeated = self._given_up is not None and self._given_up[1] == text
+        self._given_up = (key, text)
+        del self.dirty[key]
+        self.forget(key)
+        self._report(
+            Outcome(self.name, key, error=error, text=text, repeated=repeated, given_up=True)
+        )
 
     def _wait(self, key: ObjectKey, reason: NotNow, now: float) -> None:
         self._due[key] = now + reason.seconds
@@ -296,6 +313,8 @@ class Queue:
 
     def _succeeded(self, key: ObjectKey, *, written: bool = False) -> None:
         recovered = self.failing.pop(key, None) is not None
+        if written:
+            self._given_up = None
         if recovered or written:
             self._report(Outcome(self.name, key, written, recovered))
 

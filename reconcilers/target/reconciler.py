@@ -82,6 +82,7 @@ class ReconcileError(Exception):
         retry_after: float = 0.0,
         all_objects: bool = False,
         outdated: bool = False,
+        final: bool = False,
         parts: Collection[Part] | None = None,
     ) -> None:
         """``retry_after``: seconds that the target requires, added to the pause.
@@ -89,12 +90,14 @@ class ReconcileError(Exception):
         ``parts``: the failed ones; the others of the call were written. None: any may have failed.
 
         With ``all_objects`` the error concerns every object of the reconciler: it pauses, and lists its
-        objects again. ``outdated``: the listing of the target is to be renewed soon.
+        objects again. ``outdated``: the listing of the target is to be renewed soon. ``final``: no
+        retry can help; the object has no status, and is compared again when it changes.
         """
         super().__init__(text)
         self.retry_after = retry_after
         self.all_objects = all_objects
         self.outdated = outdated
+        self.final = final
         self.parts = parts
 
 

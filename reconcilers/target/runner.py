@@ -281,24 +281,14 @@ class Runner:
         work = [
             _Work(queue, snapshot, keys, now, f"{self._name}.{queue.name}") for queue, keys in due
         ]
-        for task in reversed(work):
-            if task.unwanted:
-                with task.measured(task.unwanted):
-                    task.unwanted = yield from self._delete(
-                        task.queue, task.unwanted, now, long=long
-                    )
+        yield from self._delete_unwanted(work, now, long=long)
         for task in work:
             if task.wanted:
                 with task.measured(task.wanted):
                     task.wanted = yield from self._update(snapshot, task.queue, task.wanted, now)
                 if long:
                     yield
-        for task in reversed(work):
-            if task.unwanted:
-                with task.measured(task.unwanted):
-                    task.unwanted = yield from self._delete(
-                        task.queue, task.unwanted, now, long=long
-                    )
+        yield from self._delete_unwanted(work, now, long=long)
         for task in work:
             if task.wanted:
                 # An object may need a later one in the order: it may be there now.
@@ -308,6 +298,17 @@ class Runner:
             run.at, run.seconds = self._wall_clock(), task.seconds
         left = sum([len(task.wanted) + len(task.unwanted) for task in work])
         return left < sum([len(keys) for _, keys in due])
+
+    def _delete_unwanted(
+        self, work: Sequence[_Work], now: Callable[[], float], *, long: bool
+    ) -> Slices[None]:
+        """Delete what should not exist, in the opposite order; objects still in use remain."""
+        for task in reversed(work):
+            if task.unwanted:
+                with task.measured(task.unwanted):
+                    task.unwanted = yield from self._delete(
+                        task.queue, task.unwanted, now, long=long
+                    )
 
     def _delete(
         self, queue: Queue, keys: list[ObjectKey], now: Callable[[], float], *, long: bool

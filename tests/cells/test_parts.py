@@ -49,7 +49,7 @@ JOBS_OF_OPERATOR = """
     frrk8s.log-level kubernetes.watch kubernetes.log kubernetes.secrets metrics.loop-lag
     operator.election operator.writes operator.cluster-addresses operator.storage-versions
     operator.rivals operator.companions operator.abandoned-objects operator.service-events
-    webhook.webhook
+    operator.service-event-writes webhook.webhook
 """
 OTHERS_OF_OPERATOR = "logging kubernetes telemetry http webhook"
 

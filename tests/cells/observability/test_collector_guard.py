@@ -116,6 +116,6 @@ def test_other_dialects_of_an_agent_are_read() -> None:
 def test_other_dialects_of_an_operator_are_read_and_so_is_its_own_state() -> None:
     health = Health()
     program = metrics(health)
-    collector = OfOperator(DIALECTS, program)
+    collector = OfOperator(DIALECTS, program, {})
     assert [metric.name for metric in collector.collect() if metric] == ["sound_up"]
     assert degraded(health).keys() == {"broken", "broken conditions"}

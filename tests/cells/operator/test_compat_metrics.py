@@ -38,7 +38,7 @@ def samples(
     *conditions: Condition, kind: str = "route_advertisement"
 ) -> dict[tuple[str, str, str], float]:
     """Return the series of the conditions of a kind by name, condition and status."""
-    collector = CompatCollector(Group([dialect()]), metrics(compat=True))
+    collector = CompatCollector(Group([dialect()]), metrics(compat=True), {})
     for condition in conditions:
         before = collector.conditions.get(condition.object, ())
         collector.conditions = {**collector.conditions, condition.object: (*before, condition)}
@@ -88,13 +88,17 @@ def test_deleted_objects_have_no_series() -> None:
 
 
 def test_without_the_option_there_is_none() -> None:
-    assert list(CompatCollector(Group([dialect()]), metrics(compat=False)).collect()) == []
+    assert list(CompatCollector(Group([dialect()]), metrics(compat=False), {}).collect()) == []
 
 
 def test_failed_writes_of_cilium_s_objects_are_counted_by_kind_and_name() -> None:
-    collector = CompatCollector(Group([cast("Dialect", CiliumDialect)]), metrics(compat=True))
-    collector.errors[ObjectRef("CiliumBGPNodeConfig", "", "n1")] += 2
-    collector.errors[ObjectRef("FRRConfiguration", "ns", "x")] += 1
+    failures = {
+        ObjectRef("CiliumBGPNodeConfig", "", "n1"): 2,
+        ObjectRef("FRRConfiguration", "ns", "x"): 1,
+    }
+    collector = CompatCollector(
+        Group([cast("Dialect", CiliumDialect)]), metrics(compat=True), failures
+    )
     found = {metric.name: metric for metric in filter(None, collector.collect())}
     errors = found["cilium_operator_bgp_control_plane_reconcile_errors_total"]
     assert [(one.labels, one.value) for one in errors.samples] == [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -32,9 +31,9 @@ class Reporting:
         operator = self.operator = object.__new__(Operator)
         operator._health = self.tree.scope("operator")
         operator._known = frozenset()
-        operator._written = 0
-        operator._errors = cast("Any", self)
-        compat: Any = SimpleNamespace(errors=Counter(), collect=lambda: iter(("of dialects",)))
+        operator._outcomes = operator._new_outcomes(cast("Any", self))
+        operator._objects = None
+        compat: Any = SimpleNamespace(collect=lambda: iter(("of dialects",)))
         operator._compat = compat
         leadership: Any = SimpleNamespace(gained=asyncio.Event())
         operator._leadership = leadership
@@ -96,9 +95,11 @@ def test_each_write_and_each_failure_is_a_line(reconciler: str, what: str) -> No
         description=SimpleNamespace(name="objects"), verb=lambda key: {KEY: "created"}[key]
     )
 
+    it.operator._objects = objects
+
     def report(outcome: Outcome) -> list[dict[str, Any]]:
         with capture_logs() as logs:
-            it.operator._report_write(outcome, objects)
+            it.operator._outcomes.note(outcome)
         return [dict(line) for line in logs]
 
     assert report(Outcome(reconciler, KEY)) == []
@@ -127,14 +128,16 @@ def test_each_write_and_each_failure_is_a_line(reconciler: str, what: str) -> No
     refused = RequestError("node config", "another version", 1.0)
     (line,) = report(Outcome(reconciler, KEY, error=refused, text="t", attempts=3, retry_in=1.26))
     assert line == {**common, "reason": "another version"}
-    assert it.errors == 2
-    assert it.operator._compat.errors == {REF: 2}
-    assert it.operator._written == 1
+    repeated = Outcome(reconciler, KEY, error=refused, attempts=3, retry_in=1.26, repeated=True)
+    assert len(report(repeated)) == 1
+    assert it.errors == 3
+    assert it.operator._outcomes.failures == {REF: 3}
+    assert it.operator._outcomes.writes == 1
 
 
 def test_the_metrics_are_whether_it_leads_and_its_writes() -> None:
     it = Reporting()
-    it.operator._written = 5
+    it.operator._outcomes.writes = 5
 
     def samples() -> list[tuple[str, float]]:
         *families, of_dialects = cast("Any", it.operator.collect())

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from cells.hive import Group, Health
 from cells.hive.health import HealthTree, Level
 from cells.hive.hive import Hive
+from cells.hive.rounds import in_slices
 from cells.operator import service_events
 from cells.operator.service_events import ServiceEventsCheck
 from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS
 from reconcilers.dialect import Dialect, ServiceStatuses, Unread
-from reconcilers.model import ObjectRef
 from reconcilers.report import service_events as rules
-from reconcilers.report.event_writer import EventOutcome
 from reconcilers.target import fleet
 from resources.cilium.kinds import ADVERTISEMENT
 from resources.core import EndpointSlice, Service
@@ -336,7 +335,9 @@ def test_a_new_leader_waits_until_every_kind_was_read() -> None:
     kubernetes: Any = SimpleNamespace(unread=Unread(waits_for="IPAddressPool"))
     database, dialects, nothing = Database(), Group[Dialect](), cast("Any", None)
     options = OperatorOptions()
-    check = ServiceEventsCheck(database, nothing, dialects, kubernetes, options, Health())
+    check = ServiceEventsCheck(
+        database, nothing, dialects, kubernetes, options, nothing, Health(), nothing
+    )
     assert asyncio.run(check.run(nothing)) == UNREAD_SECONDS
 
 
@@ -380,6 +381,7 @@ class Reading:
 
     def __init__(self) -> None:
         self.lists: dict[str, list[dict[str, Any]] | StatusError] = {}
+        self.rejection: StatusError | None = None
         self.created: list[str] = []
 
     async def pages(self, path: str, _: object) -> AsyncIterator[list[dict[str, Any]]]:
@@ -389,6 +391,8 @@ class Reading:
         yield found
 
     async def create(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
+        if self.rejection is not None:
+            raise self.rejection
         self.created.append(f"{path} {content['reason']} {content['regarding']['name']}")
         return content
 
@@ -406,15 +410,28 @@ class Pass:
         self.toy = Toy()
         dialects = Group[Dialect]((cast("Dialect", self.toy),))
         health = self.tree.scope("operator")
+        self.jobs: dict[str, object] = {}
+        others: Any = SimpleNamespace(add=self.jobs.__setitem__)
         self.check = ServiceEventsCheck(
-            database, tables, dialects, kubernetes, OperatorOptions(), health
+            database, tables, dialects, kubernetes, OperatorOptions(), others, health, others
         )
+        self.writes = self.check._events
+        self.runner = self.writes.runner(cast("Any", self.reading))
 
     def run(self) -> tuple[str, str]:
+        """Make a pass; returns its health."""
         pause = asyncio.run(self.check.run(cast("Any", self.reading)))
         assert pause == service_events.POLL_INTERVAL_SECONDS
-        (status,) = [s for s in self.tree.report() if s.message]
-        assert status.path == ("operator", "service-events")
+        return self.health("service-events")
+
+    def write(self) -> tuple[str, str]:
+        """Write what is recorded; returns the health of writes."""
+        asyncio.run(in_slices(self.runner.slices(time.monotonic)))
+        self.writes.report(self.runner)
+        return self.health(service_events.WRITES)
+
+    def health(self, name: str) -> tuple[str, str]:
+        (status,) = [s for s in self.tree.report() if s.path == ("operator", name)]
         return str(status.level), status.message
 
     def dropped(self) -> float:
@@ -431,8 +448,10 @@ def test_a_pass_writes_an_event_of_each_service_that_no_node_advertises() -> Non
     none = {**service("none", ""), "status": {}}
     it.reading.lists["services"] = [web, invalid, none, api]
     it.reading.lists["servicebgpstatuses"] = [{"address": "198.51.100.8"}]
+    assert list(it.jobs) == [service_events.WRITES]
     for _ in range(2):
-        assert it.run() == ("ok", "Events on Services are written")
+        assert it.run() == ("ok", "Services are compared with the statuses")
+        assert it.write() == ("ok", "1 written")
         assert [line.split()[1:] for line in it.reading.created] == [["NotAdvertised", "web"]]
 
 
@@ -468,21 +487,19 @@ def test_statuses_that_older_definitions_lack_are_no_problem() -> None:
     it = Pass()
     it.reading.lists["services"] = [service("web", "198.51.100.7")]
     it.reading.lists["servicebgpstatuses"] = StatusError(404, "no")
-    assert it.run() == ("ok", "Events on Services are written")
+    assert it.run() == ("ok", "Services are compared with the statuses")
+    assert it.write() == ("ok", "0 written")
     assert it.reading.created == []
 
 
-def test_events_that_are_lost_are_a_warning_and_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_that_are_lost_are_a_warning_and_a_metric() -> None:
     it = Pass()
     assert it.dropped() == 0
-    it.check._events.dropped = 4
+    it.writes.events.dropped = 4
     assert it.dropped() == 4
     with capture_logs() as logs:
-        it.run()
-        rejected = EventOutcome(ObjectRef("Service", "shop", "web"), "403: no", rejected=True)
-        it.check._log(rejected)
-        it.check._log(replace(rejected, repeated=True))
-        it.check._log(EventOutcome(ObjectRef("Service", "shop", "web")))
+        assert it.write() == ("ok", "0 written, 4 dropped")
+        it.write()
     assert logs == [
         {
             "event": "Events are dropped",
@@ -490,11 +507,26 @@ def test_events_that_are_lost_are_a_warning_and_a_metric(monkeypatch: pytest.Mon
             "log_level": "warning",
             "events": 4,
         },
+    ]
+
+
+def test_events_that_are_rejected_in_several_passes_are_one_line() -> None:
+    it = Pass()
+    it.reading.rejection = StatusError(403, "User cannot")
+    with capture_logs() as logs:
+        for number in range(3):
+            it.reading.lists["services"] = [service(f"web-{number}", f"198.51.100.{number}")]
+            it.run()
+            level, text = it.write()
+    assert level == "degraded"
+    assert text.endswith(f"may not create events: User cannot, {number + 1} dropped")
+    rejected = [line for line in logs if line["event_name"] == "operator.event_rejected"]
+    assert rejected == [
         {
             "event": "Event not written",
             "event_name": "operator.event_rejected",
             "log_level": "warning",
-            "object": "Service/shop/web",
-            "reason": "403: no",
-        },
+            "object": "Service/shop/web-0",
+            "reason": "may not create events: User cannot",
+        }
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,8 +17,8 @@ from cells.report.cell import Report, events_resource
 from cells.report.node_objects import NodeObjectReport
 from reconcilers.api_server import RequestError
 from reconcilers.model import ObjectRef
-from reconcilers.report.event_writer import EventOutcome
-from reconcilers.target.queue import Outcome
+from reconcilers.report.events import Regarding
+from reconcilers.target.queue import LISTING, Outcome
 from tests.cells.report.test_session_events import Reporting
 from tests.reconcilers.report.test_events import down
 
@@ -38,11 +37,12 @@ def metrics(report: Report) -> dict[str, float]:
 def test_statuses_are_counted_and_an_error_is_logged_once() -> None:
     report = Reporting().report
     with capture_logs() as logs:
-        report._report_status(Outcome("statuses", KEY, written=True))
+        note = report._statuses.note
+        note(Outcome("statuses", KEY, written=True))
         failed = Outcome("statuses", KEY, error=ValueError(), text="403: no")
-        report._report_status(failed)
-        report._report_status(replace(failed, repeated=True))
-        report._report_status(Outcome("statuses", KEY, written=True, recovered=True))
+        note(failed)
+        note(replace(failed, repeated=True))
+        note(Outcome("statuses", KEY, written=True, recovered=True))
     assert [(line["event_name"], line["log_level"]) for line in logs] == [
         ("report.failed", "warning"),
         ("report.recovered", "info"),
@@ -59,10 +59,14 @@ def test_statuses_are_counted_and_an_error_is_logged_once() -> None:
 def test_events_are_counted_and_a_rejection_is_logged_once() -> None:
     report = Reporting().report
     with capture_logs() as logs:
-        report._report_event(EventOutcome(SERVICE))
-        report._report_event(EventOutcome(SERVICE, "503: away"))
-        report._report_event(EventOutcome(SERVICE, "403: no", rejected=True))
-        report._report_event(EventOutcome(SERVICE, "403: no", rejected=True, repeated=True))
+        report._events.record(down(regarding=Regarding(SERVICE, "v1")))
+        (key,) = report._events.events.all_events()
+        note = report._events.outcomes.note
+        note(Outcome("event", key, written=True))
+        note(Outcome("event", LISTING, error=ValueError(), text="503: away"))
+        rejected = Outcome("event", key, error=ValueError(), text="403: no", given_up=True)
+        note(rejected)
+        note(replace(rejected, repeated=True))
     assert [(line["event_name"], line["object"], line["reason"]) for line in logs] == [
         ("report.event_refused", "Service/shop/web", "403: no")
     ]
@@ -73,11 +77,7 @@ def test_events_are_counted_and_a_rejection_is_logged_once() -> None:
 
 def test_events_of_the_local_api_are_those_that_are_recorded() -> None:
     report = Reporting().report
-
-    async def record() -> None:
-        report._record(down())
-
-    asyncio.run(record())
+    report._events.record(down())
     resource = events_resource(report)
     assert (resource.path, resource.kind) == ("/v1/events", "EventList")
     (item,) = cast("Any", resource.read({}))
@@ -113,7 +113,8 @@ class Objects:
         report = self.report = object.__new__(NodeObjectReport)
         report._enabled = enabled
         report._health = self.tree.scope("objects")
-        report._writes, report._failures = Counter(), Counter()
+        report._writes = Counter()
+        report._outcomes = report._new_outcomes()
         kind: Any = SimpleNamespace(missing=False, count=3, name_of=lambda key: key[-1])
         self.kind = kind
         report._objects = {"BGPSessionState": kind}
@@ -122,7 +123,7 @@ class Objects:
 
     def state(self, failure: object = None) -> tuple[str, str]:
         description = SimpleNamespace(name="BGPSessionState")
-        state: Any = SimpleNamespace(description=description, failure=failure)
+        state: Any = SimpleNamespace(description=description, failure=failure, errors=1)
         self.report._report_state(state)
         (status,) = self.tree.report()
         assert status.path == ("objects", "BGPSessionState")
@@ -132,7 +133,8 @@ class Objects:
 def test_the_state_of_a_kind_of_objects_of_the_node() -> None:
     it = Objects()
     assert it.state() == ("ok", "3 of this node")
-    assert it.state(("key", "403: no")) == ("degraded", "403: no; it is retried")
+    failed = it.state((("", "n1-tor"), "403: no"))
+    assert failed == ("degraded", "BGPSessionState/n1-tor: 403: no; it is retried")
     it.kind.missing = True
     assert it.state() == (
         "stopped",
@@ -147,10 +149,10 @@ def test_an_object_that_is_not_written_is_counted_and_logged_once() -> None:
     failed = Outcome("BGPSessionState", ("", "n1-tor"), error=ValueError(), text="as text")
     refused = RequestError("status", "refused", 1.0)
     with capture_logs() as logs:
-        it.report._report(Outcome("BGPSessionState", ("", "n1-tor"), written=True))
-        it.report._report(failed)
-        it.report._report(replace(failed, repeated=True))
-        it.report._report(replace(failed, key=("", ""), error=refused))
+        it.report._outcomes.note(Outcome("BGPSessionState", ("", "n1-tor"), written=True))
+        it.report._outcomes.note(failed)
+        it.report._outcomes.note(replace(failed, repeated=True))
+        it.report._outcomes.note(replace(failed, key=("", ""), error=refused))
     assert [(line["event_name"], line["object"], line["reason"]) for line in logs] == [
         ("report.object_failed", "BGPSessionState/n1-tor", "as text"),
         ("report.object_failed", "BGPSessionState", "refused"),

@@ -23,6 +23,7 @@ from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, InstanceStatus, ListenChanged, StateChanged
 from statedb import Database
+from tests.reconcilers.report.test_events import next_write
 from tests.reconcilers.report.test_occurrences import instance
 from tests.support.wait import until
 
@@ -57,6 +58,7 @@ class Reporting:
             intent=SimpleNamespace(ready=ready, done=Subject()),
             jobs=SimpleNamespace(add=self.jobs.__setitem__),
             statuses=None,
+            runners=None,
             kubernetes=None,
             speaker=SimpleNamespace(peers=list, instances=lambda: self.instances),
             sessions=SimpleNamespace(table=SimpleNamespace(observable=Subject())),
@@ -75,6 +77,7 @@ class Reporting:
             others.sessions,
             ReportOptions(),
             SimpleNamespace(nodes=1),  # type: ignore[arg-type]
+            others.runners,
             Health(),
             others.jobs,
         )
@@ -83,7 +86,7 @@ class Reporting:
     @property
     def written(self) -> EventWrite | None:
         """The first Event that is due."""
-        return self.report._events.next_write(1e9, 1e9)
+        return next_write(self.report._events.events, 1e9, 1e9)
 
     def run(self, scenario: Callable[[], Awaitable[None]]) -> None:
         """Run a scenario beside the job."""

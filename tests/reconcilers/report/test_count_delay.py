@@ -12,6 +12,7 @@ from reconcilers.model import ObjectRef
 from reconcilers.report.events import EventCorrelator, Occurrence, Regarding
 from reconcilers.target.fleet import WriteSpread
 from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
+from tests.reconcilers.report.test_events import next_write
 from tests.reconcilers.report.test_statuses import Api, Run, run
 
 NODES = 5000
@@ -128,7 +129,7 @@ def test_the_count_of_an_event_is_written_as_seldom() -> None:
     written = []
     for second in range(600):
         events.record(occurrence, float(second), 1e9 + second)
-        while (write := events.next_write(float(second), 1e9 + second)) is not None:
+        while (write := next_write(events, float(second), 1e9 + second)) is not None:
             events.written(write, float(second))
             written.append(second)
     # At once when it happens, then its count.

@@ -20,6 +20,7 @@ from reconcilers.report.events import (
     Regarding,
 )
 from reconcilers.target.fleet import COUNT_INTERVAL_SECONDS, WriteSpread
+from reconcilers.target.reconciler import ObjectKey
 
 WALL = 1_767_225_600.25
 """2026-01-01T00:00:00.25Z."""
@@ -39,6 +40,26 @@ def down(peer: str = "p", **fields: Any) -> Occurrence:  # noqa: ANN401
     )
 
 
+def next_write(events: EventCorrelator, now: float, wall: float) -> EventWrite | None:
+    """Return the first Event that may be written."""
+    if pause(events, now) != 0:
+        return None
+    for key in events.all_events():
+        if events.is_kept(key, wall) and is_pending(events, key) and not events.pause(key, now):
+            return events.write(key)
+    return None
+
+
+def is_pending(events: EventCorrelator, key: ObjectKey) -> bool:
+    return events.written_count(key) < events.count(key)
+
+
+def pause(events: EventCorrelator, now: float) -> float | None:
+    """Return the seconds until an Event may be written; None if none has to be."""
+    pauses = [events.pause(key, now) for key in events.all_events() if is_pending(events, key)]
+    return max(events.token_pause(now), min(pauses)) if pauses else None
+
+
 class Writer:
     """Writes what is due at a time, and keeps what was written."""
 
@@ -53,7 +74,7 @@ class Writer:
     def run(self) -> list[EventWrite]:
         """Write all that is due now."""
         before = len(self.written)
-        while (write := self.events.next_write(self.now, WALL + self.now)) is not None:
+        while (write := next_write(self.events, self.now, WALL + self.now)) is not None:
             self.written.append(write)
             self.events.written(write, self.now)
         return self.written[before:]
@@ -84,7 +105,7 @@ def test_an_event_has_the_fields_of_events_v1() -> None:
             "uid": "uid-1",
         },
     }
-    assert writer.events.pause(writer.now) is None
+    assert pause(writer.events, writer.now) is None
 
 
 def test_a_repeated_occurrence_raises_the_count_once_per_write_interval() -> None:
@@ -95,7 +116,7 @@ def test_a_repeated_occurrence_raises_the_count_once_per_write_interval() -> Non
         writer.now += 0.01
         writer.record(down())
         assert writer.run() == []
-    assert writer.events.pause(writer.now) == 100.0 + COUNT_INTERVAL_SECONDS - writer.now
+    assert pause(writer.events, writer.now) == 100.0 + COUNT_INTERVAL_SECONDS - writer.now
     writer.now = 100.0 + COUNT_INTERVAL_SECONDS
     (again,) = writer.run()
     assert not again.new
@@ -103,7 +124,7 @@ def test_a_repeated_occurrence_raises_the_count_once_per_write_interval() -> Non
     assert again.content == {
         "series": {"count": 101, "lastObservedTime": "2026-01-01T00:01:41.250000Z"}
     }
-    assert writer.events.pause(writer.now) is None
+    assert pause(writer.events, writer.now) is None
 
 
 def test_a_repetition_after_the_series_time_is_a_new_event() -> None:
@@ -122,7 +143,7 @@ def test_f15_events_of_many_flapping_sessions_are_rate_limited() -> None:
     for number in range(100):
         writer.record(down(f"p{number}"))
     assert len(writer.run()) == BURST
-    assert writer.events.pause(writer.now) == SECONDS_PER_TOKEN
+    assert pause(writer.events, writer.now) == SECONDS_PER_TOKEN
     for _ in range(10):
         writer.now += SECONDS_PER_TOKEN
         assert len(writer.run()) == 1
@@ -138,7 +159,7 @@ def test_waiting_occurrences_are_bounded_and_expire() -> None:
     (write,) = writer.run()
     assert write.content["note"] == "peer last is down"
     assert writer.events.dropped == MAX_OCCURRENCES + 7
-    assert writer.events.pause(writer.now) is None
+    assert pause(writer.events, writer.now) is None
 
 
 def test_a_shared_occurrence_has_one_name_and_is_written_once() -> None:
@@ -148,17 +169,17 @@ def test_a_shared_occurrence_has_one_name_and_is_written_once() -> None:
         occurrence = down(shared=True)
         for _ in range(3):
             events.record(occurrence, 1.0, wall)
-        write = events.next_write(1.0, wall)
+        write = next_write(events, 1.0, wall)
         assert write is not None
         names.add(write.name)
         events.written(write, 1.0)
-        assert events.pause(1.0) is None
+        assert pause(events, 1.0) is None
         events.record(occurrence, 50.0, wall + 50)
-        assert events.next_write(50.0, wall + 50) is None
+        assert next_write(events, 50.0, wall + 50) is None
         # Once resolved, it is written again when it recurs.
         events.resolve(occurrence)
         events.record(occurrence, 60.0, wall + 60)
-        assert events.next_write(60.0, wall + 60) is not None
+        assert next_write(events, 60.0, wall + 60) is not None
     assert len(names) == 1
 
 
@@ -179,7 +200,7 @@ def test_a_series_whose_event_has_expired_starts_a_new_event() -> None:
     writer.run()
     writer.record(down())
     writer.now += COUNT_INTERVAL_SECONDS
-    write = writer.events.next_write(writer.now, WALL + writer.now)
+    write = next_write(writer.events, writer.now, WALL + writer.now)
     assert write is not None
     assert not write.new
     writer.events.expired(write, writer.now)
@@ -192,7 +213,7 @@ def test_a_series_whose_event_has_expired_starts_a_new_event() -> None:
 def test_a_rejected_event_is_not_retried() -> None:
     writer = Writer()
     writer.record(down())
-    write = writer.events.next_write(writer.now, WALL)
+    write = next_write(writer.events, writer.now, WALL)
     assert write is not None
     writer.events.rejected(write, writer.now)
     writer.now += 100
