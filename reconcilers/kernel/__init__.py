@@ -1,7 +1,7 @@
 """Routes in the kernel: another target of reconcilers, beside the speaker.
 
 * `options`: the settings (``--fib``)
-* `routing`, `next_hops`: next hops, resolved to gateways by the host's own routes (`tracked_routing`
+* `routing`, `next_hops`: next hops, resolved to gateways by the host's own routes (`resolved_next_hops`
   as the kernel has them)
 * `forwarding`, `wanted`, `wanted_tables`: the best paths, and the routes that follow from them
 * `reasons`, `martians`, `default_route`: why a route is not installed

@@ -34,8 +34,8 @@ from reconcilers.kernel.default_route import default_route_names
 from reconcilers.kernel.installed import InstalledRoutes
 from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
 from reconcilers.kernel.options import FibOptions
+from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
-from reconcilers.kernel.tracked_routing import TrackedRouting
 from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
 from reconcilers.kernel.withheld import WithheldRoutes
