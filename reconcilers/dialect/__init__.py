@@ -94,8 +94,8 @@ from reconcilers.dialect.route_source import (
     ServiceAddress,
     service_address,
 )
+from reconcilers.dialect.service_advertisement import ServiceAdvertisement, ServiceStatuses
 from reconcilers.dialect.service_source import ServiceSource
-from reconcilers.dialect.service_statuses import ServiceAdvertisement, ServiceStatuses
 from reconcilers.dialect.stored_state import StoredState
 from reconcilers.dialect.unread import EVERYTHING_READ, Unread
 from reconcilers.dialect.views import (
