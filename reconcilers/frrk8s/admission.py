@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import Admission
-from reconcilers.frrk8s.unit import NeighborKey
+from reconcilers.frrk8s.unit_parts import NeighborKey
 from reconcilers.frrk8s.values import address, vrf_name
 from reconcilers.model import Problem, ref_to
 from resources.frrk8s.frrconfiguration import FRRConfiguration

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final, TypeAlias
 
 from reconcilers.frrk8s.claims import Claim, Subject, conflicts, differ
-from reconcilers.frrk8s.unit import Compiled
+from reconcilers.frrk8s.unit_parts import Compiled
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices
 

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from reconcilers.frrk8s.unit import (
+from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborPart,
     ProfilePart,

@@ -44,7 +44,7 @@ from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
 from reconcilers.frrk8s.selection import ObjectSelections, Selected
 from reconcilers.frrk8s.service_statuses import SERVICE_STATUSES
 from reconcilers.frrk8s.stored_state import STORED_STATE, State
-from reconcilers.frrk8s.unit import KERNEL_ROUTES, Unit
+from reconcilers.frrk8s.unit_parts import KERNEL_ROUTES, Unit
 from reconcilers.model import (
     Attributes,
     Contribution,

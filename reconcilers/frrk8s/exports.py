@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from reconcilers.frrk8s.unit import NeighborKey, Redistributed
+from reconcilers.frrk8s.unit_parts import NeighborKey, Redistributed
 from reconcilers.frrk8s.values import MED, Prefix, prefix, prefixes_of
 from reconcilers.model import Attributes
 from reconcilers.redistribution import Redistribution

@@ -15,7 +15,7 @@ from reconcilers.frrk8s.claims import Resolve
 from reconcilers.frrk8s.isolation import Isolated, JointRelations
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices, sliced
 from resources.frrk8s.kinds import FRR_CONFIGURATION

@@ -14,7 +14,7 @@ import msgspec
 from reconcilers.dialect import Translated
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
-from reconcilers.frrk8s.unit import NeighborKey, Unit, is_same
+from reconcilers.frrk8s.unit_parts import NeighborKey, Unit, is_same
 from reconcilers.model import ObjectRef, PasswordRef
 from reconcilers.sliced_work import Pieces, finish
 from resources.frrk8s.frrconfiguration import FRRConfiguration

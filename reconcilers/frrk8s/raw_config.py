@@ -12,7 +12,7 @@ import re
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.raw_redistribution import RawPolicies
-from reconcilers.frrk8s.unit import RawRoutes
+from reconcilers.frrk8s.unit_parts import RawRoutes
 
 _ROUTER: Final = re.compile(r"router bgp \d+(?: vrf (?P<vrf>\S+))?")
 _VRF: Final = re.compile(r"vrf \S+")

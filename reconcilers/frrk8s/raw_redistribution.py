@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
-from reconcilers.frrk8s.unit import RawRoutes, Redistributed
+from reconcilers.frrk8s.unit_parts import RawRoutes, Redistributed
 from reconcilers.frrk8s.values import address, vrf_name
 from reconcilers.model import PrefixRule
 from reconcilers.redistribution import Redistribution

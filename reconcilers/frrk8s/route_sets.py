@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
-from reconcilers.frrk8s.unit import NeighborKey
+from reconcilers.frrk8s.unit_parts import NeighborKey
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, ObjectRef
 from reconcilers.redistribution import KERNEL_ROUTE

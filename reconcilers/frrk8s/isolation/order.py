@@ -33,7 +33,7 @@ from reconcilers.frrk8s.isolation.references import (
 )
 from reconcilers.frrk8s.isolation.relations import NO_RELATIONS, JointRelations
 from reconcilers.frrk8s.one_object import imported_elsewhere
-from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
+from reconcilers.frrk8s.unit_parts import Compiled, Unit, VrfPrefixes
 from reconcilers.frrk8s.values import shown_vrf, vrf_name
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.sliced_work import Pieces, Slices

@@ -20,7 +20,7 @@ from reconcilers.frrk8s.claims import (
 from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge.union import Merge, MergedRouter, united
 from reconcilers.frrk8s.one_object import compile_unit, imported_elsewhere, routed_vrfs
-from reconcilers.frrk8s.unit import (
+from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborKey,
     NeighborSettings,

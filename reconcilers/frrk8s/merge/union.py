@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
-from reconcilers.frrk8s.unit import (
+from reconcilers.frrk8s.unit_parts import (
     Compiled,
     NeighborKey,
     NeighborPart,

@@ -8,7 +8,7 @@ from typing import Final
 from reconcilers.frrk8s.exports import Available, Exported, advertised_routes
 from reconcilers.frrk8s.one_object.session import compile_session
 from reconcilers.frrk8s.prefix_rules import InvalidSelector, prefix_rule
-from reconcilers.frrk8s.unit import (
+from reconcilers.frrk8s.unit_parts import (
     EVPN,
     Findings,
     NeighborKey,

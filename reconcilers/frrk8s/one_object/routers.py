@@ -10,7 +10,7 @@ from reconcilers.frrk8s.one_object.neighbors import Neighbors
 from reconcilers.frrk8s.raw_config import raw_meaning
 from reconcilers.frrk8s.redistribute_annotation import ANNOTATION
 from reconcilers.frrk8s.redistribute_annotation import parse as parse_annotation
-from reconcilers.frrk8s.unit import (
+from reconcilers.frrk8s.unit_parts import (
     EVPN,
     KERNEL_ROUTES,
     RAW_CONFIG,

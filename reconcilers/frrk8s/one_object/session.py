@@ -7,7 +7,7 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from reconcilers.frrk8s.unit import Findings, NeighborKey, Session, Unit
+from reconcilers.frrk8s.unit_parts import Findings, NeighborKey, Session, Unit
 from reconcilers.frrk8s.values import NANOSECONDS, address
 from reconcilers.model import FieldRef, PasswordRef, PeerAs, SecretRef
 from resources.addresses import interface_errors

@@ -7,7 +7,7 @@ from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.in_effect import NodeObjects
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ObjectRef, PasswordRef, SecretRef
 from reconcilers.sliced_work import Pieces, finish
 from resources.frrk8s.kinds import FRR_CONFIGURATION

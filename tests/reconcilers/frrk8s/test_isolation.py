@@ -5,7 +5,7 @@ from typing import Any
 from reconcilers.frrk8s.isolation import isolated
 from reconcilers.frrk8s.merge import Merge
 from reconcilers.frrk8s.one_object import compile_unit
-from reconcilers.frrk8s.unit import Compiled, Unit, VrfPrefixes
+from reconcilers.frrk8s.unit_parts import Compiled, Unit, VrfPrefixes
 from reconcilers.sliced_work import Pieces, finish
 from tests.reconcilers.frrk8s.build import merge, neighbor, reported, resolve, router, unit
 

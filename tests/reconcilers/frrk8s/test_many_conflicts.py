@@ -14,7 +14,7 @@ from reconcilers.frrk8s.claims import MAX_CONFLICTS, differ
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import Problem
 from reconcilers.sliced_work import Pieces, finish
 from tests.reconcilers.frrk8s.agent import AgentInMemory

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconcilers.frrk8s.merge import Merge, Merger
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ObjectRef, PrefixRule
 from reconcilers.sliced_work import Pieces, finish
 from speaker.nlri import prefix_to_text

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from reconcilers.frrk8s.merge import Merge
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from speaker.nlri import prefix_to_text
 from tests.reconcilers.frrk8s import model
 from tests.reconcilers.frrk8s.build import merge, unit

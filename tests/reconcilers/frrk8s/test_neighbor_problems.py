@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reconcilers.frrk8s.compile_node import NeighborProblem, neighbor_problems
-from reconcilers.frrk8s.unit import NeighborKey
+from reconcilers.frrk8s.unit_parts import NeighborKey
 from tests.reconcilers.frrk8s.build import PEER, neighbor, router, unit
 
 KEY = NeighborKey("", PEER, is_interface=False)

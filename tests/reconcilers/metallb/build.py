@@ -11,7 +11,7 @@ from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.in_effect import InEffect, NodeObjects
 from reconcilers.frrk8s.merge import Merger
 from reconcilers.frrk8s.options import Frrk8sOptions
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.render import document
 from reconcilers.intent.summary import Summary

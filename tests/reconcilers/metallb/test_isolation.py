@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reconcilers.age import Age, age_by_name
 from reconcilers.frrk8s.in_effect import InEffect
 from reconcilers.frrk8s.merge import Merger
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.metallb.feed import translated_units
 from reconcilers.metallb.findings import findings
 from reconcilers.metallb.objects import Objects

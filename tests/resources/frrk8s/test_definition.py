@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconcilers.frrk8s.one_object import compile_unit
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import ref_to
 from reconcilers.sliced_work import Pieces, finish
 from resources.crds.generate import custom_resource_definition

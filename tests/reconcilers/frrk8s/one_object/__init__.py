@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconcilers.frrk8s.one_object import compile_unit
-from reconcilers.frrk8s.unit import Compiled, NeighborPart, Unit, VrfPrefixes
+from reconcilers.frrk8s.unit_parts import Compiled, NeighborPart, Unit, VrfPrefixes
 from reconcilers.sliced_work import Pieces, finish
 from tests.reconcilers.frrk8s.build import neighbor, router, unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconcilers.frrk8s.one_object import SECRETS_NAMESPACE
-from reconcilers.frrk8s.unit import Unit
+from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.model import FieldRef, ObjectRef, SecretRef
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import NAMESPACE, configuration, neighbor, router, unit
