@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reconcilers.ovnk import generate
+from reconcilers.ovnk import generate_node
 from reconcilers.ovnk.errors import InternalError, NotAccepted
-from reconcilers.ovnk.generate import OfSource
+from reconcilers.ovnk.generate_node import OfSource
 from reconcilers.ovnk.generated_objects import StoredKey, key_of
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
@@ -129,7 +129,7 @@ class Results:
             node, given = nodes[name]
             objects = {
                 key_of(what.name, generated): generated
-                for generated in generate.of_node(
+                for generated in generate_node.of_node(
                     what, node, given, self._options, typed=self.evpn_form == "fields"
                 )
             }

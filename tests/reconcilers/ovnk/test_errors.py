@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconcilers.ovnk import generate
+from reconcilers.ovnk import generate_node
 from tests.reconcilers.ovnk.cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -312,7 +312,7 @@ def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.Monke
             raise RuntimeError("a defect")
         return whole(what, *arguments, **keywords)
 
-    whole = generate.of_node
+    whole = generate_node.of_node
     monkeypatch.setattr(generate, "of_node", of_node)
     cluster = Cluster(W1, source(), advertisements("broken"), advertisements("north"))
     assert cluster.condition("broken").reason == "InternalError"

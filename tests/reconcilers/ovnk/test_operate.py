@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reconcilers.ovnk import generate
+from reconcilers.ovnk import generate_node
 from tests.reconcilers.ovnk.cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -242,7 +242,7 @@ def test_a_change_of_one_node_generates_its_objects_alone(monkeypatch: pytest.Mo
         generated.append(row.metadata.name)
         return whole(what, row, *arguments, typed=typed)
 
-    whole = generate.of_node
+    whole = generate_node.of_node
     monkeypatch.setattr(generate, "of_node", of_node)
     nodes = [node(f"w{i}", {"default": [f"10.180.{2 * i}.0/23"]}) for i in range(100)]
     cluster = Cluster(*nodes, source(), advertisements("a"), advertisements("b"))
