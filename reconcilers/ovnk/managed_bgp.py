@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.model import Generated, ObjectRef
-from reconcilers.ovnk.generated_objects import whole
 from reconcilers.ovnk.networks import Attachment
+from reconcilers.ovnk.stored_objects import whole
 from resources.core import Node
 from resources.frrk8s.frrconfiguration import (
     BgpConfig,

@@ -21,7 +21,7 @@ from reconcilers.model import (
     Problem,
     ref_to,
 )
-from reconcilers.ovnk import generated_objects, managed_bgp
+from reconcilers.ovnk import managed_bgp, stored_objects
 from reconcilers.ovnk.attachments import Advertisers, advertiser_annotations, default_attachment
 from reconcilers.ovnk.comparison import Comparison
 from reconcilers.ovnk.conditions import accepted, transport_accepted
@@ -73,7 +73,7 @@ class Configurations(NamedTuple):
 
     sources: list[FRRConfiguration]
     """The objects that are not generated, in the order of namespace and name."""
-    stored: generated_objects.Stored
+    stored: stored_objects.Stored
 
 
 class RouteAdvertisementsController:
@@ -171,7 +171,7 @@ class RouteAdvertisementsController:
             rows = list(table.all(snapshot))
             configurations = Configurations(
                 sorted((row for row in rows if not is_generated(row)), key=lambda row: row.key),
-                generated_objects.stored(rows),
+                stored_objects.stored(rows),
             )
             self._configurations = last = (state, configurations)
         return last[1]

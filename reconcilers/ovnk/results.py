@@ -12,7 +12,6 @@ from typing import NamedTuple
 from reconcilers.ovnk import generate_node
 from reconcilers.ovnk.errors import InternalError, NotAccepted
 from reconcilers.ovnk.generate_node import OfSource
-from reconcilers.ovnk.generated_objects import StoredKey, key_of
 from reconcilers.ovnk.node_prefixes import OfNode
 from reconcilers.ovnk.options import OvnkOptions
 from reconcilers.ovnk.selection import (
@@ -22,6 +21,7 @@ from reconcilers.ovnk.selection import (
     advertised,
     select_networks,
 )
+from reconcilers.ovnk.stored_objects import StoredKey, key_of
 from resources.core import Node
 from resources.ovnk.routeadvertisements import RouteAdvertisements
 
