@@ -25,7 +25,7 @@ from reconcilers.intent.service_addresses.networks import of_tables
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.reachability import Target, targets
 from reconcilers.kernel.reconciler import KernelRoutes
-from reconcilers.kernel.withheld import Batch
+from reconcilers.kernel.unchecked_routes import Batch
 from resources.core.kinds import CONFIG_MAP
 from resources.tables import Tables
 from statedb import Database

@@ -36,9 +36,9 @@ from reconcilers.kernel.next_hop_metrics import Metrics, next_hop_metrics
 from reconcilers.kernel.options import FibOptions
 from reconcilers.kernel.resolved_next_hops import TrackedRouting
 from reconcilers.kernel.routing import DEFAULT_VRF
+from reconcilers.kernel.unchecked_routes import WithheldRoutes
 from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
-from reconcilers.kernel.withheld import WithheldRoutes
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
 from reconcilers.model import Instance, NextHops, Route
