@@ -28,9 +28,9 @@ from cells.report.cluster_size import MANAGER, ClusterSize
 from cells.sources.kubernetes import Kubernetes
 from cells.speaker.sessions import Sessions
 from reconcilers.dialect import Dialect, NodeObjectKind, WrittenObjects, extended
+from reconcilers.report.node_objects.compute_rows import NodeObjectRows
 from reconcilers.report.node_objects.objects import NodeObjects
 from reconcilers.report.node_objects.place import Place, owners
-from reconcilers.report.node_objects.rows import NodeObjectRows
 from reconcilers.report.node_objects.stored import JsonObject
 from reconcilers.tables import IntentTables
 from reconcilers.target import Outcome, ReconcilerReport, Runner
@@ -122,7 +122,7 @@ class NodeObjectReport:
     async def _compute_once(self, _: float | None) -> None:
         if not self._intent.ready:
             return
-        await in_slices(self._rows.slices())
+        await in_slices(self._rows.compute())
         self._failing.report(
             self._rows.failures, "objects cannot be computed", "computed from sessions and routes"
         )

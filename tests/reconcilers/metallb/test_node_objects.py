@@ -22,7 +22,8 @@ from reconcilers.model import (
     ReconcileStatus,
     UnsentRoutes,
 )
-from reconcilers.report.node_objects.rows import NodeObjectRows
+from reconcilers.report.node_objects.compute_rows import NodeObjectRows
+from reconcilers.sliced_work import finish
 from resources.frrk8s.status import PEER_LABEL, VRF_LABEL
 from speaker.api import PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
@@ -78,7 +79,7 @@ class Node(MetalLBNode):
 
     def run(self) -> dict[str, list[NodeObject]]:
         """Compute; returns the objects by kind."""
-        self.rows.run()
+        finish(self.rows.compute())
         assert self.rows.failures == {}
         found: dict[str, list[NodeObject]] = {}
         for row in self.rows.present.values():

@@ -313,7 +313,7 @@ def test_a_defect_is_visible_and_stops_no_other_object(monkeypatch: pytest.Monke
         return whole(what, *arguments, **keywords)
 
     whole = generate_node.of_node
-    monkeypatch.setattr(generate, "of_node", of_node)
+    monkeypatch.setattr(generate_node, "of_node", of_node)
     cluster = Cluster(W1, source(), advertisements("broken"), advertisements("north"))
     assert cluster.condition("broken").reason == "InternalError"
     assert cluster.condition("north").reason == "Accepted"

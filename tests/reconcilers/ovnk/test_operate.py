@@ -243,7 +243,7 @@ def test_a_change_of_one_node_generates_its_objects_alone(monkeypatch: pytest.Mo
         return whole(what, row, *arguments, typed=typed)
 
     whole = generate_node.of_node
-    monkeypatch.setattr(generate, "of_node", of_node)
+    monkeypatch.setattr(generate_node, "of_node", of_node)
     nodes = [node(f"w{i}", {"default": [f"10.180.{2 * i}.0/23"]}) for i in range(100)]
     cluster = Cluster(*nodes, source(), advertisements("a"), advertisements("b"))
     cluster.write()

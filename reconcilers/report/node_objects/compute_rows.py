@@ -23,7 +23,7 @@ from reconcilers.dialect import (
 )
 from reconcilers.dialect.node_object import RunningInstance, key_of
 from reconcilers.model import ObjectRef, Peer, Route
-from reconcilers.sliced_work import Slices, finish
+from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from speaker.nlri import Family
@@ -99,11 +99,7 @@ class NodeObjectRows:
         of_intent = (i.instances, i.peers, i.problems, i.reconcile_statuses, i.unsent_routes)
         return (*tables.values(), *of_intent, i.bfd_sessions, i.kernel_tables, *routes)
 
-    def run(self) -> None:
-        """Compute what is due, at one go."""
-        finish(self.slices())
-
-    def slices(self) -> Slices[None]:
+    def compute(self) -> Slices[None]:
         """Compute what is due, in slices of a few milliseconds."""
         snapshot = self._database.snapshot()
         self._follow(snapshot)
