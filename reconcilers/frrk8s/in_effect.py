@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import Feed, Objects, Outcome, Relations, Translated, Translation
 from reconcilers.frrk8s.claims import Resolve
-from reconcilers.frrk8s.isolation import Isolated, JointRelations
+from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.unit_parts import Unit
@@ -139,7 +139,8 @@ class NodeObjects(NamedTuple):
         for _ in range(MAX_TRIALS):
             given = [*units, *added]
             node = self.node if self.named else ""
-            result = yield from self.merger.isolated(given, self.resolve, relations, pieces, node)
+            compile_unit = self.merger.compile
+            result = yield from isolated(given, compile_unit, self.resolve, relations, pieces, node)
             if pieces.fill_slice(count):
                 yield
             objects = {

@@ -41,7 +41,7 @@ class SessionAddresses:
         return True
 
     def restore(self, rows: Sequence[SessionAddress]) -> None:
-        """Write what an earlier process knew, where nothing is known.
+        """Write the addresses from the file of an earlier process, for peers without an address.
 
         The peers may not be known yet; the compiler deletes the rows of others.
         """

@@ -17,7 +17,6 @@ from reconcilers.frrk8s.claims import (
     password_claims,
     unresolved,
 )
-from reconcilers.frrk8s.isolation import Isolated, JointRelations, isolated
 from reconcilers.frrk8s.merge.union import Merge, MergedRouter, united
 from reconcilers.frrk8s.one_object import compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit_parts import (
@@ -286,17 +285,6 @@ class Merger:
             if not self._has_effect(reason)
         )
 
-    def isolated(
-        self,
-        units: Iterable[Unit],
-        resolve: Resolve,
-        relations: JointRelations,
-        pieces: Pieces,
-        node: str = "",
-    ) -> Slices[Isolated]:
-        """Accept units from the oldest to the youngest; ``relations`` concern all feeds."""
-        return isolated(units, self._compile, resolve, relations, pieces, node)
-
     def without_password(
         self, units: Sequence[Unit], resolve: Resolve
     ) -> tuple[set[NeighborKey], list[Unit]]:
@@ -336,12 +324,13 @@ class Merger:
         compiled: list[Compiled] = []
         for unit in units:
             number = self._compilations
-            compiled.append(self._compile(unit, elsewhere))
+            compiled.append(self.compile(unit, elsewhere))
             if number != self._compilations and pieces.fill_slice(PIECES_OF_UNIT):
                 yield
         return compiled
 
-    def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
+    def compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
+        """Compile a unit alone, with the prefixes of VRFs of other units; or return it from before."""
         needed: dict[str, frozenset[Prefix]] = {}
         if elsewhere:
             needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}

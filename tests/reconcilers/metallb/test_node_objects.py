@@ -237,7 +237,7 @@ def test_a_dialect_that_fails_keeps_its_last_objects(monkeypatch: pytest.MonkeyP
     before = node.run()
     broken = True
     node.put(peer("tor-c", "203.0.113.11"))
-    node.rows.run()
+    finish(node.rows.compute())
     assert str(node.rows.failures["metallb"]) == "'a bug in a dialect'"
     kinds = {row.kind: row for row in node.rows.present.values()}
     assert kinds["ConfigurationState"] == before["ConfigurationState"][0]
@@ -257,12 +257,12 @@ def test_stored_objects_are_not_known_before_a_dialect_is_read_and_computed(
     pending = node.intent.pending_dialects
     with node.db.write(pending) as txn:
         pending.upsert(txn, PendingDialect("frrk8s", ("frrconfigurations",)))
-    node.rows.run()
+    finish(node.rows.compute())
     assert node.rows.computed == set()
     assert list(node.rows.failures) == ["metallb"]
     with node.db.write(pending) as txn:
         pending.delete_all(txn)
-    node.rows.run()
+    finish(node.rows.compute())
     assert node.rows.computed == {"frrk8s"}
 
 
