@@ -22,7 +22,6 @@ from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.cluster_addresses import RESERVED_ADDRESSES, addresses_of_rows
 from reconcilers.frrk8s.compat_metrics import COMPAT_METRICS
-from reconcilers.frrk8s.compile_node import NodeValues, SortedPrefixes, neighbor_problems, rows
 from reconcilers.frrk8s.convert import TO_V1BETA1
 from reconcilers.frrk8s.diagnosis import DIAGNOSIS
 from reconcilers.frrk8s.explain import EXPLANATION
@@ -41,6 +40,7 @@ from reconcilers.frrk8s.route_sets import (
     changed_objects,
 )
 from reconcilers.frrk8s.route_sources import ConfiguredPrefixes
+from reconcilers.frrk8s.router_rows import NodeValues, SortedPrefixes, neighbor_problems, rows
 from reconcilers.frrk8s.selection import ObjectSelections, Selected
 from reconcilers.frrk8s.service_statuses import SERVICE_STATUSES
 from reconcilers.frrk8s.stored_state import STORED_STATE, State

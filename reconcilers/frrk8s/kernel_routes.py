@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from reconcilers.frrk8s.compile_node import families_of
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
+from reconcilers.frrk8s.router_rows import families_of
 from reconcilers.frrk8s.unit_parts import Redistributed
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from reconcilers.frrk8s import values
-from reconcilers.frrk8s.compile_node import SortedPrefixes
 from reconcilers.frrk8s.merge import Merge, Merger, union
+from reconcilers.frrk8s.router_rows import SortedPrefixes
 from reconcilers.frrk8s.unit_parts import Unit
 from reconcilers.sliced_work import Pieces, finish
 from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconcilers.frrk8s.compile_node import NeighborProblem, neighbor_problems
+from reconcilers.frrk8s.router_rows import NeighborProblem, neighbor_problems
 from reconcilers.frrk8s.unit_parts import NeighborKey
 from tests.reconcilers.frrk8s.build import PEER, neighbor, router, unit
 
