@@ -16,7 +16,7 @@ from reconcilers.cilium.bfd import IGNORED, bfd_profile
 from reconcilers.cilium.node_facts import addresses_of, known_nodes, preferring
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
-from reconcilers.cilium.v1 import compile as v1
+from reconcilers.cilium.v1 import compile_node as v1
 from reconcilers.cilium.v1 import selection
 from reconcilers.cilium.v1.translate import ClusterView
 from reconcilers.dialect import NodeContext, NodeIntent
