@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from reconcilers.antrea.effective import choose
 from reconcilers.antrea.node_facts import ROUTER_ID_ANNOTATION, node_facts, router_id
 from reconcilers.antrea.passwords import SECRET, Passwords
 from reconcilers.antrea.route_sets import RouteSet, route_sets
-from reconcilers.dialect import NodeIntent
+from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import (
     GracefulRestart,
     Instance,
@@ -31,9 +31,14 @@ from resources.antrea import BGPPolicy
 from resources.antrea.bgppolicy import Bfd, BGPPeer
 from resources.antrea.kinds import BGP_POLICY
 from resources.core import Node, Secret
+from resources.core.kinds import SECRET as SECRET_KIND
 from resources.meta import ObjectKey
 from speaker.api import BfdProfile, Confederation
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.antrea.dialect import AntreaDialect
 
 INSTANCE: Final = "antrea"
 HOLD_TIME, CONNECT_RETRY_TIME = 90, 120
@@ -58,6 +63,21 @@ class Inputs(NamedTuple):
     secret_unread: bool = False
     """True if it could not be read: without it, it is not known whether it exists."""
     next_fields: bool = False
+
+
+def inputs(dialect: AntreaDialect, snapshot: Snapshot, context: NodeContext) -> Inputs:
+    """Read the inputs of a node."""
+    tables, key = dialect.tables, secret_key(dialect.of_node.namespace)
+    unread = tables.unread_objects.get(snapshot, (SECRET_KIND.name, *key))
+    return Inputs(
+        context.node,
+        tables.nodes.get(snapshot, ("", context.node)),
+        tuple(tables.of(BGP_POLICY).all(snapshot)),
+        tables.secrets.get(snapshot, key),
+        key,
+        unread is not None,
+        dialect.options.next_fields,
+    )
 
 
 class Entry(NamedTuple):

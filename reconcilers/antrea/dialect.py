@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from reconcilers.antrea import compile_node
+from reconcilers.antrea.cluster_addresses import RESERVED_ADDRESSES
 from reconcilers.antrea.convert import TO_BGP_POLICY, TO_CILIUM
 from reconcilers.antrea.explain import EXPLANATION
 from reconcilers.antrea.operate import OPERATION
@@ -14,13 +15,11 @@ from reconcilers.antrea.passwords import SECRET
 from reconcilers.antrea.route_sources import AntreaServiceSource, EgressSource, PodCidrSource
 from reconcilers.antrea.views import PATHS
 from reconcilers.dialect import (
-    ClusterAddresses,
     Dialect,
     DialectSecrets,
     NodeContext,
     NodeIntent,
     RbacRule,
-    ReservedAddresses,
     Rival,
     RouteSource,
 )
@@ -39,13 +38,6 @@ def _secrets(
     """Yield the one Secret with passwords, while there is a policy."""
     if dialect.tables.of(BGP_POLICY).count(snapshot):
         yield compile_node.secret_key(dialect.of_node.namespace)
-
-
-def _peers(dialect: Dialect, snapshot: Snapshot, _node: str | None) -> ClusterAddresses:
-    """Return the peers of all BGPPolicies."""
-    rows = dialect.tables.of(BGP_POLICY).all(snapshot)
-    peers = frozenset(peer.address for row in rows for peer in row.spec.bgp_peers)
-    return ClusterAddresses(peers=peers)
 
 
 class AntreaDialect(Dialect):
@@ -67,7 +59,7 @@ class AntreaDialect(Dialect):
     extensions: ClassVar = (
         RbacRule((NODE,), ("get", "patch"), operator=True),
         DialectSecrets(_secrets, option="namespace", names=(SECRET,)),
-        ReservedAddresses(_peers),
+        RESERVED_ADDRESSES,
         Rival(
             "Antrea's own BGP",
             "app=antrea,component=antrea-agent",
@@ -103,17 +95,4 @@ class AntreaDialect(Dialect):
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the effective policy of the node."""
-        tables = self.tables
-        secret_key = compile_node.secret_key(self.of_node.namespace)
-        unread = tables.unread_objects.get(snapshot, (SECRET_KIND.name, *secret_key))
-        return compile_node.compile_node(
-            compile_node.Inputs(
-                context.node,
-                tables.nodes.get(snapshot, ("", context.node)),
-                tuple(tables.of(BGP_POLICY).all(snapshot)),
-                tables.secrets.get(snapshot, secret_key),
-                secret_key,
-                unread is not None,
-                self.options.next_fields,
-            )
-        )
+        return compile_node.compile_node(compile_node.inputs(self, snapshot, context))

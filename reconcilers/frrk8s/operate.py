@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
+from reconcilers.frrk8s.compile_node import given_objects
 from reconcilers.frrk8s.conditions import (
     ClusterOutcome,
     NodesOutcome,
@@ -73,7 +74,7 @@ def _of_nodes(
 ) -> Slices[NodesOutcome]:
     """Return the outcome of the objects of nodes that have the same ones."""
     of_node = yield from context.of_node(nodes[0].metadata.name)
-    given = dialect.given(snapshot, selected, of_node, {})
+    given = given_objects(dialect, snapshot, selected, of_node, {})
     effect = yield from given.in_effect(pieces)
     if pieces.fill_slice(len(given.own) + sum(len(feed.objects) for feed in given.feeds.values())):
         yield

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from reconcilers.frrk8s.passwords import password_of
 from reconcilers.metallb.conflicts import conflicts
 from reconcilers.metallb.objects import Objects, aliases, finding, vrf_of
 from reconcilers.model import ObjectRef, Problem, ref_to
 from reconcilers.sliced_work import Pieces, Slices, finish
 from resources.core import Secret
-from resources.core.kinds import SECRET
 from resources.errors import FieldError, as_written
 from resources.frrk8s.communities import UnknownNotationError, parse_community
 from resources.meta import ObjectKey
@@ -25,11 +25,8 @@ from resources.metallb.kinds import (
     BGP_PEER,
 )
 from resources.metallb.objects import MetalLBObject
-from resources.passwords import password_error
 from resources.remaining_errors import unrelated
 
-PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
-PASSWORD_KEY: Final = "password"  # noqa: S105
 PIECES_OF_STEP: Final = 10
 """Pieces of a slice that one step of the search for conflicts counts for."""
 Secrets = Callable[[ObjectKey], Secret | None] | None
@@ -123,20 +120,7 @@ def _references(
             yield finding((ref,), "spec.bfdProfile", text, "unresolved")
         secret = row.spec.password_secret.name
         if secret and secrets is not None:
-            problem = _secret_problem(secrets((namespace, secret)))
-            if problem:
-                text = _naming_neighbor(row, f"Secret {namespace}/{secret[:64]} {problem}")
+            password = password_of(secrets((namespace, secret)))
+            if isinstance(password, str):
+                text = _naming_neighbor(row, f"Secret {namespace}/{secret[:64]} {password}")
                 yield finding((ref,), "spec.passwordSecret", text, "unresolved")
-
-
-def _secret_problem(secret: Secret | None) -> str:
-    """Return the defect of a password's Secret, without the password; empty without one."""
-    if secret is None:
-        return f"does not exist, or may not be read ({SECRET.name} of type {PASSWORD_TYPE})"
-    if secret.type != PASSWORD_TYPE:
-        return f"is of type {secret.type[:64]}, and not {PASSWORD_TYPE}"
-    value = secret.data.get(PASSWORD_KEY)
-    if value is None:
-        return f"has no key {PASSWORD_KEY}"
-    reason = password_error(value.reveal()) if value.known else None
-    return "" if reason is None else f"cannot be used: {reason}"

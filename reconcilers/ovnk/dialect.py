@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
-    ClusterContext,
-    ClusterIntent,
     ConditionMetric,
     Dialect,
-    Feed,
     NodeContext,
     NodeIntent,
-    Operation,
     OptionalKinds,
     RbacRule,
     SingleObject,
-    Translated,
 )
-from reconcilers.model import ObjectRef, ref_to
 from reconcilers.ovnk import conditions
 from reconcilers.ovnk.compat_metrics import COMPAT_METRICS, METRICS
-from reconcilers.ovnk.conditions import without_effect
-from reconcilers.ovnk.operate import DEFINITION_NAME, RouteAdvertisementsController
+from reconcilers.ovnk.compile_node import compile_node
+from reconcilers.ovnk.operate import (
+    DEFINITION_NAME,
+    OPERATION,
+    RouteAdvertisementsController,
+)
 from reconcilers.ovnk.options import OvnkOptions
 from resources.core.kinds import DEFINITION, NAMESPACE, NODE
-from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
 from resources.ovnk.kinds import (
@@ -52,14 +48,7 @@ _GENERATING: Final = (
 
 
 def _generates(options: OvnkOptions) -> bool:
-    return options.mode == "generate"
-
-
-def _operate(dialect: OvnkDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-    """Generate the FRRConfigurations of RouteAdvertisements, with ``generate``."""
-    if not _generates(dialect.options):
-        return ClusterIntent()
-    return dialect.controller.operate(snapshot, context)
+    return options.generates
 
 
 class OvnkDialect(Dialect):
@@ -118,14 +107,7 @@ class OvnkDialect(Dialect):
             operator=True,
         ),
         SingleObject(DEFINITION, DEFINITION_NAME),
-        Operation(
-            _operate,
-            condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK, VTEP),
-            condition_types=frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED}),
-            generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS),
-            option="mode",
-            value="generate",
-        ),
+        OPERATION,
     )
 
     options: OvnkOptions
@@ -141,35 +123,4 @@ class OvnkDialect(Dialect):
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Feed what the operator's part has generated in this process, in place of what is stored."""
-        node = self.tables.nodes.get(snapshot, ("", context.node))
-        if not _generates(self.options) or not context.operator_in_process or node is None:
-            return NodeIntent()
-        rows = _selecting(context.generated, node.metadata.labels)
-        objects = [
-            Translated(ObjectRef(FRR_CONFIGURATION.name, *row.key), row, fields=None, is_quiet=True)
-            for row in rows
-        ]
-        stored = {ref_to(FRR_CONFIGURATION, row) for row in self._stored(snapshot)}
-        generated = {ObjectRef(*key) for key in context.generated}
-        feed = Feed.of(objects)
-        # What is generated is in place of what is stored, and what is deleted has no effect.
-        feed.replaced = dict.fromkeys(stored & (generated | context.deleted), "")
-        partial = (without_effect(translated.origin, translated.row) for translated in objects)
-        return NodeIntent(
-            feed=feed, conditions=tuple(condition for condition in partial if condition is not None)
-        )
-
-    def _stored(self, snapshot: Snapshot) -> Iterator[FRRConfiguration]:
-        yield from self.tables.of(FRR_CONFIGURATION).all(snapshot)
-
-
-def _selecting(
-    generated: Mapping[tuple[str, str, str], Any], labels: Mapping[str, str]
-) -> Iterator[FRRConfiguration]:
-    """Yield the generated FRRConfigurations that select a node."""
-    for (kind, _, _), content in generated.items():
-        if kind != FRR_CONFIGURATION.name:
-            continue
-        wanted = content["spec"]["nodeSelector"].get("matchLabels", {})
-        if wanted.items() <= labels.items():
-            yield FRR_CONFIGURATION.decode(content)
+        return compile_node(self, snapshot, context)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from reconcilers.dialect import ClusterContext, ClusterIntent
+from reconcilers.dialect import ClusterContext, ClusterIntent, Operation
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.model import (
     Condition,
@@ -21,7 +21,7 @@ from reconcilers.model import (
     Problem,
     ref_to,
 )
-from reconcilers.ovnk import managed_bgp, stored_objects
+from reconcilers.ovnk import conditions, managed_bgp, stored_objects
 from reconcilers.ovnk.attachments import Advertisers, advertiser_annotations, default_attachment
 from reconcilers.ovnk.comparison import Comparison
 from reconcilers.ovnk.conditions import accepted, transport_accepted
@@ -63,6 +63,9 @@ from resources.ovnk.networks import ClusterUserDefinedNetwork
 from resources.ovnk.routeadvertisements import RouteAdvertisements
 from resources.tables import Tables
 from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.ovnk.dialect import OvnkDialect
 
 DEFINITION_NAME: Final = f"{FRR_CONFIGURATION.plural}.{FRR_CONFIGURATION.group}"
 _EVPN_FIELD: Final = ("spec", "bgp", "routers", "evpn")
@@ -393,3 +396,20 @@ def _namespace(context: ClusterContext) -> str:
     """Return the namespace of FRR-k8s."""
     options = finish(context.of_node("")).fed_options
     return options.namespace if isinstance(options, Frrk8sClusterOptions) else ""
+
+
+def operate(dialect: OvnkDialect, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+    """Generate the FRRConfigurations of RouteAdvertisements, with ``generate``."""
+    if not dialect.options.generates:
+        return ClusterIntent()
+    return dialect.controller.operate(snapshot, context)
+
+
+OPERATION: Final = Operation(
+    operate,
+    condition_kinds=(ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK, VTEP),
+    condition_types=frozenset({conditions.ACCEPTED, conditions.TRANSPORT_ACCEPTED}),
+    generated_kinds=(FRR_CONFIGURATION, ROUTE_ADVERTISEMENTS),
+    option="mode",
+    value="generate",
+)

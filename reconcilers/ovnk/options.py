@@ -82,6 +82,11 @@ class OvnkOptions(Options, frozen=True):
             raise InvalidOption("--ovnk-cluster-subnets", str(error)) from None
 
     @property
+    def generates(self) -> bool:
+        """True if the operator generates FRRConfigurations, in place of OVN-Kubernetes."""
+        return self.mode == "generate"
+
+    @property
     def default_subnets(self) -> tuple[ClusterSubnet, ...]:
         """The subnets of the default network."""
         if not self.cluster_subnets:

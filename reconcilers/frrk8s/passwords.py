@@ -1,0 +1,26 @@
+"""Passwords of sessions in Secrets of the type ``kubernetes.io/basic-auth``. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from resources.core import Secret
+from resources.core.kinds import SECRET
+from resources.passwords import password_error
+from resources.secret_value import SecretValue
+
+PASSWORD_KEY: Final = "password"  # noqa: S105  the key within a Secret
+PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  the type of a Secret
+
+
+def password_of(secret: Secret | None) -> SecretValue | str:
+    """Return the password in a Secret, or the defect of the Secret, without the password."""
+    if secret is None:
+        return f"does not exist, or may not be read ({SECRET.name} of type {PASSWORD_TYPE})"
+    if secret.type != PASSWORD_TYPE:
+        return f"is of type {secret.type[:64]}, and not {PASSWORD_TYPE}"
+    value = secret.data.get(PASSWORD_KEY)
+    if value is None:
+        return f"has no key {PASSWORD_KEY}"
+    reason = password_error(value.reveal()) if value.known else None
+    return value if reason is None else f"cannot be used: {reason}"

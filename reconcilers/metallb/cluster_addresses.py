@@ -1,0 +1,27 @@
+"""The addresses of nodes and peers that BGPPeers have: no Service may use them. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from reconcilers.dialect import ClusterAddresses, ReservedAddresses
+from resources.metallb.kinds import BGP_PEER
+from statedb import Snapshot
+
+if TYPE_CHECKING:
+    from reconcilers.metallb.dialect import MetalLBDialect
+
+
+def cluster_addresses(
+    dialect: MetalLBDialect, snapshot: Snapshot, _node: str | None
+) -> ClusterAddresses:
+    """Return both ends of all BGPPeers in effect, which are in the namespace."""
+    rows = dialect.tables.of(BGP_PEER).all(snapshot)
+    own = [row.spec for row in rows if row.metadata.namespace == dialect.options.namespace]
+    return ClusterAddresses(
+        nodes=frozenset(spec.source_address for spec in own if spec.source_address),
+        peers=frozenset(spec.peer_address for spec in own if spec.peer_address),
+    )
+
+
+RESERVED_ADDRESSES: Final = ReservedAddresses(cluster_addresses)
