@@ -8,9 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from prometheus_client import Counter as CounterMetric
 
-from reconcilers.api_server import RequestError
 from reconcilers.model import ObjectRef
-from reconcilers.target import Outcome, ReconcilerReport
+from reconcilers.target import Outcome, ReconcileError, ReconcilerReport
 from reconcilers.target.queue import LISTING
 from reconcilers.target.reconciler import ObjectKey
 from resources.enumeration import first_of
@@ -81,7 +80,7 @@ def object_ref(key: ObjectKey) -> ObjectRef:
 
 def reason(outcome: Outcome) -> str:
     """Return the error of a request without what was requested, which a line has as a value."""
-    return outcome.error.reason if isinstance(outcome.error, RequestError) else outcome.text
+    return outcome.error.reason if isinstance(outcome.error, ReconcileError) else outcome.text
 
 
 def failure_text(reports: Iterable[ReconcilerReport], name: Callable[[str, ObjectKey], str]) -> str:

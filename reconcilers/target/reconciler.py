@@ -94,6 +94,8 @@ class ReconcileError(Exception):
         retry can help; the object has no status, and is compared again when it changes.
         """
         super().__init__(text)
+        self.reason = text
+        """The text, or the part of it without what was tried."""
         self.retry_after = retry_after
         self.all_objects = all_objects
         self.outdated = outdated
