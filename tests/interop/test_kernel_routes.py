@@ -14,6 +14,7 @@ import pytest
 
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
+from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace, linked_namespaces, neighbors_of
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
 from tests.support.routers.base import IPV4
@@ -39,7 +40,12 @@ class Lab:
     @property
     def routes(self) -> dict[str, list[str]]:
         """The gateways of our routes of the main table."""
-        rows = json.loads(self.link.left.run("ip", "-j", "route", "show", "proto", "186"))
+        show = ("-j", "route", "show", "proto", "186")
+        rows = [
+            row
+            for family in ("-4", "-6")
+            for row in json.loads(self.link.left.run("ip", family, *show))
+        ]
         return {row["dst"]: sorted(_gateways(row)) for row in rows if row.get("metric") == 20}
 
     def hold(self, expected: dict[str, list[str]]) -> None:
@@ -56,7 +62,8 @@ class Lab:
 def _gateways(row: dict[str, Any]) -> Iterator[str]:
     for hop in row.get("nexthops", [row]):
         assert hop["dev"] == DEVICE
-        yield hop["gateway"]
+        # Beside a prefix of the other family (RFC 8950) the gateway is "via".
+        yield hop["gateway"] if "gateway" in hop else hop["via"]["host"]
 
 
 def address(number: int) -> str:
@@ -64,56 +71,78 @@ def address(number: int) -> str:
 
 
 @contextlib.contextmanager
-def lab(kind: str, count: int, directory: Path, *arguments: str) -> Iterator[Lab]:
-    with linked_namespaces() as link, contextlib.ExitStack() as stack:
-        link.left.add_address(f"{OURS[0]}/24")
-        for number in range(count):
-            link.right.add_address(f"{address(number)}/24")
-        agent = Agent(
-            link.left,
-            directory / "agent",
-            arguments=("--enable-cell", "frrk8s", "--disable-cell", "cilium", *arguments),
-            kernel=True,
-        )
-        agent.write_objects("configuration.json", configuration(count))
-        routers = [
-            KINDS[kind](
-                RouterSettings(
-                    asn=64701,
-                    router_id=address(number),
-                    addresses=(address(number),),
-                    port=PORT,
-                    peers=(
-                        PeerSettings(OURS[0], 64710, port=PORT, families=(IPV4,), passive=True),
-                    ),
-                ),
-                link.right,
-                directory / f"router-{number}",
-            )
-            for number in range(count)
-        ]
+def running(
+    link: Link,
+    directory: Path,
+    routers: list[Router],
+    objects: dict[str, Any],
+    *arguments: str,
+    plain: bool = False,
+) -> Iterator[Lab]:
+    """Run an agent and routers until all sessions are established.
+
+    ``plain``: with a writer of its own that makes no nexthop objects.
+    """
+    directory.mkdir(exist_ok=True)
+    flags = ["--enable-cell", "frrk8s", "--disable-cell", "cilium", *arguments]
+    with contextlib.ExitStack() as stack:
+        writers = []
+        if plain:
+            writers.append(plain_writer(link.left, directory))
+            flags += ["--fib-socket", str(directory / "kernel.sock")]
+        agent = Agent(link.left, directory / "agent", arguments=flags, kernel=True)
+        agent.write_objects("configuration.json", objects)
         parts: list[Agent | Router] = [agent, *routers]
-        for part in parts:
+        for part in (*writers, *parts):
             part.start()
             stack.callback(part.stop)
-        for part in parts:
-            part.wait_ready()
+        for ready in parts:
+            ready.wait_ready()
         found = Lab(agent, link, routers)
         eventually(found.established, within=30, context=found.logs)
         yield found
 
 
+def plain_writer(side: Namespace, directory: Path) -> Daemon:
+    """Return a writer whose routes carry their next hops, as with kernels before 5.3."""
+    program = [sys.executable, "-m", "waggle_kernel", "--nexthop-objects=never"]
+    command = [*program, "--socket", directory / "kernel.sock"]
+    return Daemon("waggle-kernel", command, log=directory / "writer.log", namespace=side)
+
+
+@contextlib.contextmanager
+def lab(
+    kind: str, count: int, directory: Path, *arguments: str, plain: bool = False
+) -> Iterator[Lab]:
+    """Run routers with IPv4 sessions to an agent."""
+    with linked_namespaces() as link:
+        link.left.add_address(f"{OURS[0]}/24")
+        for number in range(count):
+            link.right.add_address(f"{address(number)}/24")
+        session = PeerSettings(OURS[0], 64710, port=PORT, families=(IPV4,), passive=True)
+        routers = [
+            KINDS[kind](
+                RouterSettings(64701, own, (own,), (session,), PORT),
+                link.right,
+                directory / f"router-{number}",
+            )
+            for number, own in enumerate(map(address, range(count)))
+        ]
+        with running(
+            link, directory, routers, configuration(count), *arguments, plain=plain
+        ) as found:
+            yield found
+
+
 def configuration(count: int) -> dict[str, Any]:
     """Return an FRRConfiguration that accepts all from these routers."""
-    neighbors = [
-        {
-            "address": address(number),
-            "asn": 64701,
-            "port": PORT,
-            "toReceive": {"allowed": {"mode": "all"}},
-        }
-        for number in range(count)
-    ]
+    return accepting(*({"address": address(number), "asn": 64701} for number in range(count)))
+
+
+def accepting(*sessions: dict[str, Any]) -> dict[str, Any]:
+    """Return an FRRConfiguration that accepts all from these neighbors."""
+    common = {"port": PORT, "toReceive": {"allowed": {"mode": "all"}}}
+    neighbors = [{**common, **neighbor} for neighbor in sessions]
     router = {"asn": 64710, "id": OURS[0], "neighbors": neighbors}
     return {
         "apiVersion": "frrk8s.metallb.io/v1beta1",
@@ -192,10 +221,17 @@ class Traffic:
         return sent, sent - received
 
 
-@pytest.mark.parametrize("kind", ["bird", "frr"])
-def test_routes_follow_their_peers(kind: str, need_router: NeedRouter, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [("bird", False), ("bird", True), ("frr", False)],
+    ids=["bird", "bird-plain", "frr"],
+)
+def test_routes_follow_their_peers(
+    kind: str, need_router: NeedRouter, tmp_path: Path, *, plain: bool
+) -> None:
+    """``plain``: without nexthop objects."""
     need_router(kind)
-    with lab(kind, 2, tmp_path) as found:
+    with lab(kind, 2, tmp_path, plain=plain) as found:
         one, two = found.routers
         one.announce(PREFIX, OTHERS)
         two.announce(PREFIX)
