@@ -14,16 +14,25 @@ import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from tests.cells.kernel.test_writer_process import children
 from tests.interop.conftest import NeedRouter
-from tests.interop.test_kernel_routes import OTHERS, OURS, PORT, PREFIX, Lab, address
+from tests.interop.test_kernel_routes import (
+    OTHERS,
+    OURS,
+    PORT,
+    PREFIX,
+    Lab,
+    accepting,
+    address,
+    running,
+)
 from tests.interop.test_migration import FrrOfNode
 from tests.support.agent import Agent
-from tests.support.netns import DEVICE, linked_namespaces
+from tests.support.netns import DEVICE, Namespace, linked_namespaces
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
 from tests.support.routers.base import IPV4
 from tests.support.routers.bird import Bird
@@ -36,15 +45,12 @@ ROUTES = 20_000
 
 
 @contextlib.contextmanager
-def lab(asns: Sequence[int], directory: Path) -> Iterator[Lab]:
-    """An agent with a session for each AS number."""
-    with linked_namespaces() as link, contextlib.ExitStack() as stack:
+def lab(asns: Sequence[int], directory: Path, *, plain: bool = False) -> Iterator[Lab]:
+    """Run an agent with a session for each AS number."""
+    with linked_namespaces() as link:
         link.left.add_address(f"{OURS[0]}/24")
         addresses = tuple(map(address, range(len(asns))))
         link.right.batch(*(f"addr add {each}/24 dev {DEVICE}" for each in addresses))
-        flags = ("--enable-cell", "frrk8s", "--disable-cell", "cilium")
-        agent = Agent(link.left, directory / "agent", arguments=flags, kernel=True)
-        agent.write_objects("configuration.json", configuration(asns))
         sessions = tuple(
             PeerSettings(
                 OURS[0],
@@ -60,40 +66,12 @@ def lab(asns: Sequence[int], directory: Path) -> Iterator[Lab]:
         )
         settings = RouterSettings(ASN, addresses[0], addresses, sessions, PORT)
         router: Router = KINDS["bird"](settings, link.right, directory / "bird")
-        parts: list[Agent | Router] = [agent, router]
-        for part in parts:
-            part.start()
-            stack.callback(part.stop)
-        for part in parts:
-            part.wait_ready()
-        found = Lab(agent, link, [router])
-        eventually(lambda: established(found, len(asns)), within=30, context=found.logs)
-        yield found
-
-
-def established(found: Lab, count: int) -> None:
-    states = [peer["state"] for peer in found.agent.peers().values()]
-    assert states.count("Established") == count, states
-
-
-def configuration(asns: Sequence[int]) -> dict[str, Any]:
-    neighbors = [
-        {
-            "address": address(number),
-            "asn": asn,
-            "port": PORT,
-            "enableGracefulRestart": True,
-            "toReceive": {"allowed": {"mode": "all"}},
-        }
-        for number, asn in enumerate(asns)
-    ]
-    router = {"asn": 64710, "id": OURS[0], "neighbors": neighbors}
-    return {
-        "apiVersion": "frrk8s.metallb.io/v1beta1",
-        "kind": "FRRConfiguration",
-        "metadata": {"name": "fabric", "namespace": "frr-k8s-system"},
-        "spec": {"bgp": {"routers": [router]}},
-    }
+        neighbors = (
+            {"address": each, "asn": asn, "enableGracefulRestart": True}
+            for each, asn in zip(addresses, asns, strict=True)
+        )
+        with running(link, directory, [router], accepting(*neighbors), plain=plain) as found:
+            yield found
 
 
 def via(numbers: Iterable[int]) -> list[str]:
@@ -151,23 +129,31 @@ def frr_with(prefixes: Sequence[str], found: Lab, directory: Path) -> Iterator[F
         yield frr
 
 
-def kill_writer(agent: Agent) -> None:
-    """Kill -9, if one runs at present."""
-    for keeper in children(agent.daemon.pid):
+def kill_writer(found: Lab) -> None:
+    """Kill -9, if one runs at present; a successor starts."""
+    if found.writer is not None:
+        found.writer.kill()
+        found.writer.start()
+        return
+    for keeper in children(found.agent.daemon.pid):
         for writer in children(keeper):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(writer, signal.SIGKILL)
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("lives", "plain"), [(10, False), (3, True)], ids=["nexthop-objects", "plain"]
+)
 def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted(
-    need_router: NeedRouter, tmp_path: Path
+    lives: int, need_router: NeedRouter, tmp_path: Path, *, plain: bool
 ) -> None:
+    """``plain``: without nexthop objects."""
     need_router("bird")
     need_router("frr")
     rng = random.Random(186)  # noqa: S311
     with contextlib.ExitStack() as stack:
-        found = stack.enter_context(lab([ASN, ASN], tmp_path))
+        found = stack.enter_context(lab([ASN, ASN], tmp_path, plain=plain))
         side, agent, bird = found.link.left, found.agent, cast("Bird", found.routers[0])
         # FRR's routes have our protocol number, our table and our metric. One more is static.
         theirs = {prefix(n): "bgp" for n in rng.sample(range(8, 2 * ROUTES), 200)}
@@ -191,14 +177,14 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
             assert rows() == foreign
 
         eventually(they_are_there, within=30, context=found.logs)
-        for life in range(10):
+        for life in range(lives):
             swap(bird, life % 2)
             time.sleep(rng.uniform(0.0, 0.5))
-            kill_writer(agent)
+            kill_writer(found)
             time.sleep(rng.uniform(0.0, 0.5))
             agent.daemon.kill()
             agent.start()
-            eventually(lambda: established(found, 2), within=30, context=found.logs)
+            eventually(found.established, within=30, context=found.logs)
         swap(bird, 0)
         wanted = {prefix(n): ["bgp", *via((0, 1))] for n in range(ROUTES)} | foreign
 
@@ -209,20 +195,38 @@ def test_kills_during_a_load_and_a_graceful_restart_leave_exactly_what_is_wanted
 
         eventually(right, within=60, context=found.logs)
 
-        command = [*side.command(), "ip", "monitor", "route", "nexthop"]
-        with (tmp_path / "monitor").open("w") as output:
-            monitor = subprocess.Popen(command, stdout=output)
-        try:
-            time.sleep(0.3)
+        with monitored(side, tmp_path / "monitor") as monitor:
             bird.kill()
             bird.resume()
-            eventually(lambda: established(found, 2), within=30, context=found.logs)
+            eventually(found.established, within=30, context=found.logs)
             eventually(lambda: fresh(agent), within=30, context=found.logs)
             right()
-        finally:
-            monitor.terminate()
-            monitor.wait(5)
-        assert "Deleted" not in (tmp_path / "monitor").read_text()
+        # No route is replaced either, and no group has one member for a moment.
+        assert monitor == []
+
+
+@contextlib.contextmanager
+def monitored(side: Namespace, log: Path) -> Iterator[list[str]]:
+    """Have what ``ip monitor`` prints of routes and nexthop objects in a list, after the block."""
+
+    def notified(mark: str) -> None:
+        """Fail unless the monitor has printed what was notified before."""
+        route = f"blackhole {mark} table 9"
+        side.batch(f"route add {route}", f"route del {route}")
+        assert f"Deleted blackhole {mark} " in log.read_text()
+
+    found: list[str] = []
+    with log.open("w") as output:
+        command = [*side.command(), "ip", "monitor", "route", "nexthop"]
+        monitor = subprocess.Popen(command, stdout=output)
+    try:
+        eventually(lambda: notified("192.0.2.1"))
+        yield found
+        eventually(lambda: notified("192.0.2.2"))
+    finally:
+        monitor.terminate()
+        monitor.wait(5)
+    found += (line for line in log.read_text().splitlines() if "blackhole 192.0.2." not in line)
 
 
 def fresh(agent: Agent) -> None:

@@ -28,14 +28,17 @@ OTHERS = "198.51.100.0/24"
 
 
 class Lab:
-    """An agent that accepts all, and routers of one AS."""
+    """An agent that accepts all, its neighbors' routers, and the writer where it is no child."""
 
-    def __init__(self, agent: Agent, link: Link, routers: list[Router]) -> None:
+    def __init__(
+        self, agent: Agent, link: Link, routers: list[Router], sessions: int, writer: Daemon | None
+    ) -> None:
         self.agent, self.link, self.routers = agent, link, routers
+        self.sessions, self.writer = sessions, writer
 
     def established(self) -> None:
         states = [peer["state"] for peer in self.agent.peers().values()]
-        assert states == ["Established"] * len(self.routers)
+        assert states == ["Established"] * self.sessions
 
     @property
     def routes(self) -> dict[str, list[str]]:
@@ -86,19 +89,19 @@ def running(
     directory.mkdir(exist_ok=True)
     flags = ["--enable-cell", "frrk8s", "--disable-cell", "cilium", *arguments]
     with contextlib.ExitStack() as stack:
-        writers = []
-        if plain:
-            writers.append(plain_writer(link.left, directory))
+        writer = plain_writer(link.left, directory) if plain else None
+        if writer is not None:
             flags += ["--fib-socket", str(directory / "kernel.sock")]
         agent = Agent(link.left, directory / "agent", arguments=flags, kernel=True)
         agent.write_objects("configuration.json", objects)
         parts: list[Agent | Router] = [agent, *routers]
-        for part in (*writers, *parts):
+        for part in (*([] if writer is None else [writer]), *parts):
             part.start()
             stack.callback(part.stop)
         for ready in parts:
             ready.wait_ready()
-        found = Lab(agent, link, routers)
+        (router,) = objects["spec"]["bgp"]["routers"]
+        found = Lab(agent, link, routers, len(router["neighbors"]), writer)
         eventually(found.established, within=30, context=found.logs)
         yield found
 
