@@ -109,7 +109,7 @@ def running(
 def plain_writer(side: Namespace, directory: Path) -> Daemon:
     """Return a writer whose routes carry their next hops, as with kernels before 5.3."""
     program = [sys.executable, "-m", "waggle_kernel", "--nexthop-objects=never"]
-    command = [*program, "--socket", directory / "kernel.sock"]
+    command = [*program, "--socket", str(directory / "kernel.sock")]
     return Daemon("waggle-kernel", command, log=directory / "writer.log", namespace=side)
 
 
@@ -290,3 +290,52 @@ def test_routes_of_other_programs_stay_and_ours_waits_until_its_place_is_free(
         found.agent.stop()
         found.until({})
         assert PREFIX in found.link.left.run("ip", "route", "show", "metric", "7")
+
+
+LISTENER = """
+import socket, sys
+listening = socket.create_server((sys.argv[1], 10250))
+print("listening", flush=True)
+while True:
+    listening.accept()[0].close()
+"""
+"""What a kubelet does, as far as a check of what is reached connects to it."""
+OTHER_NODE = "10.77.0.1"
+CUT = "10.77.0.0/24"
+
+
+def test_routes_with_which_another_node_is_lost_are_removed_and_wait_for_approval(
+    need_router: NeedRouter, tmp_path: Path
+) -> None:
+    """The node is on a network of the agent; the announced route is more specific, and leads astray."""
+    need_router("bird")
+    with lab("bird", 1, tmp_path) as found, contextlib.ExitStack() as stack:
+        left, right, agent = found.link.left, found.link.right, found.agent
+        # So that each connection fails at once.
+        right.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+        right.batch(f"route add unreachable {CUT}")
+        far = stack.enter_context(neighbors_of(left, "side"))["side"]
+        left.batch("addr add 10.77.0.254/16 dev side")
+        far.add_address(f"{OTHER_NODE}/16")
+        command = [*far.command(), sys.executable, "-c", LISTENER, OTHER_NODE]
+        kubelet = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        stack.callback(kubelet.communicate)
+        stack.callback(kubelet.kill)
+        assert kubelet.stdout is not None
+        assert kubelet.stdout.readline() == "listening\n"
+        addresses = [{"type": "InternalIP", "address": OTHER_NODE}]
+        other = {"metadata": {"name": "other"}, "status": {"addresses": addresses}}
+        agent.write_objects("nodes.json", {"apiVersion": "v1", "kind": "Node", **other})
+
+        def reports(text: str) -> None:
+            assert text in agent.health()["kernel/reachability"]["message"], agent.health()
+
+        eventually(lambda: reports("1 addresses of the cluster are reached"), context=found.logs)
+        found.routers[0].announce(CUT)
+        eventually(lambda: reports(f"the node {OTHER_NODE}"), context=found.logs)
+        found.until({})
+        (item,) = agent.command("routes", "kernel")["items"]
+        assert (item["prefix"], item["reason"]) == (CUT, "Withheld")
+        (item,) = agent.command("routes", "kernel", "--approve")["items"]
+        assert item["prefix"] == CUT
+        found.until({CUT: [address(0)]})
