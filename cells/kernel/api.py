@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from cells.api.model import KernelHopItem, KernelRouteItem
+from cells.api.model import KernelHopItem, KernelRouteItem, OriginItem
 from cells.api.resource import ApiAction, ApiResource, BadRequestError, NoBody, Query
 from cells.kernel.reachability import ReachabilityCheck
 from cells.node import ThisNode
@@ -18,6 +18,8 @@ from reconcilers.kernel.routing import Hop
 from reconcilers.kernel.wanted import WantedRoute
 from reconcilers.kernel.wanted_tables import FAMILIES
 from reconcilers.kernel.writer.values import RouteTable
+from reconcilers.model import ObjectRef
+from speaker.api import PathSet
 from speaker.attribute import address_text
 from speaker.nlri import covering_prefixes, prefix_to_text, prefix_to_wire
 
@@ -85,6 +87,7 @@ class _Selected:
         self._node = node
         self._family = family
         self._prefixes = prefixes
+        self._origins: dict[PathSet, list[OriginItem]] = {}
 
     def slices(self) -> Iterator[Sequence[KernelRouteItem]]:
         """Iterate over the routes in slices."""
@@ -132,10 +135,18 @@ class _Selected:
             type="blackhole" if route.forwarding.blackhole else "unicast",
             next_hops=list(map(_hop_item, route.forwarding.hops)),
             peers=[path.peer for path in route.paths.paths if path.peer is not None],
+            origins=self._origins_of(route.paths),
             state=state,
             reason=reason,
             message=message,
         )
+
+    def _origins_of(self, paths: PathSet) -> list[OriginItem]:
+        """Return the objects that configure the peers of best paths, found once for a set of paths."""
+        origins = self._origins.get(paths)
+        if origins is None:
+            origins = self._origins[paths] = list(map(_origin_item, self._kernel.origins(paths)))
+        return origins
 
     def _state(
         self, table: RouteTable, nlri: bytes, route: WantedRoute
@@ -155,6 +166,10 @@ class _Selected:
         if held != forwarding.next_hops or not installed.is_confirmed(table, nlri):
             return PENDING, None, "the writer has not confirmed it yet"
         return INSTALLED, None, None
+
+
+def _origin_item(ref: ObjectRef) -> OriginItem:
+    return OriginItem(kind=ref.kind, namespace=ref.namespace or None, name=ref.name)
 
 
 def _hop_item(hop: Hop) -> KernelHopItem:

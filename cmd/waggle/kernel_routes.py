@@ -9,6 +9,7 @@ from typing import Any
 
 from waggle import ask_agent, output
 from waggle.output import member
+from waggle.route_columns import origin_objects
 from waggle.tables import Column
 
 TABLE = "kernel"
@@ -35,6 +36,7 @@ COLUMNS = (
     Column("PREFIX", member("prefix"), minor=7, beneath=True),
     Column("NEXT-HOPS", _hops, minor=6, beneath=True),
     Column("PEERS", lambda item: " ".join(item.get("peers", ())), minor=4, beneath=True),
+    Column("ORIGIN-OBJECT", origin_objects, minor=5, beneath=True),
     Column("STATE", _state),
     Column("INSTANCE", member("instance"), wide=True),
     Column("METRIC", member("metric"), right=True, wide=True),

@@ -25,7 +25,7 @@ def _preference(item: Item) -> str:
     return "/".join(NONE if value is None else str(value) for value in values)
 
 
-def _origins(item: Item) -> str:
+def origin_objects(item: Item) -> str:
     """Return the first origin of the route, and the number of the others."""
     origins = item.get("origins", [])
     if not origins:
@@ -40,7 +40,7 @@ def _age(item: Item) -> str:
 
 def source(item: Item) -> str:
     """Return where a path of the Loc-RIB comes from: a peer, another instance, or objects."""
-    return item.get("peer") or item.get("importedFrom") or _origins(item)
+    return item.get("peer") or item.get("importedFrom") or origin_objects(item)
 
 
 def _filter(item: Item) -> str:
@@ -60,7 +60,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("PEER", member("peer")),
         Column("PREFIX", member("prefix"), minor=7, beneath=True),
         Column("NEXT-HOP", member("nextHop", "self"), minor=6, beneath=True),
-        Column("ORIGIN-OBJECT", _origins, minor=5, beneath=True),
+        Column("ORIGIN-OBJECT", origin_objects, minor=5, beneath=True),
         Column("COMMUNITIES", _list("communities"), minor=4, beneath=True),
         Column("LP/MED", _preference, minor=3, beneath=True),
         Column("AGE", _age, right=True, minor=2),

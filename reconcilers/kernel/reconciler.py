@@ -41,7 +41,7 @@ from reconcilers.kernel.wanted import PENDING
 from reconcilers.kernel.wanted_tables import FAMILIES, InstanceTable, WantedTables
 from reconcilers.kernel.writer.port import KernelWriter
 from reconcilers.kernel.writer.values import IPV6, Resolved, RouteTable, Settings, Track
-from reconcilers.model import Instance, NextHops, Route
+from reconcilers.model import Instance, NextHops, ObjectRef, Route
 from reconcilers.sliced_work import Slices
 from reconcilers.tables import IntentTables
 from reconcilers.target.comparison import difference
@@ -55,7 +55,7 @@ from reconcilers.target.reconciler import (
 )
 from resources.host import Host
 from resources.trace_links import TraceLinks
-from speaker.api import BestPathItem
+from speaker.api import BestPathItem, PathSet
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text
 from statedb import ChangeIterator, Database, Snapshot
 
@@ -133,6 +133,13 @@ class KernelRoutes(Reconciler):
 
     def _wake(self) -> None:
         self._changes.on_next(None)
+
+    def origins(self, paths: PathSet) -> tuple[ObjectRef, ...]:
+        """Return the objects that configure the peers of best paths."""
+        snapshot, peers = self._database.snapshot(), self._intent.peers
+        keys = ((path.instance, path.peer) for path in paths.paths if path.peer is not None)
+        rows = (peers.get(snapshot, key) for key in keys)
+        return tuple(dict.fromkeys(o for row in rows if row is not None for o in row.origins))
 
     def best_paths(
         self,

@@ -251,6 +251,7 @@ def test_the_route_of_the_kernel_is_beside_what_the_peers_have(
         state="NotInstalled",
         reason="NextHop",
         peers=["tor-1"],
+        origins=[OriginItem(kind="FRRConfiguration", namespace="frr-k8s-system", name="spine")],
     )
     resource = ApiResource(
         path="/v1/kernel-routes",
@@ -264,8 +265,8 @@ def test_the_route_of_the_kernel_is_beside_what_the_peers_have(
         assert main(arguments) == 0
         assert lines(capsys.readouterr().out)[-3:] == [
             "In the kernel:",
-            "NODE TABLE PREFIX NEXT-HOPS PEERS STATE",
-            "node-a 254 10.1.0.0/16 - tor-1 NextHop",
+            "NODE TABLE PREFIX NEXT-HOPS PEERS ORIGIN-OBJECT STATE",
+            "node-a 254 10.1.0.0/16 - tor-1 FRRConfiguration/frr-k8s-system/spine NextHop",
         ]
         assert main([*arguments, "-o", "json"]) == 0
         (found,) = json.loads(capsys.readouterr().out)["kernel"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cells.api.model import KernelHopItem, KernelRouteItem
+from cells.api.model import KernelHopItem, KernelRouteItem, OriginItem
 from cells.api.resource import ApiResource
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
@@ -23,6 +23,10 @@ INSTALLED = KernelRouteItem(
     type="unicast",
     next_hops=[KernelHopItem(via="192.0.2.1"), KernelHopItem(via="fe80::1", interface="eth0")],
     peers=["tor-1", "tor-2"],
+    origins=[
+        OriginItem(kind="FRRConfiguration", namespace="frr-k8s-system", name=name)
+        for name in ("spine", "leaf")
+    ],
     state="Installed",
 )
 BLACKHOLE = KernelRouteItem(
@@ -69,13 +73,16 @@ def test_a_route_has_its_next_hops_peers_and_state(run: Run) -> None:
     done, table, _ = run("-o", "wide")
     assert done == 0
     assert table == [
-        ["NODE", "TABLE", "PREFIX", "NEXT-HOPS", "PEERS", "STATE", "INSTANCE", "METRIC", "MESSAGE"],
         [
-            *("node-a", "254", "10.1.0.0/16", "192.0.2.1", "fe80::1%eth0", "tor-1", "tor-2"),
-            *("Installed", "main", "20", "-"),
+            *("NODE", "TABLE", "PREFIX", "NEXT-HOPS", "PEERS", "ORIGIN-OBJECT"),
+            *("STATE", "INSTANCE", "METRIC", "MESSAGE"),
         ],
         [
-            *("node-a", "7", "10.2.0.0/16", "blackhole", "-", "Refused", "-", "20"),
+            *("node-a", "254", "10.1.0.0/16", "192.0.2.1", "fe80::1%eth0", "tor-1", "tor-2"),
+            *("FRRConfiguration/frr-k8s-system/spine", "+1", "Installed", "main", "20", "-"),
+        ],
+        [
+            *("node-a", "7", "10.2.0.0/16", "blackhole", "-", "-", "Refused", "-", "20"),
             *("no", "such", "table"),
         ],
     ]

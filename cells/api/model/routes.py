@@ -84,6 +84,8 @@ class KernelRouteItem(Item, frozen=True, kw_only=True):
     next_hops: list[KernelHopItem] = []
     peers: list[str] = []
     """The peers of the best paths."""
+    origins: list[OriginItem] = []
+    """The objects that configure these peers."""
     state: str
     """Installed, Pending, NotInstalled or Stale."""
     reason: str | None = None

@@ -14,12 +14,13 @@ from cells.kernel.api import approve_action, kernel_route_resource
 from cells.node import ThisNode
 from cells.options import NodeOptions
 from reconcilers.kernel.writer.values import Reason
+from reconcilers.model import ObjectRef, Peer
 from speaker.api import NO_PATHS, BestPathChange
 from speaker.nlri import IPV4_UNICAST
 from tests.reconcilers.kernel.build import internal, paths
 from tests.reconcilers.kernel.build import path as of_peer
 from tests.reconcilers.kernel.memory_writer import MemoryWriter
-from tests.reconcilers.kernel.reconciler.agent import MAIN, ONE, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.agent import BOTH, MAIN, ONE, PREFIX, Agent, hops, wire
 
 
 def rows(agent: Agent, **query: str) -> list[dict[str, Any]]:
@@ -44,6 +45,20 @@ def test_a_route_has_its_next_hops_and_peers() -> None:
             "state": "Installed",
         }
     ]
+
+
+def test_a_route_has_the_objects_that_configure_the_peers_of_its_best_paths() -> None:
+    spine, leaf = (
+        ObjectRef("FRRConfiguration", "frr-k8s-system", name) for name in ("spine", "leaf")
+    )
+    agent = Agent().start()
+    with agent.db.write(agent.intent.peers) as txn:
+        for address, origins in (("10.88.0.1", (spine,)), ("10.88.0.2", (spine, leaf))):
+            row = Peer("main", address, address, None, 64701, origins=origins)
+            agent.intent.peers.upsert(txn, row)
+    agent.table(ONE, PREFIX).change(BOTH, "20.0.0.0/8")
+    found = {row["prefix"]: [one["name"] for one in row["origins"]] for row in rows(agent)}
+    assert found == {PREFIX: ["spine"], "20.0.0.0/8": ["spine", "leaf"]}
 
 
 def states(agent: Agent, **query: str) -> dict[str, str]:
