@@ -2,7 +2,7 @@
 
 The monitoring socket is opened before the first dump, so that no change is lost. A notification
 triggers a new dump of interfaces and addresses, a moment later. Default routes are kept from the
-notifications themselves (`default_routes`), as their table may be large; notifications of other routes
+notifications themselves (`followed_routes`), as their table may be large; notifications of other routes
 never arrive. If the monitor overflows everything is read again; if it fails, `watch` raises, and its
 caller starts it again.
 
@@ -29,8 +29,8 @@ from pyroute2.netlink.rtnl import (
     RTMGRP_LINK,
 )
 
-from resources.host.default_routes import DefaultRoutes, KernelDefault
-from resources.host.kernel_routes import drop_other_routes, main_default_routes
+from resources.host.followed_routes import FollowedRoute, FollowedRoutes, parse_route
+from resources.host.kernel_routes import MAIN_TABLE, drop_other_routes, main_default_routes
 from resources.host.network import DefaultRoute, Device, Host, Vrf
 
 SETTLE_SECONDS: Final = 0.05
@@ -55,7 +55,7 @@ async def watch(report: Callable[[Host], None]) -> None:
         monitor.bind((0, _GROUPS))
         changed = asyncio.Event()
         errors: list[OSError] = []
-        routes = DefaultRoutes()
+        routes = FollowedRoutes(is_main_default)
 
         def on_readable() -> None:
             try:
@@ -77,7 +77,7 @@ async def watch(report: Callable[[Host], None]) -> None:
             loop.remove_reader(monitor)
 
 
-def _receive(monitor: socket.socket, routes: DefaultRoutes) -> None:
+def _receive(monitor: socket.socket, routes: FollowedRoutes) -> None:
     """Read all notifications. Raises `OSError`."""
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -89,14 +89,21 @@ def _receive(monitor: socket.socket, routes: DefaultRoutes) -> None:
                 routes.stale = True
 
 
-async def _read(routes: DefaultRoutes) -> Host:
+async def _read(routes: FollowedRoutes) -> Host:
     """Dump interfaces and addresses, and default routes if they are stale. Raises `OSError`."""
     links, addresses = await asyncio.to_thread(_dump)
     while routes.stale:
         # What is notified meanwhile may be in the dump or not.
         routes.begin()
-        routes.load(await asyncio.to_thread(main_default_routes))
+        read = await asyncio.to_thread(main_default_routes)
+        parsed = (parse_route(octets, 0, len(octets)) for octets in read)
+        routes.load(route for route in parsed if route is not None)
     return host_of(links, addresses, routes.routes())
+
+
+def is_main_default(route: FollowedRoute) -> bool:
+    """Return whether it is a default route of the main table."""
+    return not route.length and route.table == MAIN_TABLE
 
 
 def _dump() -> tuple[list[Any], list[Any]]:
@@ -111,7 +118,7 @@ async def _dump_links() -> tuple[list[Any], list[Any]]:
     return links, addresses
 
 
-def host_of(links: list[Any], addresses: list[Any], routes: Iterable[KernelDefault]) -> Host:
+def host_of(links: list[Any], addresses: list[Any], routes: Iterable[FollowedRoute]) -> Host:
     """Convert netlink messages of links and addresses, and default routes."""
     names = {link["index"]: str(link.get_attr("IFLA_IFNAME")) for link in links}
     tables = {link["index"]: table for link in links if (table := _vrf_table(link)) is not None}

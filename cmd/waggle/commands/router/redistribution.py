@@ -34,11 +34,9 @@ class KernelOriginated:
         tables = config.kernel_tables
         if tables:
             try:
-                known = await asyncio.to_thread(read, tables)
+                self._routes = await asyncio.to_thread(read, tables)
             except OSError as error:
                 self._failed(error)
-            else:
-                self._routes = frozenset(route.row for route in known)
 
     def configure(self, config: Config) -> None:
         """Follow the tables of a file, whose own prefixes are announced."""

@@ -1,4 +1,4 @@
-"""Default routes kept by notifications: what is certain is taken, and the rest is read again."""
+"""Routes kept by notifications: what is certain is taken, and the rest is read again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from resources.host.default_routes import DefaultRoutes
+from resources.host.followed_routes import FollowedRoute, FollowedRoutes, parse_route
+from resources.host.netlink import is_main_default
 
 IPV4, IPV6 = socket.AF_INET, socket.AF_INET6
 NEW, DELETE, NEW_LINK, DELETE_ADDRESS = 24, 25, 16, 21
@@ -50,15 +51,20 @@ def link(index: int, flags: int, master: int = 0, kind: int = NEW_LINK) -> bytes
     return message(kind, body + (number(10, master) if master else b""))
 
 
-def loaded(*read: bytes) -> DefaultRoutes:
-    routes = DefaultRoutes()
+def parsed(*read: bytes) -> list[FollowedRoute]:
+    routes = [parse_route(octets, 0, len(octets)) for octets in read]
+    return [route for route in routes if route is not None]
+
+
+def loaded(*read: bytes) -> FollowedRoutes:
+    routes = FollowedRoutes(is_main_default)
     assert routes.stale
     routes.begin()
-    routes.load(read)
+    routes.load(parsed(*read))
     return routes
 
 
-def gateways(routes: DefaultRoutes) -> list[str]:
+def gateways(routes: FollowedRoutes) -> list[str]:
     assert not routes.stale
     return sorted(each.gateway for each in routes.routes())
 
@@ -118,11 +124,11 @@ def test_a_route_by_an_object_may_go_with_the_carrier() -> None:
 
 
 def test_notifications_during_a_reading_come_on_top_of_it() -> None:
-    routes = DefaultRoutes()
+    routes = FollowedRoutes(is_main_default)
     routes.begin()
     routes.notified(route(DELETE, "192.0.2.1"))
     routes.notified(route(NEW, "192.0.2.2", metric=2))
-    routes.load([route(NEW, "192.0.2.1"), route(NEW, "192.0.2.2", metric=2)])
+    routes.load(parsed(route(NEW, "192.0.2.1"), route(NEW, "192.0.2.2", metric=2)))
     assert gateways(routes) == ["192.0.2.2"]
 
 
