@@ -38,10 +38,11 @@ def route(
     flags: int = 0,
     table: int = 254,
     length: int = 0,
+    protocol: int = 3,
     extra: bytes = b"",
 ) -> bytes:
     family = IPV6 if ":" in gateway else IPV4
-    body = struct.pack("=BBBBBBBBI", family, length, 0, 0, table, 3, 0, 1, 0)
+    body = struct.pack("=BBBBBBBBI", family, length, 0, 0, table, protocol, 0, 1, 0)
     body += attribute(5, socket.inet_pton(family, gateway)) + number(4, interface)
     return message(kind, body + number(6, metric) + extra, flags)
 
@@ -120,6 +121,33 @@ def test_a_route_by_an_object_may_go_with_the_carrier() -> None:
     routes.notified(link(2, UP | LOWER_UP))
     assert not routes.stale
     routes.notified(link(2, UP))
+    assert routes.stale
+
+
+def test_a_nexthop_object_that_is_deleted_may_have_been_that_of_a_route() -> None:
+    plain, by_object = route(NEW, "192.0.2.1"), route(NEW, "192.0.2.1", extra=number(30, 7))
+    for octets, is_stale in ((plain, False), (by_object, True)):
+        routes = loaded(octets)
+        routes.notified(message(105, bytes(8)))
+        assert routes.stale is is_stale
+
+
+def test_a_link_that_is_down_takes_no_route_that_discards_packets() -> None:
+    body = struct.pack("=BBBBBBBBI", IPV4, 0, 0, 0, 254, 3, 0, 6, 0)
+    routes = loaded(message(NEW, body))
+    routes.notified(link(2, 0))
+    assert not routes.stale
+    assert len(routes.routes()) == 1
+
+
+def test_a_route_that_is_not_selected_may_replace_one_that_is() -> None:
+    routes = FollowedRoutes(lambda route: route.protocol == 3)
+    routes.begin()
+    routes.load(parsed(route(NEW, "192.0.2.1")))
+    routes.notified(route(NEW, "192.0.2.9", metric=9, protocol=4))
+    routes.notified(route(DELETE, "192.0.2.1", protocol=4))
+    assert gateways(routes) == ["192.0.2.1"]
+    routes.notified(route(NEW, "192.0.2.1", protocol=4, flags=REPLACE))
     assert routes.stale
 
 
