@@ -39,6 +39,8 @@ from statedb import Database
 _tracer = trace.get_tracer("waggle.kernel")
 
 DEFERRAL_POLL_SECONDS: Final = 1.0
+MAX_PEERS: Final = 32
+"""Peers that a span names."""
 
 
 class BestPathFollower:
@@ -111,11 +113,27 @@ class BestPathFollower:
         with round_span(_tracer, "bgp.best_paths", reader.take_causes()) as span:
             items = reader.take()
             if span.is_recording():
-                span.set_attribute("bgp.instance", instance)
-                prefixes = (i.prefixes for i in items if isinstance(i, BestPathChange))
-                span.set_attribute("bgp.prefix_count", sum(map(len, prefixes)))
+                _describe(span, instance, [i for i in items if isinstance(i, BestPathChange)])
             self._kernel.causes.add([span.get_span_context()])
             self._kernel.best_paths(instance, items, urgent)
+
+
+def _describe(span: trace.Span, instance: str, changes: Sequence[BestPathChange]) -> None:
+    """Name the peers whose UPDATEs changed best paths, and count the prefixes."""
+    span.set_attribute("bgp.instance", instance)
+    span.set_attribute("bgp.prefix_count", sum(len(change.prefixes) for change in changes))
+    # Equal sets of paths are one object: few for a whole table.
+    pairs = {(id(c.before), id(c.after)): (c.before.paths, c.after.paths) for c in changes}
+    changed = {
+        path for pair in pairs.values() for path in set(pair[0]).symmetric_difference(pair[1])
+    }
+    peers = sorted({path.peer for path in changed if path.peer is not None})
+    if peers:
+        span.set_attribute("bgp.peers", peers[:MAX_PEERS])
+        span.set_attribute("bgp.peer_count", len(peers))
+    addresses = {path.address for path in changed if path.address is not None}
+    if len(peers) == len(addresses) == 1:
+        span.set_attribute("network.peer.address", *addresses)
 
 
 class HostFollower:

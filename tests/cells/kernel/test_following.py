@@ -46,7 +46,16 @@ from speaker.api import (
 )
 from speaker.nlri import IPV4_UNICAST
 from tests.cells.kernel.jobs import TestJobs
-from tests.reconcilers.kernel.reconciler.agent import BOTH, NUMBERED, ONE, PREFIX, Agent, hops, wire
+from tests.reconcilers.kernel.reconciler.agent import (
+    BOTH,
+    NUMBERED,
+    ONE,
+    PREFIX,
+    TWO,
+    Agent,
+    hops,
+    wire,
+)
 from tests.support import looptime
 from tests.support.wait import until
 
@@ -229,7 +238,7 @@ def test_routes_of_an_earlier_process_are_kept_until_the_intent_is_compiled() ->
     looptime.run(scenario())
 
 
-def test_the_prefixes_of_a_batch_of_best_paths_are_counted_in_its_span(
+def test_the_span_of_a_batch_of_best_paths_has_its_prefixes_and_the_peers_that_sent_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     provider, exporter = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
@@ -248,11 +257,29 @@ def test_the_prefixes_of_a_batch_of_best_paths_are_counted_in_its_span(
     looptime.run(scenario())
     (span,) = exporter.get_finished_spans()
     assert span.name == "bgp.best_paths"
-    assert span.attributes == {"bgp.instance": "main", "bgp.prefix_count": 1}
+    assert span.attributes == {
+        "bgp.instance": "main",
+        "bgp.prefix_count": 1,
+        "bgp.peers": ("10.88.0.1", "10.88.0.2"),
+        "bgp.peer_count": 2,
+    }
     # What the routes of the batch lead to belongs to its trace.
     contexts, _ = agent.kernel.causes.take()
     assert contexts == [span.context]
     assert [status.message for status in scope.report()] == ["1 instances"]
+
+
+def test_the_span_has_the_peers_whose_paths_are_new_or_gone() -> None:
+    provider, exporter = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    for before, after in ((BOTH, TWO), (TWO, BOTH), (NO_PATHS, BOTH), (ONE, TWO)):
+        change = BestPathChange(IPV4_UNICAST, before, after, (wire(PREFIX),))
+        with provider.get_tracer("test").start_as_current_span("s") as span:
+            following._describe(span, "main", [change])
+    found = [span.attributes or {} for span in exporter.get_finished_spans()]
+    both = ("10.88.0.1", "10.88.0.2")
+    assert [each["bgp.peers"] for each in found] == [both[:1], both[:1], both, both]
+    assert [each.get("network.peer.address") for each in found] == [*both[:1] * 2, None, None]
 
 
 def test_changes_of_the_host_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch) -> None:
