@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import json
 import os
 import random
@@ -19,9 +20,19 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+import yaml
 
+from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
-from resources.ovnk.kinds import CLUSTER_NETWORK, ROUTE_ADVERTISEMENTS, USER_NETWORK, VTEP
+from resources.ovnk.kinds import (
+    CLUSTER_NETWORK,
+    EGRESS_IP,
+    NETWORK_ATTACHMENT,
+    ROUTE_ADVERTISEMENTS,
+    UPLINK_STATE,
+    USER_NETWORK,
+    VTEP,
+)
 from tests.reconcilers.ovnk.cluster import (
     CLUSTER_NETWORKS,
     DEFAULT_NETWORK,
@@ -49,40 +60,45 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(30
 KEY: Final = "k8s.ovn.org/route-advertisements"
 ROWS: Final = "/apis/k8s.ovn.org/v1/routeadvertisements"
 CONFIGURATIONS: Final = f"/apis/frrk8s.metallb.io/v1beta1/namespaces/{FRR}/frrconfigurations"
+NAMESPACES: Final = "/api/v1/namespaces"
 ATTACHMENTS: Final = "network-attachment-definitions"
 OVNK: Final = "clustermanager-routeadvertisements-controller"
 KINDS: Final = (ROUTE_ADVERTISEMENTS, CLUSTER_NETWORK, USER_NETWORK, VTEP, FRR_CONFIGURATION)
 PLACES: Final = {
-    kind.name: f"/apis/k8s.ovn.org/v1/{kind.plural}" for kind in KINDS if not kind.namespaced
+    kind.name: kind.path(kind.versions[0])
+    for kind in (*KINDS, EGRESS_IP, UPLINK_STATE)
+    if not kind.namespaced
 }
 QUIET: Final = 5.0
 """Seconds in which a write would have come."""
-DEFINITION: Final = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"{ATTACHMENTS}.k8s.cni.cncf.io"},
-    "spec": {
-        "group": "k8s.cni.cncf.io",
-        "scope": "Namespaced",
-        "names": {"plural": ATTACHMENTS, "kind": "NetworkAttachmentDefinition"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {"type": "object", "properties": {"config": {"type": "string"}}}
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
-"""NetworkAttachmentDefinition; EgressIP and UplinkState are not served here."""
+
+
+def definition(group: str, version: str, kind: str, plural: str, scope: str) -> dict[str, Any]:
+    """Return the definition of a kind of OVN-Kubernetes that is only read, without rules."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    of_version = {"name": version, "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{**of_version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+DEFINITIONS: Final = [
+    definition(kind.group, kind.versions[0], kind.name, kind.plural, scope)
+    for kind, scope in (
+        (NETWORK_ATTACHMENT, "Namespaced"),
+        (EGRESS_IP, "Cluster"),
+        (UPLINK_STATE, "Cluster"),
+    )
+]
 
 
 def attachments(namespace: str) -> str:
@@ -106,15 +122,21 @@ SEED: Final = int(os.environ.get("OVNK_SEED", "1"))
 @pytest.fixture(scope="module")
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     names = define(apiserver, KINDS)
-    put(apiserver, CRDS, DEFINITION)
+    for value in DEFINITIONS:
+        put(apiserver, CRDS, value)
+        names.append(value["metadata"]["name"])
     for namespace in (FRR, "ovn-kubernetes", "red-ns"):
-        value = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        put(apiserver, "/api/v1/namespaces", value)
-    eventually(lambda: _serves(apiserver, attachments("red-ns")), within=60)
+        put(apiserver, NAMESPACES, _namespace(namespace))
+    for path in (attachments("red-ns"), PLACES["EgressIP"], PLACES["UplinkState"]):
+        eventually(functools.partial(_serves, apiserver, path), within=60)
     yield apiserver
-    undefine(apiserver, [*names, DEFINITION["metadata"]["name"]])  # type: ignore[index]
+    undefine(apiserver, names)
     for name in ("w1", "w2"):
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
+
+
+def _namespace(name: str, **labels: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def _serves(server: ApiServer, path: str) -> None:
@@ -304,7 +326,10 @@ class Model:
         self._server = server
         paths = [f"{CONFIGURATIONS}/spine", f"{attachments('red-ns')}/red", f"{ROWS}/north"]
         paths += [f"/api/v1/nodes/{name}" for name in SUBNETS]
-        self._cluster = Cluster(*(server.request("GET", path).body for path in paths))
+        paths += [f"{NAMESPACES}/{name}" for name in (FRR, "ovn-kubernetes", "red-ns")]
+        objects = [server.request("GET", path).body for path in paths]
+        defined = custom_resource_definition(FRR_CONFIGURATION)
+        self._cluster = Cluster(*objects, defined, evpn=True)
         self._cluster.write()
 
     def put(self, path: str, value: dict[str, Any]) -> None:
@@ -336,44 +361,165 @@ class Model:
             for name, spec in self._cluster.generated().items()
             if name.endswith(f"/{of}")
             for router in spec["bgp"]["routers"]
+            # The nodes of this test have no VRFs.
+            if not router.get("vrf")
             for neighbor in router.get("neighbors", ())
             for prefix in neighbor["toAdvertise"]["allowed"]["prefixes"]
         }
 
 
-def _edit(chance: random.Random, model: Model) -> str:
-    """Change something that is generated of; returns what."""
-    name = chance.choice(sorted(ADDRESSES))
-    number = chance.randrange(100)
-    subnets: Any = {
-        "default": [f"10.180.{2 * number}.0/23"],
-        "cluster_udn_red": [f"10.61.{number}.0/24"],
-    }
-    selectors = chance.choice(
-        ([DEFAULT_NETWORK], [CLUSTER_NETWORKS], [DEFAULT_NETWORK, CLUSTER_NETWORKS])
-    )
-    which = chance.randrange(8)
-    if which <= 2:
-        model.put("/api/v1/nodes", _node(name, subnets))
-    elif which == 3:
-        model.put("/api/v1/nodes", _node(name, "{"))
-    elif which == 4:
-        row = advertisements(f"ra{number % 2}", networkSelectors=selectors)
-        model.put(ROWS, of_server(row))
-    elif which == 5:
-        model.remove(ROWS, "RouteAdvertisements", f"ra{number % 2}")
-    elif which == 6:
-        red = copy.deepcopy(RED)
-        red["metadata"]["labels"]["export"] = chance.choice(("yes", "no"))
-        model.put(attachments("red-ns"), red)
-    else:
-        leaf = source("leaf")
-        leaf["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": name}}
-        if chance.random() < 0.5:
-            model.put(CONFIGURATIONS, leaf)
-        else:
-            model.remove(CONFIGURATIONS, "FRRConfiguration", "leaf", FRR)
-    return f"edit {which} of {name}"
+class Edits:
+    """Random changes of what is generated of; each returns what it has changed."""
+
+    def __init__(self, chance: random.Random, model: Model) -> None:
+        self._chance, self._model = chance, model
+        self._broken = ""
+        """A node whose annotation is wrong: the next edit repairs it, as it keeps all others back."""
+        self._all: tuple[Callable[[], object], ...] = (
+            self._subnets,
+            self._broken_annotation,
+            self._advertisements,
+            self._advertisements,
+            self._no_advertisements,
+            self._attachment,
+            self._source,
+            self._network,
+            self._egress_ip,
+            self._no_egress_ip,
+            self._vtep,
+            self._namespace,
+            self._uplink,
+        )
+
+    def one(self) -> str:
+        """Make one; returns its name and its object."""
+        edit = self._subnets if self._broken else self._chance.choice(self._all)
+        return f"{edit.__name__}: {edit()}"
+
+    @property
+    def _node(self) -> str:
+        return self._chance.choice(sorted(ADDRESSES))
+
+    def _put(self, path: str, value: dict[str, Any]) -> str:
+        self._model.put(path, value)
+        return json.dumps(value)
+
+    def _is_heads(self) -> bool:
+        return self._chance.random() < 0.5
+
+    def _subnets(self) -> object:
+        name, number = self._broken or self._node, self._chance.randrange(100)
+        self._broken = ""
+        subnets = {
+            "default": [f"10.180.{2 * number}.0/23"],
+            "cluster_udn_red": [f"10.61.{number}.0/24"],
+        }
+        value = _node(name, subnets)
+        if self._chance.random() < 0.9:
+            vteps = {"fabric": {"ips": [f"100.72.0.{number + 1}"]}}
+            value["metadata"]["annotations"]["k8s.ovn.org/vteps"] = json.dumps(vteps)
+        return self._put("/api/v1/nodes", value)
+
+    def _broken_annotation(self) -> object:
+        self._broken = self._node
+        return self._put("/api/v1/nodes", _node(self._broken, "{"))
+
+    def _advertisements(self) -> object:
+        choice = self._chance.choice
+        both = [DEFAULT_NETWORK, CLUSTER_NETWORKS]
+        of = choice((["PodNetwork"], ["EgressIP"], ["PodNetwork", "EgressIP"]))
+        row = advertisements(
+            f"ra{self._chance.randrange(2)}",
+            networkSelectors=choice(([DEFAULT_NETWORK], [CLUSTER_NETWORKS], both)),
+            advertisements=of,
+            targetVRF=choice((None, None, "default", "auto", "auto", "red")),
+        )
+        return self._put(ROWS, of_server(row))
+
+    def _no_advertisements(self) -> object:
+        name = f"ra{self._chance.randrange(2)}"
+        self._model.remove(ROWS, "RouteAdvertisements", name)
+        return name
+
+    def _attachment(self) -> object:
+        evpn = {"vtep": "fabric", "ipVRF": {"vni": 5200, "routeTarget": "64710:5200"}}
+        config = self._chance.choice(
+            ({}, {}, {"transport": "no-overlay"}, {"transport": "evpn", "evpn": evpn})
+        )
+        red = of_server(attachment("red", "10.61.0.0/16/24", config=config))
+        red["metadata"]["labels"]["export"] = self._chance.choice(("yes", "yes", "no"))
+        return self._put(attachments("red-ns"), red)
+
+    def _source(self) -> object:
+        if self._is_heads():
+            self._model.remove(CONFIGURATIONS, "FRRConfiguration", "leaf", FRR)
+            return "no leaf"
+        neighbors = [{"address": FABRIC, "asn": 64701}]
+        routers = [{"asn": 64710, "neighbors": neighbors}]
+        if self._is_heads():
+            of_vrf = [{"address": "10.99.0.1", "asn": 64801}]
+            routers.append({"asn": 64710, "vrf": "red", "neighbors": of_vrf})
+        leaf = source("leaf", *routers)
+        leaf["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": self._node}}
+        return self._put(CONFIGURATIONS, leaf)
+
+    def _network(self) -> object:
+        place, kind = PLACES[CLUSTER_NETWORK.name], CLUSTER_NETWORK.name
+        if self._is_heads():
+            self._model.remove(place, kind, "red")
+            return "no network"
+        red = next(yaml.safe_load_all(NETWORKS))
+        red["metadata"]["labels"]["export"] = self._chance.choice(("yes", "no"))
+        return self._put(place, red)
+
+    def _egress_ip(self) -> object:
+        number = self._chance.randrange(3)
+        items = [
+            {"node": name, "egressIP": f"10.88.1.{10 * number + n}"}
+            for n, name in enumerate(ADDRESSES)
+            if self._is_heads()
+        ]
+        labels = self._chance.choice(({}, {"net": "red"}, {"net": "none"}))
+        spec = {
+            "egressIPs": [f"10.88.1.{10 * number + n}" for n in range(2)],
+            "namespaceSelector": {"matchLabels": labels},
+        }
+        metadata = {"name": f"egress{number}"}
+        value = {"apiVersion": "k8s.ovn.org/v1", "kind": EGRESS_IP.name, "metadata": metadata}
+        return self._put(
+            PLACES[EGRESS_IP.name], {**value, "spec": spec, "status": {"items": items}}
+        )
+
+    def _no_egress_ip(self) -> object:
+        name = f"egress{self._chance.randrange(3)}"
+        self._model.remove(PLACES[EGRESS_IP.name], EGRESS_IP.name, name)
+        return name
+
+    def _vtep(self) -> object:
+        if self._chance.random() < 0.3:
+            self._model.remove(PLACES[VTEP.name], VTEP.name, "fabric")
+            return "no VTEP"
+        _, vtep = yaml.safe_load_all(NETWORKS)
+        vtep["spec"]["cidrs"] = [self._chance.choice(("100.72.0.0/24", "100.73.0.0/24"))]
+        return self._put(PLACES[VTEP.name], vtep)
+
+    def _namespace(self) -> object:
+        labels = {"net": self._chance.choice(("red", "green"))}
+        if self._is_heads():
+            labels["k8s.ovn.org/primary-user-defined-network"] = ""
+        return self._put(NAMESPACES, _namespace("red-ns", **labels))
+
+    def _uplink(self) -> object:
+        name = self._node
+        spec = {"uplinkName": "leaf", "nodeName": name}
+        status = {
+            "ipAddresses": [f"172.31.0.{self._chance.randrange(1, 250)}/24"],
+            "conditions": [{"type": "HostDataReady", "status": "True"}],
+        }
+        metadata = {"name": f"leaf-{name}"}
+        version = UPLINK_STATE.api_versions[0]
+        value = {"apiVersion": version, "kind": UPLINK_STATE.name, "metadata": metadata}
+        return self._put(PLACES[UPLINK_STATE.name], {**value, "spec": spec, "status": status})
 
 
 @pytest.mark.interop
@@ -411,7 +557,7 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
             part.start()
             stack.callback(part.stop)
         model = Model(server)
-        chance = random.Random(SEED)  # noqa: S311  a seed, no secret
+        edits = Edits(random.Random(SEED), model)  # noqa: S311  a seed, no secret
 
         def logs() -> str:
             return "\n".join([operator.tail(), *(part.daemon.tail() for part in parts)])
@@ -425,14 +571,20 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
         assert model.advertised("w1") == {"10.180.4.0/23", "10.61.3.0/24"}
         done = []
         for _ in range(EDITS):
-            done.append(_edit(chance, model))
-            eventually(check, context=lambda: f"{done}\n{logs()}")
+            done.append(edits.one())
+            eventually(check, context=lambda: "\n".join((*done, logs())))
 
 
 def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator: Daemon) -> None:
     # As before the random edits.
-    for path in (f"{ROWS}/ra0", f"{ROWS}/ra1", f"{CONFIGURATIONS}/leaf"):
+    egress_ips = (f"{PLACES[EGRESS_IP.name]}/egress{number}" for number in range(3))
+    networks = (f"{PLACES[CLUSTER_NETWORK.name]}/red", f"{PLACES[VTEP.name]}/fabric")
+    for path in (
+        *(f"{ROWS}/ra0", f"{ROWS}/ra1", f"{CONFIGURATIONS}/leaf"),
+        *(*networks, *egress_ips),
+    ):
         server.request("DELETE", path)
+    put(server, NAMESPACES, _namespace("red-ns"))
     put(server, attachments("red-ns"), RED)
     for name, subnets in SUBNETS.items():
         put(server, "/api/v1/nodes", _node(name, subnets))
