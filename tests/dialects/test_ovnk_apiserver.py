@@ -48,7 +48,7 @@ from tests.support.agent import Agent
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import CRDS, define, put, undefine
 from tests.support.kubernetes.server import ApiServer
-from tests.support.netns import linked_namespaces, nodes_at
+from tests.support.netns import DEVICE, Namespace, linked_namespaces, nodes_at
 from tests.support.relay import BackgroundRelay
 from tests.support.routers import PeerSettings, RouterSettings
 from tests.support.routers.base import IPV4
@@ -115,6 +115,9 @@ def of_server(value: dict[str, Any]) -> dict[str, Any]:
 
 FABRIC: Final = "10.88.0.1"
 ADDRESSES: Final = {"w1": "10.88.0.11", "w2": "10.88.0.12"}
+INSTALLING: Final = "w1"
+"""The node whose agent installs routes in its kernel."""
+LEARNED, NOT_PERMITTED = ("172.20.0.0/16", "172.20.7.0/24"), "172.21.0.0/16"
 EDITS: Final = int(os.environ.get("OVNK_EDITS", "6"))
 SEED: Final = int(os.environ.get("OVNK_SEED", "1"))
 
@@ -546,6 +549,7 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
                     *("--enable-cell", "frrk8s,ovnk", "--disable-cell", "cilium"),
                     "--status-report=false",
                 ],
+                kernel=name == INSTALLING,
             )
         peers = tuple(
             PeerSettings(address, 64710, passive=False, families=(IPV4,), multihop=2, hold_time=90)
@@ -556,6 +560,8 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
         for part in parts:
             part.start()
             stack.callback(part.stop)
+        put(server, CONFIGURATIONS, _importing())
+        bird.announce(*LEARNED, NOT_PERMITTED)
         model = Model(server)
         edits = Edits(random.Random(SEED), model)  # noqa: S311  a seed, no secret
 
@@ -566,6 +572,7 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
             model.check()
             for name, address in ADDRESSES.items():
                 assert set(bird.routes(IPV4, address)) == model.advertised(name)
+            _check_kernel(places[list(ADDRESSES).index(INSTALLING)])
 
         eventually(check, within=90, context=logs)
         assert model.advertised("w1") == {"10.180.4.0/23", "10.61.3.0/24"}
@@ -573,6 +580,20 @@ def test_the_fabric_has_what_an_operator_that_starts_then_would_have_advertised(
         for _ in range(EDITS):
             done.append(edits.one())
             eventually(check, context=lambda: "\n".join((*done, logs())))
+
+
+def _importing() -> dict[str, Any]:
+    """Return the source, with prefixes that nodes accept from the fabric."""
+    permitted = {"mode": "filtered", "prefixes": [{"prefix": "172.20.0.0/16", "le": 24}]}
+    neighbor = {"address": FABRIC, "asn": 64701, "toReceive": {"allowed": permitted}}
+    return source("spine", {"asn": 64710, "neighbors": [neighbor]})
+
+
+def _check_kernel(node: Namespace) -> None:
+    """OVN-Kubernetes reads routes of BGP's protocol in the main table, and of these the gateways."""
+    rows = json.loads(node.run("ip", "-j", "route", "show", "table", "254", "proto", "186"))
+    found = sorted((row["dst"], row["gateway"], row["dev"]) for row in rows)
+    assert found == [(prefix, FABRIC, DEVICE) for prefix in LEARNED]
 
 
 def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator: Daemon) -> None:
@@ -585,6 +606,7 @@ def test_the_operator_steps_back_from_another_writer(server: ApiServer, operator
     ):
         server.request("DELETE", path)
     put(server, NAMESPACES, _namespace("red-ns"))
+    put(server, CONFIGURATIONS, source())
     put(server, attachments("red-ns"), RED)
     for name, subnets in SUBNETS.items():
         put(server, "/api/v1/nodes", _node(name, subnets))
