@@ -367,7 +367,7 @@ class Model:
             # The nodes of this test have no VRFs.
             if not router.get("vrf")
             for neighbor in router.get("neighbors", ())
-            for prefix in neighbor["toAdvertise"]["allowed"]["prefixes"]
+            for prefix in neighbor["toAdvertise"]["allowed"].get("prefixes", ())
         }
 
 

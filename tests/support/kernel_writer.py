@@ -10,7 +10,7 @@ import ipaddress
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +82,12 @@ class WriterProcess(SocketProgram[Message]):
     """A writer, and the agent's end of a connection to it."""
 
     def __init__(
-        self, side: Namespace, path: Path, *flags: str, lacking: str = "", group: int | None = None
+        self, side: Namespace, path: Path, *flags: str, within: Sequence[str] = ()
     ) -> None:
-        """``lacking``: a capability that the program does not get; ``group``: of its process."""
-        without = ["setpriv", "--bounding-set", f"-{lacking}"] if lacking else []
-        if group is not None:
-            without = ["setpriv", "--regid", str(group), "--clear-groups"]
+        """``within``: a command that starts the program, with other rights."""
         program = [sys.executable, "-m", "waggle_kernel", "--socket", str(path), *flags]
         self._batch = 0
-        super().__init__([*side.command(), *without, *program], path, CODEC, Hello("test"))
+        super().__init__([*side.command(), *within, *program], path, CODEC, Hello("test"))
 
     def connect(self, settings: Settings | None = None) -> list[SetRoutes]:
         """Connect as a new agent, and return the routes that the writer lists."""
@@ -130,10 +127,10 @@ class WriterProcess(SocketProgram[Message]):
 
 
 @contextlib.contextmanager
-def writer_in(side: Namespace, *flags: str, lacking: str = "") -> Iterator[WriterProcess]:
+def writer_in(side: Namespace, *flags: str, within: Sequence[str] = ()) -> Iterator[WriterProcess]:
     """Run a writer in a namespace, connected."""
     with tempfile.TemporaryDirectory(prefix="waggle-kernel-") as folder:
-        process = WriterProcess(side, Path(folder) / "kernel.sock", *flags, lacking=lacking)
+        process = WriterProcess(side, Path(folder) / "kernel.sock", *flags, within=within)
         try:
             process.connect()
             yield process

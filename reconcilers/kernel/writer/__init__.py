@@ -6,6 +6,7 @@ loop would stand still. It imports the standard library alone, so that it stays 
 * `values`, `protocol`: the messages between agent and writer, and their form as octets
 * `port`, `client`: the writer as the agent sees it, and the agent's end of the connection
 * `netlink`, `messages`, `listings`: the kernel's messages, packed; listings of routes and objects
+* `kernel_features`: what the kernel has, and permits
 * `next_hop_groups`: objects and groups of next hops
 * `route_writer`: batches, adoption, whose route it is
 * `monitor`, `foreign_routes`: notifications; routes of others that concern the agent

@@ -6,19 +6,16 @@ are read, so that a route which another program has put in place of ours is not 
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import selectors
 import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
-from reconcilers.kernel.writer import listings
 from reconcilers.kernel.writer.changes import Changes, changes_of, note, packed
 from reconcilers.kernel.writer.foreign_routes import ForeignRoutes
+from reconcilers.kernel.writer.kernel_features import has_objects, refusal
 from reconcilers.kernel.writer.messages import RouteMessage
 from reconcilers.kernel.writer.monitor import Events, LinkLost, Monitor
 from reconcilers.kernel.writer.netlink import Kernel
@@ -56,8 +53,6 @@ LOCK_SECONDS: Final = 1.0
 """Between two attempts to take the lock that another writer has."""
 _LAST_WORDS: Final = 0.5
 """Seconds for what the agent sent before its end."""
-_NET_ADMIN: Final = 1 << 12
-_COMPATIBLE: Final = Path("/proc/sys/net/ipv4/nexthop_compat_mode")
 
 
 class Service:
@@ -84,7 +79,7 @@ class Service:
         self._verify_seconds = verify_seconds
         self._kernel = Kernel()
         self._monitor = Monitor(self._kernel)
-        self._objects = objects and _has_objects(self._kernel)
+        self._objects = objects and has_objects(self._kernel)
         self._writer: RouteWriter | None = None
         self._settings = Settings()
         self._lock = ProtocolLock()
@@ -284,7 +279,7 @@ class Service:
             self._writer = writer
         self._settings = settings
         self._notified()
-        self._send(Health(_missing_capability()))
+        self._send(Health(refusal()))
         self._list(0, None)
 
     def _attempt(self) -> None:
@@ -426,33 +421,8 @@ class Service:
             self._disconnect("everything is read again after an error")
 
 
-def _has_objects(kernel: Kernel) -> bool:
-    """True if the kernel has nexthop objects, and shows their gateways beside them.
-
-    Readers that know no objects need them, as OVN-Kubernetes.
-    """
-    with contextlib.suppress(OSError):
-        if _COMPATIBLE.read_text().strip() == "0":
-            return False
-    try:
-        listings.objects(kernel)
-    except OSError as error:
-        if error.errno != errno.EOPNOTSUPP:
-            raise
-        return False
-    return True
-
-
 def _locked(protocol: int) -> str:
     return (
         f"another waggle-kernel writes routes with the protocol number {protocol} in this network "
         "namespace; nothing is written until it has ended: end it, or use another --fib-protocol"
     )
-
-
-def _missing_capability() -> str:
-    """Return what is wrong with the capabilities of this process; empty if nothing is."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("CapEff:") and not int(line.split()[1], 16) & _NET_ADMIN:
-            return "the writer of kernel routes lacks the capability NET_ADMIN"
-    return ""

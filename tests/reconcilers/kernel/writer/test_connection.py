@@ -55,7 +55,9 @@ def test_an_agent_of_the_group_is_served_and_others_are_not(ground: Ground, shar
         pytest.skip("a program cannot become another user here")
     path = shared / "kernel.sock"
     # As in a Pod: root with the agent's group.
-    writer = WriterProcess(ground.side, path, group=65532)
+    writer = WriterProcess(
+        ground.side, path, within=("setpriv", "--regid", "65532", "--clear-groups")
+    )
     try:
         writer.connect()
         assert as_user(path, 65532, 65532) == "served"

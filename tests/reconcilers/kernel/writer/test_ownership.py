@@ -278,8 +278,31 @@ def test_notifications_that_are_lost_lead_to_reading_everything_again(
     assert found.changes == missing("10.1.0.0/16")
 
 
-def test_without_the_capability_the_kernel_refuses_and_the_writer_says_so(ground: Ground) -> None:
-    with writer_in(ground.side, lacking="net_admin") as powerless:
-        assert "NET_ADMIN" in powerless.expect(Health).problem
+@pytest.mark.parametrize(
+    ("within", "text"),
+    [
+        (("setpriv", "--bounding-set", "-net_admin"), "lacks the capability NET_ADMIN"),
+        (("unshare", "--user", "--map-root-user"), "belongs to another user namespace"),
+    ],
+    ids=["no-capability", "namespace-of-others"],
+)
+def test_a_writer_that_the_kernel_does_not_permit_says_why(
+    ground: Ground, within: tuple[str, ...], text: str
+) -> None:
+    with writer_in(ground.side, within=within) as powerless:
+        assert text in powerless.expect(Health).problem
         (failure,) = powerless.install((ground.a,), "10.1.0.0/16").failures
         assert failure.reason is Reason.NOT_PERMITTED
+        assert routes(ground.side) == {}
+
+
+def test_files_of_the_kernel_that_are_read_only_are_no_hindrance(ground: Ground) -> None:
+    """As in a container that is not privileged."""
+    read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys"
+    try_it = "! echo 1 2>/dev/null >/proc/sys/net/ipv4/ip_forward"
+    script = f'{read_only} && {try_it} && exec "$@"'
+    within = ("unshare", "--mount", "sh", "-c", script, "sh")
+    with writer_in(ground.side, within=within) as writer:
+        assert writer.expect(Health).problem == ""
+        assert writer.install((ground.a,), "10.1.0.0/16").failures == ()
+        assert list(routes(ground.side)) == ["10.1.0.0/16"]
