@@ -22,7 +22,15 @@ from reconcilers.tables import IntentTables
 from reconcilers.target import Runner
 from resources.host import Host
 from resources.host.kinds import NODE_NETWORK
-from speaker.api import NO_PATHS, BestPath, BestPathChange, SelectionEnd, TableBegin, TableEnd
+from speaker.api import (
+    NO_PATHS,
+    BestPath,
+    BestPathChange,
+    BestPathItem,
+    SelectionEnd,
+    TableBegin,
+    TableEnd,
+)
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from statedb import Database
 from tests.reconcilers.kernel.build import path, paths
@@ -123,7 +131,7 @@ class Node:
             BestPathChange(IPV4_UNICAST, NO_PATHS, paths(one), (prefix_to_wire(prefix)[1],))
             for prefix, one in found.items()
         )
-        items = (TableBegin(), *changes, TableEnd(), SelectionEnd())
+        items: list[BestPathItem] = [TableBegin(), *changes, TableEnd(), SelectionEnd()]
         self.kernel.best_paths(name_of(vrf), items)
 
     async def run(self) -> None:
