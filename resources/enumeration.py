@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 MAX_MESSAGE_CHARACTERS: Final = 1024
 """Of one message for people: it may list any number of objects, or quote a long value."""
 
-
-def bounded(message: str) -> str:
-    """Return a message, or the beginning of a long one."""
-    if len(message) <= MAX_MESSAGE_CHARACTERS:
-        return message
-    return f"{message[: MAX_MESSAGE_CHARACTERS - 1]}…"
+MAX_NAMED_OBJECTS: Final = 8
+"""Objects of one problem that a line for people names."""
+MAX_NAMES_CHARACTERS: Final = 512
+"""Of these names: field and message follow them in the same line."""
 
 
-def joined(texts: Iterable[str], separator: str = "; ") -> str:
+def bounded(message: str, end: str = "") -> str:
+    """Return a message with its end, or the beginning of a long one with its end."""
+    room = MAX_MESSAGE_CHARACTERS - len(end)
+    if len(message) <= room:
+        return message + end
+    return f"{message[: room - 1]}…{end}"
+
+
+def joined(texts: Iterable[str], separator: str = "; ", start: str = "") -> str:
     """Return texts as one `bounded` message; those beyond its length are not made."""
-    message = ""
-    for text in texts:
-        message = f"{message}{separator}{text}" if message else text
+    message = start
+    for number, text in enumerate(texts):
+        message = f"{message}{separator}{text}" if number else message + text
         if len(message) > MAX_MESSAGE_CHARACTERS:
             break
     return bounded(message)
@@ -28,9 +35,33 @@ def joined(texts: Iterable[str], separator: str = "; ") -> str:
 
 def enumerate_some(values: Iterable[object], shown: int) -> str:
     """Return ``a, b, c and 4 more``: the first ones in their order, each as its text."""
-    texts = [str(value) for value in values]
-    more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
-    return ", ".join(texts[:shown]) + more
+    remaining = iter(values)
+    text = ", ".join(map(str, islice(remaining, shown)))
+    more = sum(1 for _ in remaining)
+    return f"{text} and {more} more" if more else text
+
+
+def enumerate_objects(objects: Iterable[object]) -> str:
+    """Return the objects of a problem as the beginning of a line: a thousand of them are one line, too.
+
+    At most `MAX_NAMED_OBJECTS`, and of long names as many as `MAX_NAMES_CHARACTERS` hold, but one.
+    """
+    remaining = iter(objects)
+    text = bounded(str(next(remaining, "")))
+    more = 0
+    for named, value in enumerate(remaining, 1):
+        if more or named >= MAX_NAMED_OBJECTS:
+            more += 1
+        elif len(longer := f"{text}, {value}") <= MAX_NAMES_CHARACTERS:
+            text = longer
+        else:
+            more = 1
+    return f"{text} and {more} more" if more else text
+
+
+def problem_line(objects: Iterable[object], field: str, message: str) -> str:
+    """Return a problem as one `bounded` line: its objects, the field and the message."""
+    return bounded(": ".join(filter(None, (enumerate_objects(objects), field, message))))
 
 
 def enumerate_nodes(names: Sequence[str], shown: int) -> str:
@@ -40,4 +71,4 @@ def enumerate_nodes(names: Sequence[str], shown: int) -> str:
 
 def first_of(text: str, count: int) -> str:
     """Return ``text (and 4 more)``: the text of the first one of ``count`` that are alike."""
-    return f"{text} (and {count - 1} more)" if count > 1 else text
+    return bounded(text, f" (and {count - 1} more)") if count > 1 else text

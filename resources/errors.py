@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from resources.enumeration import joined
+
 T = TypeVar("T")
 
 MAX_LISTED_ERRORS: Final = 100
@@ -85,6 +87,6 @@ class InvalidObject(ResourceError):  # noqa: N818  the name is the condition
     """An object that breaks rules, with every broken rule."""
 
     def __init__(self, object: ObjectName, errors: tuple[FieldError, ...]) -> None:  # noqa: A002
-        super().__init__(f"{object}: " + "; ".join(str(error) for error in errors))
+        super().__init__(joined(map(str, errors), start=f"{object}: "))
         self.object = object
         self.errors = errors

@@ -27,6 +27,7 @@ from cells.state.dialect_states import DialectStates
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent.continued_problems import without_continued
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
 from reconcilers.intent.options import IntentOptions
@@ -224,28 +225,35 @@ class IntentLoop:
 
     def _report(self) -> None:
         snapshot = self._database.snapshot()
+        solved: list[Problem] = []
+        new: list[Problem] = []
         for change in self._problems.next(snapshot):
             row = change.row
             key = (row.objects, row.field, row.message)
             if change.deleted:
-                self._known.pop(key, None)
-                log.info(
-                    "problem solved",
-                    event_name="intent.solved",
-                    object=_objects(row),
-                    field=row.field or None,
-                )
+                known = self._known.pop(key, None)
+                solved += [] if known is None else [known]
             elif key not in self._known:
                 self._known[key] = row
-                log.warning(
-                    "problem",
-                    event_name="intent.problem",
-                    object=_objects(row),
-                    field=row.field or None,
-                    reason=row.message,
-                    count=row.count if row.count > 1 else None,
-                    of_tenant=row.of_tenant or None,
-                )
+                new.append(row)
+        solved, new = without_continued(solved, new)
+        for row in solved:
+            log.info(
+                "problem solved",
+                event_name="intent.solved",
+                object=row.names,
+                field=row.field or None,
+            )
+        for row in new:
+            log.warning(
+                "problem",
+                event_name="intent.problem",
+                object=row.names,
+                field=row.field or None,
+                reason=row.message,
+                count=row.count if row.count > 1 else None,
+                of_tenant=row.of_tenant or None,
+            )
         self._report_drain(snapshot)
         # A tenant's Service is no reason to look after the agent.
         own = [problem for problem in self._known.values() if not problem.of_tenant]
@@ -258,9 +266,7 @@ class IntentLoop:
             self._health.degraded(text)
         elif own:
             first = min(own)
-            field = f": {first.field}" if first.field else ""
-            text = f"{_objects(first)}{field}: {first.message}"
-            self._health.degraded(first_of(text, len(own)))
+            self._health.degraded(first_of(str(first), len(own)))
         else:
             count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
             self._health.ok(f"{count[0]} routes, {count[1]} peers")
@@ -315,10 +321,6 @@ def _log_failed_dialect(dialect: str, error: Exception) -> None:
         dialect=dialect,
         exc_info=error,
     )
-
-
-def _objects(problem: Problem) -> str:
-    return ", ".join(str(ref) for ref in problem.objects)
 
 
 WIRING = Wiring(

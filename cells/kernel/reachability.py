@@ -27,6 +27,7 @@ from reconcilers.kernel.reachability import Target, targets
 from reconcilers.kernel.reconciler import KernelRoutes
 from reconcilers.kernel.unchecked_routes import Batch
 from resources.core.kinds import CONFIG_MAP
+from resources.enumeration import enumerate_objects
 from resources.tables import Tables
 from statedb import Database
 
@@ -150,7 +151,7 @@ class ReachabilityCheck:
             cause = await self._lost(lost)
             batch = self._kernel.withheld.take_unchecked() if cause else batch
             cause -= await self._without(batch, cause) if cause else cause
-        names = ", ".join(sorted(map(str, cause or lost)))
+        names = enumerate_objects(sorted(map(str, cause or lost)))
         if not cause:
             log.warning(
                 "what the node reached before is lost, for another reason than routes",

@@ -48,6 +48,7 @@ from cells.options import OperatorOptions
 from cells.sources.kubernetes import UNREAD_SECONDS, Kubernetes
 from cells.sources.resources import EventTraceLinks, SecretsNamespace
 from reconcilers.dialect import Dialect, Operation, extended
+from reconcilers.intent.continued_problems import without_continued
 from reconcilers.kernel.options import FibOptions
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.operator import Plan, Planner
@@ -274,27 +275,29 @@ class Operator:
 
     def _report(self, plan: Plan) -> None:
         problems = frozenset(plan.problems)
-        for problem in sorted(problems - self._known):
+        solved, new = without_continued(
+            sorted(self._known - problems), sorted(problems - self._known)
+        )
+        for problem in new:
             log.warning(
                 "problem",
                 event_name="operator.problem",
-                object=", ".join(map(str, problem.objects)),
+                object=problem.names,
                 field=problem.field or None,
                 reason=problem.message,
             )
-        for problem in sorted(self._known - problems):
+        for problem in solved:
             log.info(
                 "problem solved",
                 event_name="operator.solved",
-                object=", ".join(map(str, problem.objects)),
+                object=problem.names,
                 field=problem.field or None,
             )
         self._known = problems
         scope = self._health.scope("problems")
         if problems:
             first = min(problems)
-            parts = (", ".join(map(str, first.objects)), first.field, first.message)
-            scope.degraded(first_of(": ".join(filter(None, parts)), len(problems)))
+            scope.degraded(first_of(str(first), len(problems)))
         else:
             scope.ok("nothing is in conflict")
 

@@ -22,7 +22,7 @@ from reconcilers.admission.hypothetical_nodes import (
 )
 from reconcilers.dialect import Admission, Dialect, Feeding, extended
 from reconcilers.model import ObjectRef, Problem
-from resources.enumeration import enumerate_nodes, enumerate_some
+from resources.enumeration import bounded, enumerate_nodes
 from resources.errors import FieldError, InvalidObject
 from resources.kind import Kind
 from resources.tables import Tables
@@ -98,7 +98,7 @@ class Reviewer:
         problems, worse = self._compare(kind, row)
         warnings += (_sentence(problem) for problem in problems)
         if worse:
-            message = "; ".join(_first(map(_sentence, worse)))
+            message = _joined(map(_sentence, worse))
             return Verdict(allowed=False, message=message, warnings=_first(warnings))
         return Verdict(allowed=True, warnings=_first(warnings))
 
@@ -181,14 +181,25 @@ def _judge_rules(kind: Kind[Any], request: Request, errors: Sequence[FieldError]
             return Verdict(allowed=True, warnings=_first(map(str, errors)))
     except (ValueError, TypeError):
         pass
-    return Verdict(allowed=False, message="; ".join(_first(map(str, errors))))
+    return Verdict(allowed=False, message=_joined(map(str, errors)))
 
 
 def _first(sentences: Iterable[str]) -> tuple[str, ...]:
     """Return the first different sentences, and how many more there are."""
+    first, more = _split(sentences)
+    return (*first, more) if more else first
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    """Return the first different sentences as one message, which ends with the number of the others."""
+    first, more = _split(sentences)
+    return bounded("; ".join(first), f"; {more}" if more else "")
+
+
+def _split(sentences: Iterable[str]) -> tuple[tuple[str, ...], str]:
     distinct = tuple(dict.fromkeys(sentences))
     more = len(distinct) - MAX_SENTENCES
-    return distinct if more <= 0 else (*distinct[:MAX_SENTENCES], f"and {more} more")
+    return distinct[:MAX_SENTENCES], f"and {more} more" if more > 0 else ""
 
 
 def _worse(
@@ -250,6 +261,5 @@ def _is_no_larger(now: ClusterProblem, former: ClusterProblem) -> bool:
 
 def _sentence(entry: ClusterProblem) -> str:
     problem = entry.problem
-    parts = (enumerate_some(problem.objects, SHOWN), problem.field, problem.message)
     where = f" ({enumerate_nodes(entry.nodes, SHOWN)})" if entry.nodes else ""
-    return ": ".join(part for part in parts if part) + where
+    return bounded(str(problem), where)

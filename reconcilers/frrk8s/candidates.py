@@ -16,6 +16,7 @@ from reconcilers.frrk8s.stored_state import State
 from reconcilers.model import ObjectRef
 from reconcilers.prefixes import covers
 from reconcilers.redistribution import KERNEL_ROUTE
+from resources.enumeration import joined
 from speaker.nlri import Family, covering_prefixes, prefix_to_text
 from statedb import Snapshot
 
@@ -64,7 +65,7 @@ def prefixes_not_in_effect(
         else:
             reason, head = "NotInEffect", "the objects of the node do not go together"
             own = own or [problem.message for problem in problems[:1]]
-        message = "; ".join((head, *own))
+        message = joined((head, *own))
         for vrf, prefixes in routed_vrfs(unit).items():
             for prefix in prefixes:
                 if (unit.ref, vrf, prefix) not in in_effect:

@@ -10,7 +10,7 @@ import msgspec
 
 from reconcilers.model import Condition, ObjectRef, Problem, ProblemCategory
 from reconcilers.sliced_work import Pieces, Slices
-from resources.enumeration import joined
+from resources.enumeration import enumerate_objects, joined
 from resources.frrk8s.condition_types import (
     ACCEPTED,
     CONFLICTING,
@@ -146,9 +146,9 @@ def _sentence(problem: Problem, ref: ObjectRef, nodes: Iterable[str]) -> str:
     names = sorted(nodes)
     parts = [": ".join(part for part in (problem.field, problem.message) if part)]
     if not _names_its_objects(problem):
-        others = [str(other) for other in problem.objects if other != ref]
-        if others and not all(other in problem.message for other in others):
-            parts.append(f"with {', '.join(others)}")
+        others = [other for other in problem.objects if other != ref]
+        if not all(str(other) in problem.message for other in others):
+            parts.append(f"with {enumerate_objects(others)}")
     if names:
         more = ", ..." if len(names) > 3 else ""
         count = "1 node" if len(names) == 1 else f"{len(names)} nodes"

@@ -14,9 +14,9 @@ from reconcilers import bfd_session
 from reconcilers.bfd_session import BfdSession
 from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind, WrittenObjects
 from reconcilers.frrk8s.configuration_text import desired_text, kernel_lines, running_text
-from reconcilers.model import Instance, Peer, Problem
+from reconcilers.model import Instance, Peer
 from reconcilers.overdue import is_tried
-from resources.enumeration import enumerate_some
+from resources.enumeration import bounded
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_NODE_STATE
 from resources.frrk8s.status import (
     NODE_LABEL,
@@ -44,7 +44,6 @@ SESSION_STATE: Final = NodeObjectKind(
 SUCCESS: Final = "success"
 NO_BFD: Final = "N/A"
 IDLE, ACTIVE = "Idle", "Active"
-MAX_NAMED: Final = 8
 """Objects that a reason names."""
 MAX_REASONS: Final = 3
 """Problems that a result names; the others are counted."""
@@ -89,7 +88,7 @@ class NodeState:
             for status in intent.reconcile_statuses.all(snapshot)
             if status.error and status.object.partition("/")[0] not in others
         )
-        conversion = _result("failed: ", map(_sentence, sorted(problems)))
+        conversion = _result("failed: ", map(str, sorted(problems)))
         reload = _result("", sorted(errors))
         status = FRRNodeStateStatus(
             desired_config=self._desired[1],
@@ -165,17 +164,12 @@ def _bfd_state(session: BfdSession | None) -> str:
     return bfd_session.UP if session.up else bfd_session.DOWN
 
 
-def _sentence(problem: Problem) -> str:
-    names = enumerate_some(problem.objects, MAX_NAMED)
-    return ": ".join(part for part in (names, problem.field, problem.message) if part)
-
-
 def _result(prefix: str, conversion: Iterator[str] | list[str]) -> str:
     texts = list(conversion)
     if not texts:
         return SUCCESS
     more = f" (and {len(texts) - MAX_REASONS} more)" if len(texts) > MAX_REASONS else ""
-    return prefix + "; ".join(texts[:MAX_REASONS]) + more
+    return bounded(prefix + "; ".join(texts[:MAX_REASONS]), more)
 
 
 def _of_node(

@@ -28,6 +28,7 @@ from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers, shared_bits
 from reconcilers.tables import IntentTables
+from resources.enumeration import joined
 from speaker.nlri import Family, prefix_to_text, prefix_to_wire
 from statedb import Snapshot
 
@@ -329,7 +330,7 @@ class Explainer:
             if problem.objects and problem.objects[0].kind in kinds
         ]
         text = f"node {node} has no peers: nothing selects it, or what selects it lists none"
-        return _general(None, None, "NoPeers", "; ".join([text, *reasons]), None)
+        return _general(None, None, "NoPeers", joined([text, *reasons]), None)
 
     def _nothing(self, target: Target, near: Sequence[str]) -> str:
         node = self._context.node

@@ -16,6 +16,7 @@ from reconcilers.metallb.services import (
     too_many_communities,
 )
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from resources.enumeration import enumerate_objects
 from resources.metallb.kinds import BGP_PEER
 from speaker.nlri import aggregate
 
@@ -64,7 +65,7 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     ]
     if not for_peer:
         first = decision.advertisements[0]
-        names = ", ".join(first.row.spec.peers)
+        names = enumerate_objects(first.row.spec.peers)
         text = f"the advertisements that select it are for other peers: {names}"
         return _Answer("PeerNotSelected", text, first.ref)
     family, nlri = candidate.family, candidate.nlri

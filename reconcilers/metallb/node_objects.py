@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind, WrittenObjects
 from reconcilers.metallb.generated import peers_of_service
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.model import ObjectRef
 from resources.core.kinds import SERVICE
-from resources.enumeration import enumerate_some
+from resources.enumeration import joined
 from resources.labels import label_value
 from resources.metallb import kinds as metallb
 from resources.metallb.status import (
@@ -45,10 +45,7 @@ SERVICE_STATUS: Final = NodeObjectKind(
     identity=(SERVICE_LABEL, NAMESPACE_LABEL),
     owned_by_pod=True,
 )
-MAX_NAMED: Final = 8
 """Objects that a reason names."""
-MAX_SUMMARY: Final = 1000
-"""Characters of a summary of problems."""
 OWN_KINDS: Final = frozenset(kind.name for kind in metallb.CONFIGURATION)
 
 
@@ -64,9 +61,7 @@ def configuration_state(snapshot: Snapshot, context: NodeObjectContext, fed: str
         and problem.dialect in (context.dialect, fed)
         and any(ref.kind in OWN_KINDS for ref in problem.objects)
     )
-    summary = "; ".join(map(_sentence, problems))
-    if len(summary) > MAX_SUMMARY:
-        summary = summary[: MAX_SUMMARY - 1] + "…"
+    summary = joined(map(str, problems))
     condition = Condition(
         type="configReconcilerValid",
         status="False" if problems else "True",
@@ -99,11 +94,6 @@ def service_status(
         NAMESPACE_LABEL: label_value(service.namespace),
     }
     yield NodeObject(metallb.SERVICE_BGP_STATUS.name, status, labels)
-
-
-def _sentence(problem: Problem) -> str:
-    names = enumerate_some(problem.objects, MAX_NAMED)
-    return ": ".join(part for part in (names, problem.field, problem.message) if part)
 
 
 def _of_node(

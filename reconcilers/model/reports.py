@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from reconcilers.model.references import ObjectRef
-from resources.enumeration import MAX_MESSAGE_CHARACTERS, bounded
+from resources.enumeration import MAX_MESSAGE_CHARACTERS, bounded, enumerate_objects, problem_line
 
 
 class PendingDialect(msgspec.Struct, frozen=True, order=True):
@@ -64,6 +64,15 @@ class Problem(msgspec.Struct, frozen=True, order=True):
         """Bound the message, wherever it comes from."""
         if len(self.message) > MAX_MESSAGE_CHARACTERS:
             msgspec.structs.force_setattr(self, "message", bounded(self.message))
+
+    @property
+    def names(self) -> str:
+        """The first objects, and the number of the others."""
+        return enumerate_objects(self.objects)
+
+    def __str__(self) -> str:
+        """Return the problem as one bounded line."""
+        return problem_line(self.objects, self.field, self.message)
 
 
 class Generated(msgspec.Struct, frozen=True):

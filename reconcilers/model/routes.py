@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from reconcilers.model.references import ObjectRef
+from resources.enumeration import MAX_MESSAGE_CHARACTERS, bounded
 from speaker.nlri import Family
 
 
@@ -96,3 +97,8 @@ class RouteExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence without its end, for people."""
     rule: ObjectRef | None = None
     """The object with the rule that decided."""
+
+    def __post_init__(self) -> None:
+        """Bound the message, as that of a problem."""
+        if len(self.message) > MAX_MESSAGE_CHARACTERS:
+            msgspec.structs.force_setattr(self, "message", bounded(self.message))

@@ -264,3 +264,20 @@ def test_an_address_that_some_nodes_do_not_advertise_is_one_line_with_these(
         "Service/shop/web: status.loadBalancer.ingress: 198.51.100.1 is not advertised: it is the "
         "address of a peer\n"
     )
+
+
+@pytest.mark.parametrize("format_", ["text", "table"])
+def test_a_conflict_of_a_thousand_objects_is_one_line_that_people_can_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], format_: str
+) -> None:
+    objects = [node("a", "a"), *(claim(f"c{i:04}", i) for i in range(1000))]
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    assert check("-f", path, "-o", format_) == 1
+    names = ", ".join(f"Claim/c{i:04}" for i in range(8))
+    out = capsys.readouterr().out
+    assert f"{names} and 992 more" in " ".join(out.split())
+    assert format_ == "table" or len(out) <= 1024 + len("\n")
+    assert check("-f", path, "-o", "json") == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert len(problem["objects"]) == 1000

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from cells.api.model.envelope import Item
+from resources.enumeration import problem_line
 
 
 class ConditionItem(Item, frozen=True, kw_only=True):
@@ -56,8 +57,7 @@ class ProblemItem(Item, frozen=True, kw_only=True):
 
 def problem_text(problem: Mapping[str, Any]) -> str:
     """Return a problem as one line: its first object, the field, the message."""
-    parts = (*problem["objects"][:1], problem["field"], problem["message"])
-    return ": ".join(part for part in parts if part)
+    return problem_line(problem["objects"][:1], problem["field"], problem["message"])
 
 
 class OriginItem(Item, frozen=True, kw_only=True):

@@ -16,9 +16,10 @@ import msgspec
 from opentelemetry import trace
 
 from cells.safe_text import escape, shorten
+from resources.enumeration import MAX_MESSAGE_CHARACTERS
 
 REDACTED = "[redacted]"
-MAX_VALUE = 2048
+MAX_VALUE = MAX_MESSAGE_CHARACTERS
 """Characters kept of one value; exceptions may be longer."""
 
 _SECRET = re.compile(

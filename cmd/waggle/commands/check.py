@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from cells.safe_text import escape
-from resources.enumeration import enumerate_nodes, enumerate_some
+from resources.enumeration import (
+    bounded,
+    enumerate_nodes,
+    enumerate_objects,
+    enumerate_some,
+    problem_line,
+)
 from resources.option_declarations import InvalidOption
 from waggle import output
 from waggle.dialects import Dialects
@@ -21,7 +27,7 @@ from waggle.tables import Column
 NAME = "check"
 SHOWN_NODES = 3
 COLUMNS = (
-    Column("OBJECTS", lambda problem: ",".join(problem["objects"]), minor=4, beneath=True),
+    Column("OBJECTS", lambda problem: enumerate_objects(problem["objects"]), minor=4, beneath=True),
     Column("FIELD", output.member("field"), minor=2, beneath=True),
     Column("MESSAGE", output.member("message"), minor=1, beneath=True),
     Column("NODES", lambda p: enumerate_nodes(p["nodes"], SHOWN_NODES), minor=3, beneath=True),
@@ -113,9 +119,8 @@ def _assumed(name: str, labels: dict[str, str]) -> str:
 
 def _line(problem: dict[str, Any], nodes: int) -> str:
     """Return a problem in one line; nodes are named where it is not a problem of all."""
-    parts = (", ".join(problem["objects"]), problem["field"], problem["message"])
-    text = ": ".join(part for part in parts if part)
+    text = problem_line(problem["objects"], problem["field"], problem["message"])
     names = problem["nodes"]
     if len(names) == nodes:
         return text
-    return f"{text} ({enumerate_nodes(names, SHOWN_NODES)})"
+    return bounded(text, f" ({enumerate_nodes(names, SHOWN_NODES)})")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cells.api.model import problem_text
 from reconcilers.kernel.options import FibOptions
+from resources.enumeration import MAX_NAMED_OBJECTS
 from resources.option_declarations import InvalidOption
 from resources.pages import reference
 from waggle import output
@@ -68,6 +69,13 @@ def _restart_time(row: PeerRow) -> str:
     return f"{restart['restartTime']:g}s" if restart else ""
 
 
+def _origins(route: dict[str, Any]) -> str:
+    """Return the first origins of a route, and the number of the others."""
+    names = [output.object_name(origin) for origin in route["origins"][:MAX_NAMED_OBJECTS]]
+    more = len(route["origins"]) - len(names)
+    return " ".join([*names, f"+{more}"] if more else names)
+
+
 PEERS: tuple[Column, ...] = (
     Column("PEER", lambda row: row.name),
     Column("ADDRESS", lambda row: row.address, minor=3, beneath=True),
@@ -97,7 +105,7 @@ ROUTES: tuple[Column, ...] = (
     Column("LP", member("localPreference"), right=True, minor=2, beneath=True),
     Column(
         "ORIGIN-OBJECT",
-        lambda route: " ".join(map(output.object_name, route["origins"])),
+        _origins,
         minor=1,
         beneath=True,
     ),

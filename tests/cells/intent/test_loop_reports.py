@@ -211,3 +211,24 @@ def test_a_dialect_that_fails_is_a_line_with_its_error() -> None:
     (line,) = logs
     assert (line["event_name"], line["log_level"]) == ("intent.dialect_failed", "error")
     assert (line["dialect"], line["exc_info"]) == ("toy", error)
+
+
+def test_a_conflict_of_a_thousand_objects_is_one_short_line_for_all_that_join_it() -> None:
+    it = Loop()
+    refs = [ObjectRef("Router", "ns", f"r{i:03}") for i in range(1000)]
+    conflicts = [
+        Problem(tuple(refs[:count]), "spec.asn", f"differs in {count}", category="conflict")
+        for count in (998, 999, 1000)
+    ]
+    lines = []
+    for conflict in conflicts:
+        with it.database.write(it.intent.problems) as txn:
+            replace_all(txn, it.intent.problems, [conflict])
+        lines += it.report()
+    (line,) = lines
+    names = ", ".join(map(str, refs[:8]))
+    assert line["object"] == f"{names} and 990 more"
+    assert it.health["intent"][1] == f"{names} and 992 more: spec.asn: differs in 1000"
+    it.remove(conflicts[-1])
+    (line,) = it.report()
+    assert (line["event_name"], line["object"]) == ("intent.solved", f"{names} and 992 more")

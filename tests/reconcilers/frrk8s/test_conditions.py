@@ -4,6 +4,7 @@ from typing import Any
 
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from resources.core.kinds import NODE
+from resources.enumeration import MAX_MESSAGE_CHARACTERS
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.build import Cluster, node
 from tests.reconcilers.frrk8s.agent import AgentInMemory
@@ -94,3 +95,12 @@ def test_a_vrf_without_a_router_is_missing_on_the_node_that_a_problem_names() ->
         c["message"] for c in of_cluster.render()["conditions"] if c["type"] == "Accepted"
     }
     assert message.endswith(f"{text.format('')} on 2 nodes (n0, n1)")
+
+
+def test_of_a_thousand_objects_that_conflict_a_condition_names_eight() -> None:
+    it = cluster(*(of(f"o{i:04}", neighbor(port=i + 1)) for i in range(1000)))
+    conditions(it)
+    shown = {c["message"] for c in it.render()["conditions"] if c["name"] == "o0999"}
+    assert all("with FRRConfiguration" in message for message in shown)
+    assert all(" and 991 more" in message for message in shown)
+    assert max(map(len, shown)) <= MAX_MESSAGE_CHARACTERS

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cells.safe_text import escape
 from resources.enumeration import enumerate_nodes
-from waggle.commands.plan.text import SHOWN_NODES, changes, problem_line, summary_line
+from waggle.commands.plan.text import SHOWN_NODES, changes, line_of_problem, summary_line
 
 _PUNCTUATION: Final = re.compile(r"[\\`*_\[\]<>|~]")
 _ENTITIES: Final = {"&": "&amp;", "@": "&#64;", "#": "&#35;", "://": ":&#47;/"}
@@ -48,7 +48,7 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
         yield ""
         yield "> [!WARNING]"
         for problem in new:
-            yield f"> - {text(problem_line(problem))}"
+            yield f"> - {text(line_of_problem(problem))}"
     for item in answer["items"]:
         yield ""
         yield f"**{text(enumerate_nodes(item['nodes'], SHOWN_NODES))}**"
@@ -58,7 +58,7 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
     if solved:
         yield ""
         for problem in solved:
-            yield f"- {text(problem_line(problem))}"
+            yield f"- {text(line_of_problem(problem))}"
 
 
 def _changes(item: dict[str, Any]) -> Iterator[str]:

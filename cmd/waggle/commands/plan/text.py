@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from resources.enumeration import enumerate_nodes, enumerate_some
+from resources.enumeration import bounded, enumerate_nodes, enumerate_some, problem_line
 
 Json = dict[str, Any]
 SYMBOLS: Final = {
@@ -48,7 +48,7 @@ def lines(answer: Json) -> Iterator[tuple[str, str]]:
     for problem in answer["problems"]:
         if problem["change"] != "remains":
             symbol = "!" if problem["change"] == "new" else "+"
-            yield STYLES[symbol], f"{symbol} {problem_line(problem)}"
+            yield STYLES[symbol], f"{symbol} {line_of_problem(problem)}"
     yield "", summary_line(answer)
 
 
@@ -121,13 +121,12 @@ def _value(value: object) -> str:
     return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 1]}…"
 
 
-def problem_line(problem: Json) -> str:
-    """Return a problem in one line."""
-    parts = (", ".join(problem["objects"]), problem["field"], problem["message"])
-    text = ": ".join(part for part in parts if part)
+def line_of_problem(problem: Json) -> str:
+    """Return a problem in one line, with its nodes."""
+    text = problem_line(problem["objects"], problem["field"], problem["message"])
     where = enumerate_nodes(problem["nodes"], SHOWN_NODES)
     solved = "solved: " if problem["change"] == "solved" else "problem: "
-    return f"{solved}{text} ({where})"
+    return solved + bounded(text, f" ({where})")
 
 
 _SESSIONS: Final = {
