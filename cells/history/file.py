@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
@@ -69,13 +69,11 @@ class HistoryFile:
 
     async def _restore(self) -> None:
         assert self._directory is not None  # noqa: S101  otherwise it is not appended
-        try:
-            items = await asyncio.to_thread(stored, self._directory, self._limit)
-        except (OSError, StateFileError) as error:
-            self._report(f"the history is not read: {_reason(error)}")
-            return
-        self._entries.restore(items)
-        self._report("")
+        found = await asyncio.to_thread(stored, self._directory, self._limit)
+        if found.items:
+            self._entries.restore(found.items)
+        reasons = [f"{name}: {reason}" for name, reason in found.unread.items()]
+        self._report(f"the history is not read: {'; '.join(reasons)}" if reasons else "")
 
     async def _run(self) -> None:
         while True:
@@ -122,18 +120,31 @@ def append(directory: Path, items: Iterable[HistoryItem], *, begin: bool = False
         path.replace(directory / OLDER)
 
 
-def stored(directory: Path, limit: int) -> Sequence[HistoryItem]:
-    """Return the last entries of both files, the oldest first.
+class Stored(NamedTuple):
+    """The entries of earlier processes."""
 
-    Lines that are cut, of another version or changed by hand are skipped. Raises `OSError`, and
-    `StateFileError` for a file that another user can write.
+    items: Sequence[HistoryItem]
+    """The last ones of both files, the oldest first."""
+    unread: Mapping[str, str]
+    """The files that cannot be read, or that another user can write, with the reason."""
+
+
+def stored(directory: Path, limit: int) -> Stored:
+    """Read both files; one that cannot be read does not hide the other.
+
+    Lines that are cut, of another version or changed by hand are skipped.
     """
     last: deque[HistoryItem] = deque(maxlen=limit)
+    unread = {}
     for name in (OLDER, FILE):
-        octets = read(directory / name)
+        try:
+            octets = read(directory / name)
+        except (OSError, StateFileError) as error:
+            unread[name] = _reason(error)
+            continue
         if octets is not None:
             last.extend(_decoded(octets))
-    return list(last)
+    return Stored(list(last), unread)
 
 
 def _decoded(octets: bytes) -> Iterator[HistoryItem]:

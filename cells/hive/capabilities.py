@@ -85,8 +85,8 @@ def _holds(process: str, capability: int, sets: tuple[str, ...]) -> bool:
     """Return whether any of some sets of a process or thread has a capability."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except FileNotFoundError:
-        return False  # a thread that has ended
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # a thread that has ended, before the file is opened or while it is read
     values = dict(line.split(":", 1) for line in lines)
     return any(int(values[name], 16) & 1 << capability for name in sets if name in values)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import io
 import json
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -328,3 +330,75 @@ def test_a_terminal_gets_no_archive(
     monkeypatch.setenv("TERM", "dumb")
     assert main(["bugreport", "-O", "-"]) == 2
     assert "no text for a terminal" in capsys.readouterr().err
+
+
+def test_an_entry_of_a_directory_that_cannot_be_read_is_named_and_the_others_are_included(
+    tmp_path: Path,
+) -> None:
+    manifests, archive = tmp_path / "manifests", tmp_path / "report.tgz"
+    (manifests / "below").mkdir(parents=True)
+    (manifests / "below/good.yaml").write_text("kind: A\n")
+    (manifests / "long.yaml").symlink_to("n" * 300)
+    (manifests / "loop.yaml").symlink_to("loop.yaml")
+    (manifests / "gone.yaml").symlink_to("nowhere")
+    (manifests / "out.yaml").symlink_to("/etc/hostname")
+    os.mkfifo(manifests / "pipe.yaml")
+    _, items = report(tmp_path, "-f", str(manifests), "-O", str(archive))
+    errors = {
+        item["name"]: item.get("error") for item in items if item["name"].startswith("manifests")
+    }
+    assert errors == {
+        "manifests/below/good.yaml.json": None,
+        "manifests/gone.yaml": "is a link to a file that does not exist",
+        "manifests/long.yaml": "cannot be read: File name too long",
+        "manifests/loop.yaml": "cannot be read: Too many levels of symbolic links",
+        "manifests/out.yaml": "is a link out of the directory, and not followed",
+        "manifests/pipe.yaml": "is not a regular file",
+    }
+    names = {name.partition("/")[2] for name in contents(archive.read_bytes())}
+    assert "manifests/below/good.yaml.json" in names
+
+
+@pytest.mark.parametrize(
+    "number", [errno.EACCES, errno.EIO, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE]
+)
+@pytest.mark.parametrize("call", ["stat", "open", "scandir"])
+def test_any_error_of_the_system_is_that_of_its_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, call: str
+) -> None:
+    manifests = tmp_path / "manifests"
+    (manifests / "bad.yaml").mkdir(parents=True)
+    for name in ("bad.yaml/bad.yaml", "good.yaml"):
+        (manifests / name).write_text("kind: A\n")
+    original = getattr(os, call)
+
+    def failing(path: Any, *words: Any, **more: Any) -> Any:  # noqa: ANN401  of os
+        if str(path).endswith("bad.yaml"):
+            raise OSError(number, os.strerror(number))
+        return original(path, *words, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, failing)
+        _, items = report(tmp_path, "-f", str(manifests), "-O", str(tmp_path / "report.tgz"))
+    errors = {
+        item["name"]: item.get("error") for item in items if item["name"].startswith("manifests")
+    }
+    assert errors.pop("manifests/good.yaml.json") is None
+    assert set(errors.values()) == {f"cannot be read: {os.strerror(number)}"}
+
+
+@pytest.mark.parametrize("flag", ["-f", "--config", "--log"])
+def test_a_named_file_that_cannot_be_read_is_named_and_the_archive_has_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    loop, log, archive = tmp_path / "loop", tmp_path / "agent.log", tmp_path / "report.tgz"
+    loop.symlink_to("loop")
+    log.write_text("a line\n")
+    status, items = report(tmp_path, flag, str(loop), "--log", str(log), "-O", str(archive))
+    assert status == 1
+    reason = "cannot be read: Too many levels of symbolic links"
+    assert [item["name"].partition("/")[2] for item in items if item.get("error") == reason] == [
+        "loop"
+    ]
+    assert f"waggle bugreport: {loop}: {reason}\n" in capsys.readouterr().err
+    assert any(name.endswith("log/agent.log") for name in contents(archive.read_bytes()))

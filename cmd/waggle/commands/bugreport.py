@@ -14,10 +14,11 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from resources.manifests.files import MISSING, scan, unreadable
 from waggle import ask_agent, output
 from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, NO_AGENT, USAGE, member
@@ -70,6 +71,8 @@ class Part(NamedTuple):
     content: object
     """JSON, or text."""
     error: str = ""
+    path: str = ""
+    """The file that it is read from."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -83,8 +86,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         epilog=output.exit_statuses(
             {
                 EXIT_OK: "success",
-                EXIT_ERROR: f"{NO_AGENT} (the archive has the rest), or it cannot be written",
-                EXIT_USAGE: f"{USAGE}, or an unreadable file",
+                EXIT_ERROR: f"{NO_AGENT}, or a named file cannot be read (the archive has the rest and "
+                "the reason), or the archive cannot be written",
+                EXIT_USAGE: f"{USAGE}, or a named file that does not exist",
             },
             "examples:\n"
             "  waggle bugreport -f /etc/waggle/manifests --config /etc/waggle/agent.yaml\n"
@@ -116,11 +120,13 @@ def run(args: argparse.Namespace) -> int:
             args.prog, "an archive is no text for a terminal: redirect it, or name a file"
         )
         return EXIT_USAGE
-    try:
-        files = list(_files(args))
-    except OSError as error:
-        output.complain(args.prog, output.reason_of(error))
+    named = [*manifest_paths(args), *args.config, *args.log]
+    missing = [path for path in named if not _exists(path)]
+    for path in missing:
+        output.complain(args.prog, f"{path}: {MISSING}")
+    if missing:
         return EXIT_USAGE
+    files = list(_files(args))
     parts = [Part("host.json", _host(now)), *files, *_answers(args)]
     name = f"waggle-bugreport-{platform.node()}-{time.strftime('%Y%m%dT%H%M%SZ', now)}"
     archive, items = _archive(name, parts, dict(os.environ))
@@ -142,7 +148,10 @@ def run(args: argparse.Namespace) -> int:
         else:
             output.dump(output.document("BugreportList", items), args.output)
         output.complain(args.prog, f"written: {target}")
-    return EXIT_ERROR if _silent(parts) else EXIT_OK
+    unread = [part for part in files if part.error and part.path in named]
+    for part in unread:
+        output.complain(args.prog, f"{part.path}: {part.error}")
+    return EXIT_ERROR if unread or _silent(parts) else EXIT_OK
 
 
 def _write(target: str, archive: bytes) -> None:
@@ -201,32 +210,58 @@ def _answers(args: argparse.Namespace) -> Iterator[Part]:
             yield Part(f"agent/{name}.json", None, str(error))
 
 
+def _exists(path: str) -> bool:
+    """Return whether a file exists, as far as it can be found out."""
+    try:
+        os.stat(path)  # noqa: PTH116  as `resources.manifests.files`
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _files(args: argparse.Namespace) -> Iterator[Part]:
-    """Yield manifests, configurations and logs. Raises OSError."""
-    for text in manifest_paths(args):
-        path = Path(text)
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            is_manifest = file.is_file() and file.suffix in (".yaml", ".yml", ".json")
-            if file == path or is_manifest:
-                yield _structured(f"manifests/{_inside(file, path)}", file)
-    for text in args.config:
-        yield _structured(f"config/{Path(text).name}", Path(text))
-    for text in args.log:
-        with Path(text).open("rb") as log:
-            log.seek(max(0, os.fstat(log.fileno()).st_size - MAX_LOG_OCTETS))
-            yield Part(f"log/{Path(text).name}", log.read().decode(errors="replace"))
+    """Yield manifests, configurations and logs. What cannot be read is a part with the reason."""
+    for root in manifest_paths(args):
+        found = scan([root])
+        for path in found.files:
+            yield _read(f"manifests/{_inside(path, root)}", path, _structured)
+        for path, reason in {**found.skipped, **found.broken_links}.items():
+            yield Part(f"manifests/{_inside(path, root)}", None, reason, path)
+    for path in args.config:
+        yield _read(f"config/{Path(path).name}", path, _structured)
+    for path in args.log:
+        yield _read(f"log/{Path(path).name}", path, _end_of_log)
 
 
-def _inside(file: Path, path: Path) -> str:
-    return file.name if file == path else file.relative_to(path).as_posix()
+def _read(name: str, path: str, read: Callable[[str, BinaryIO], Part]) -> Part:
+    """Read one file, which may have gone or changed since it was found."""
+    try:
+        # Without waiting for the writer of a pipe.
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(opened, "rb") as file:
+            return read(name, file)._replace(path=path)
+    except OSError as error:
+        return Part(name, None, unreadable(error), path)
 
 
-def _structured(name: str, path: Path) -> Part:
+def _inside(file: str, root: str) -> str:
+    """Return the name of a file below the directory that was named; its own where it was named."""
+    inside = os.path.relpath(file, root)
+    return Path(file).name if inside == os.curdir else inside
+
+
+def _end_of_log(name: str, file: BinaryIO) -> Part:
+    file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_LOG_OCTETS))
+    return Part(name, file.read(MAX_LOG_OCTETS).decode(errors="replace"))
+
+
+def _structured(name: str, file: BinaryIO) -> Part:
     """Read YAML or JSON. What cannot be parsed is text, unless it may have a Secret."""
     from resources.manifests.yamlfile import YamlError, parse_yaml
 
-    with path.open("rb") as file:
-        data = file.read(MAX_FILE_OCTETS + 1)
+    data = file.read(MAX_FILE_OCTETS + 1)
     if len(data) > MAX_FILE_OCTETS:
         return Part(name, None, f"larger than {MAX_FILE_OCTETS:,} octets")
     try:

@@ -35,7 +35,7 @@ class SettingsFile:
         """Return what the process before wrote; nothing where it wrote nothing that can be read."""
         try:
             messages = list(CODEC.decoder().feed(self._path.read_bytes()))
-        except (FileNotFoundError, ProtocolError):
+        except (OSError, ProtocolError):
             return {}
         return {
             wanted.key: wanted.settings

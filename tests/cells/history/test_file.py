@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from cells.api.history import HistoryItem
 from cells.history import file
 from cells.history.file import FILE, OLDER, append, stored
-from resources.state_file import StateFileError
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -32,13 +31,13 @@ def items(first: int, last: int) -> list[HistoryItem]:
 def test_what_was_appended_is_read_back_in_order(tmp_path: Path) -> None:
     append(tmp_path, items(0, 2))
     append(tmp_path, items(2, 5))
-    assert stored(tmp_path, 100) == items(0, 5)
-    assert stored(tmp_path, 2) == items(3, 5)
+    assert stored(tmp_path, 100).items == items(0, 5)
+    assert stored(tmp_path, 2).items == items(3, 5)
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_file_there_is_no_history(tmp_path: Path) -> None:
-    assert stored(tmp_path, 100) == []
+    assert stored(tmp_path, 100).items == []
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60])
@@ -47,16 +46,16 @@ def test_a_line_that_a_crash_has_cut_is_skipped(tmp_path: Path, cut: int) -> Non
     path = tmp_path / FILE
     path.write_bytes(path.read_bytes()[:-cut])
     whole = 3 if cut == 1 else 2
-    assert stored(tmp_path, 100) == items(0, whole)
+    assert stored(tmp_path, 100).items == items(0, whole)
     append(tmp_path, items(3, 4))
-    assert stored(tmp_path, 100) == [*items(0, whole), *items(3, 4)]
+    assert stored(tmp_path, 100).items == [*items(0, whole), *items(3, 4)]
 
 
 def test_a_file_of_another_version_is_not_read(tmp_path: Path) -> None:
     append(tmp_path, items(0, 3))
     path = tmp_path / FILE
     path.write_bytes(path.read_bytes().replace(b"waggle-history/1", b"waggle-history/2", 1))
-    assert stored(tmp_path, 100) == []
+    assert stored(tmp_path, 100).items == []
 
 
 @pytest.mark.parametrize(
@@ -68,20 +67,31 @@ def test_the_entries_of_a_process_are_read_behind_any_other_content(
     (tmp_path / FILE).write_bytes(content)
     append(tmp_path, items(0, 2), begin=True)
     append(tmp_path, items(2, 3))
-    assert stored(tmp_path, 100) == items(0, 3)
+    assert stored(tmp_path, 100).items == items(0, 3)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe\n\xff", b"[]\n{}\n", b"null"])
 def test_other_content_is_no_history(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    assert stored(tmp_path, 100) == []
+    assert stored(tmp_path, 100).items == []
 
 
 def test_a_file_that_others_may_write_is_rejected(tmp_path: Path) -> None:
     append(tmp_path, items(0, 1))
     (tmp_path / FILE).chmod(0o666)
-    with pytest.raises(StateFileError, match="others may write to it"):
-        stored(tmp_path, 100)
+    assert stored(tmp_path, 100) == ([], {FILE: "others may write to it"})
+
+
+@pytest.mark.parametrize(("broken", "whole"), [(OLDER, FILE), (FILE, OLDER)])
+def test_a_file_that_cannot_be_read_does_not_hide_the_other(
+    tmp_path: Path, broken: str, whole: str
+) -> None:
+    append(tmp_path, items(0, 2))
+    (tmp_path / FILE).rename(tmp_path / whole)
+    (tmp_path / broken).symlink_to(broken)
+    found = stored(tmp_path, 100)
+    assert found.items == items(0, 2)
+    assert found.unread == {broken: "Too many levels of symbolic links"}
 
 
 def test_two_files_bound_the_room_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +100,7 @@ def test_two_files_bound_the_room_on_disk(tmp_path: Path, monkeypatch: pytest.Mo
         append(tmp_path, items(number, number + 1))
     sizes = [(tmp_path / name).stat().st_size for name in (FILE, OLDER)]
     assert max(sizes) < 2500
-    names = [item.name for item in stored(tmp_path, 1000)]
+    names = [item.name for item in stored(tmp_path, 1000).items]
     assert names == [f"shop/{number}" for number in range(100 - len(names), 100)]
     assert len(names) > 10
 
@@ -103,4 +113,4 @@ def test_an_entry_that_counts_further_changes_is_read_once(tmp_path: Path) -> No
     ]
     append(tmp_path, [item])
     append(tmp_path, counted)
-    assert stored(tmp_path, 100) == counted[-1:]
+    assert stored(tmp_path, 100).items == counted[-1:]

@@ -120,12 +120,12 @@ def test_new_entries_are_appended_once_a_second(tmp_path: Path) -> None:
         await asyncio.sleep(0.9)
         assert not (tmp_path / FILE).exists()
         await asyncio.sleep(0.2)
-        assert [of.name for of in stored(tmp_path, 10)] == ["shop/1"]
+        assert [of.name for of in stored(tmp_path, 10).items] == ["shop/1"]
         stand.log.add(item(2))
         await asyncio.sleep(1)
 
     beside(stand, scenario)
-    assert [of.name for of in stored(tmp_path, 10)] == ["shop/1", "shop/2"]
+    assert [of.name for of in stored(tmp_path, 10).items] == ["shop/1", "shop/2"]
     assert (tmp_path / FILE).read_bytes().count(HEAD) == 1
     assert stand.state == ("ok", f"kept in {tmp_path}")
 
@@ -136,7 +136,7 @@ def test_the_last_entries_are_written_at_the_end(tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
     stand.log.add(item(1))
     run(stand.hooks["stop"]())
-    assert [of.name for of in stored(tmp_path, 10)] == ["shop/1"]
+    assert [of.name for of in stored(tmp_path, 10).items] == ["shop/1"]
 
 
 def test_of_an_entry_that_counts_further_changes_the_last_state_is_written(tmp_path: Path) -> None:
@@ -145,7 +145,10 @@ def test_of_an_entry_that_counts_further_changes_the_last_state_is_written(tmp_p
         stand.log.add(item(1, "refused"))
         stand.log.add(item(2))
     run(stand.hooks["stop"]())
-    assert [(of.name, of.count) for of in stored(tmp_path, 10)] == [("shop/1", 5), ("shop/2", 5)]
+    assert [(of.name, of.count) for of in stored(tmp_path, 10).items] == [
+        ("shop/1", 5),
+        ("shop/2", 5),
+    ]
     assert (tmp_path / FILE).read_bytes().count(b"shop/1") == 1
 
 
@@ -183,13 +186,13 @@ def test_a_disk_that_fails_is_named_once_and_tried_again(
     run(stand.hooks["stop"]())
     assert stand.state == ("ok", f"kept in {tmp_path}")
     assert (tmp_path / FILE).read_bytes().startswith(HEAD)
-    assert [of.name for of in stored(tmp_path, 10)] == ["shop/3"]
+    assert [of.name for of in stored(tmp_path, 10).items] == ["shop/3"]
 
 
 def test_the_directory_is_made_with_its_parents_for_this_user_alone(tmp_path: Path) -> None:
     directory = tmp_path / "var" / "lib"
     append(directory, [item(1)])
     append(directory, [item(2)])
-    assert [of.name for of in stored(directory, 10)] == ["shop/1", "shop/2"]
+    assert [of.name for of in stored(directory, 10).items] == ["shop/1", "shop/2"]
     assert directory.stat().st_mode & 0o777 == 0o700
     assert (directory / FILE).stat().st_mode & 0o777 == 0o600

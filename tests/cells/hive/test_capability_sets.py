@@ -194,3 +194,21 @@ def test_all_but_some_are_dropped_and_the_right_to_do_so_last(
     assert [kernel.sets[name] for name in SETS[:3]] == [1 << NET_ADMIN] * 3
     dropped = [call[2] for call in kernel.calls if call[1] == 24]
     assert dropped == [0, IPC_LOCK, 40, 8]
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, ProcessLookupError])
+def test_a_thread_that_ends_while_it_is_looked_at_keeps_nothing(
+    kernel: Kernel, hold: Holding, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    hold(NET_ADMIN)
+    kernel.threads["2"] = {**kernel.sets, "CapPrm": 1 << NET_ADMIN}
+    kernel.write()
+    original = Path.read_text
+
+    def read_text(path: Path) -> str:
+        if path.parent.name == "2":
+            raise error
+        return original(path)
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    assert give_up(NET_ADMIN)
