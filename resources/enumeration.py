@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 MAX_MESSAGE_CHARACTERS: Final = 1024
@@ -41,21 +41,21 @@ def enumerate_some(values: Iterable[object], shown: int) -> str:
     return f"{text} and {more} more" if more else text
 
 
-def enumerate_objects(objects: Iterable[object]) -> str:
+def enumerate_objects(objects: Iterable[object], total: int | None = None) -> str:
     """Return the objects of a problem as the beginning of a line: a thousand of them are one line, too.
 
     At most `MAX_NAMED_OBJECTS`, and of long names as many as `MAX_NAMES_CHARACTERS` hold, but one.
+    ``total`` is their number, if ``objects`` are the first ones only.
     """
     remaining = iter(objects)
-    text = bounded(str(next(remaining, "")))
-    more = 0
-    for named, value in enumerate(remaining, 1):
-        if more or named >= MAX_NAMED_OBJECTS:
-            more += 1
-        elif len(longer := f"{text}, {value}") <= MAX_NAMES_CHARACTERS:
-            text = longer
-        else:
-            more = 1
+    text, named = "", 0
+    for value in islice(remaining, MAX_NAMED_OBJECTS):
+        longer = f"{text}, {value}" if named else bounded(str(value))
+        if named and len(longer) > MAX_NAMES_CHARACTERS:
+            remaining = chain((value,), remaining)
+            break
+        text, named = longer, named + 1
+    more = sum(1 for _ in remaining) if total is None else total - named
     return f"{text} and {more} more" if more else text
 
 

@@ -314,9 +314,9 @@ def _objects(claims: Iterable[Claim]) -> tuple[ObjectRef, ...]:
 
 def _listed(claims: Iterable[Claim]) -> str:
     """List the values, each with the objects that have it: the first few of both."""
-    listed: dict[Any, tuple[str, dict[str, None]]] = {}
+    listed: dict[Any, tuple[str, dict[ObjectRef, None]]] = {}
     for claim in claims:
-        listed.setdefault(claim.value, (claim.shown, {}))[1][str(claim.unit.ref)] = None
+        listed.setdefault(claim.value, (claim.shown, {}))[1][claim.unit.ref] = None
     parts = [
         f"{shown} in {enumerate_some(objects, MAX_LISTED)}"
         for shown, objects in itertools.islice(listed.values(), MAX_LISTED)

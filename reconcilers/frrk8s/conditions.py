@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
 
 from reconcilers.model import Condition, ObjectRef, Problem, ProblemCategory
 from reconcilers.sliced_work import Pieces, Slices
-from resources.enumeration import enumerate_objects, joined
+from resources.enumeration import MAX_NAMED_OBJECTS, enumerate_objects, joined
 from resources.frrk8s.condition_types import (
     ACCEPTED,
     CONFLICTING,
@@ -145,15 +146,20 @@ def _sentence(problem: Problem, ref: ObjectRef, nodes: Iterable[str]) -> str:
     """Return a problem with its field, the other objects and the nodes."""
     names = sorted(nodes)
     parts = [": ".join(part for part in (problem.field, problem.message) if part)]
-    if not _names_its_objects(problem):
-        others = [other for other in problem.objects if other != ref]
-        if not all(str(other) in problem.message for other in others):
-            parts.append(f"with {enumerate_objects(others)}")
+    others = (other for other in problem.objects if other != ref)
+    if not (_names_its_objects(problem) or _are_named(problem, ref)):
+        first = islice(others, MAX_NAMED_OBJECTS)
+        parts.append(f"with {enumerate_objects(first, len(problem.objects) - 1)}")
     if names:
         more = ", ..." if len(names) > 3 else ""
         count = "1 node" if len(names) == 1 else f"{len(names)} nodes"
         parts.append(f"on {count} ({', '.join(names[:3])}{more})")
     return " ".join(parts)
+
+
+def _are_named(problem: Problem, ref: ObjectRef) -> bool:
+    """True if the message has the names of all other objects."""
+    return all(str(other) in problem.message for other in problem.objects if other != ref)
 
 
 @functools.lru_cache(maxsize=64)

@@ -41,7 +41,7 @@ class Condition(msgspec.Struct, frozen=True):
 ProblemCategory: TypeAlias = Literal["invalid", "unresolved", "conflict", "unsupported"]
 
 
-class Problem(msgspec.Struct, frozen=True, order=True):
+class Problem(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     """A conflict or an invalid object: the objects, the field and the broken rule, for people."""
 
     objects: tuple[ObjectRef, ...]
