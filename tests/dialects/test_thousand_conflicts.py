@@ -13,6 +13,7 @@ import pytest
 from reconcilers.antrea.dialect import AntreaDialect
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.compile_manifests import kinds_of
+from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.metallb.dialect import MetalLBDialect
@@ -31,7 +32,13 @@ CPU_SECONDS = 1.0
 """Of all slices together: of the operator's part and of the compilation for one node."""
 SLICE_CPU_SECONDS = 0.25
 """Of the longest slice, in which a collection of garbage of the test's process may fall."""
-DIALECTS = (CiliumDialect, AntreaDialect, Frrk8sDialect, MetalLBDialect, OvnkDialect)
+DIALECTS: tuple[type[Dialect], ...] = (
+    CiliumDialect,
+    AntreaDialect,
+    Frrk8sDialect,
+    MetalLBDialect,
+    OvnkDialect,
+)
 NODE_OBJECT = {"apiVersion": "v1", "kind": "Node", **node()}
 NODE_OBJECT["metadata"] |= {"annotations": {"node.antrea.io/bgp-router-id": "10.0.0.9"}}
 
