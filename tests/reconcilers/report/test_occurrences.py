@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -9,21 +12,27 @@ from reconcilers import overdue
 from reconcilers.bfd_session import BfdSession
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import ReportedStatuses
+from reconcilers.intent.learned_limits import LearnedLimits
+from reconcilers.intent.options import IntentOptions
 from reconcilers.model import ObjectRef
-from reconcilers.report.events import Occurrence
+from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
-from speaker.api import InstanceStatus, PeerStatus
-from tests.reconcilers.build import NODE, service, usual
+from reconcilers.target.fleet import WriteSpread
+from speaker.api import InstanceStatus, PeerPrefixLimit, PeerStatus, StateChanged
+from speaker.nlri import IPV4_UNICAST
+from tests.reconcilers.build import NODE, Cluster, peer, service, usual
 from tests.reconcilers.cilium.test_report import NOW, session
+from tests.reconcilers.intent import test_peer_limits as peer_limits
+from tests.reconcilers.intent.test_address_limits import DAYS, put
 from tests.support import kinds
 from tests.support.dialects import changed
 
 
 class Found:
-    """The occurrences of a usual cluster with these sessions."""
+    """The occurrences of a cluster with these sessions: of a usual one by default."""
 
-    def __init__(self, *sessions: PeerStatus) -> None:
-        cluster = self.cluster = usual()
+    def __init__(self, *sessions: PeerStatus, cluster: Cluster | None = None) -> None:
+        cluster = self.cluster = usual() if cluster is None else cluster
         cluster.run()
         self.sessions = list(sessions)
         self.instances: list[InstanceStatus] = []
@@ -193,3 +202,62 @@ def test_a_short_loss_is_an_event_and_a_lost_connection_to_the_process_is_none()
     assert bfd(found, "Unknown", ups=0) == []
     assert bfd(found, "Up") == []
     assert bfd(found, "Up", ups=2) == [("BFDSessionDown", "BFD was down for a moment")]
+
+
+def test_rfc4486_4_after_a_limit_of_the_peer_what_waits_is_an_event_until_it_is_sent() -> None:
+    """Of the object that configures the peer, for its administrator, and of each Service."""
+    cluster = peer_limits.cluster(operator=False)
+    cluster.delete(kinds.CLUSTER_CONFIG, "c")
+    instance = {"name": "i", "localASN": 65001, "peers": [peer(peerConfigRef={"name": "p"})]}
+    spec = {"bgpInstances": [instance]}
+    cluster.put(kinds.NODE_CONFIG, {"metadata": {"name": NODE}, "spec": spec})
+    put(cluster, "old", "198.18.0.1", "198.18.0.2", created=DAYS[0])
+    put(cluster, "new", "198.18.0.3", "198.18.0.4", created=DAYS[5])
+    found = Found(cluster=cluster)
+    found.compare()
+    assert found.reported == []
+    limits = LearnedLimits(cluster.db, cluster.intent, IntentOptions())
+    ended = StateChanged(
+        instance="i",
+        peer="p",
+        address="192.0.2.1",
+        old="Established",
+        new="Idle",
+        reason="Cease / Maximum Number of Prefixes Reached",
+        peer_limit=PeerPrefixLimit(family=IPV4_UNICAST, limit=4, advertised=((IPV4_UNICAST, 5),)),
+    )
+    assert limits.note(ended, 0.0)
+    limits.write(0.0)
+    cluster.run()
+    found.compare()
+    events = {event["regarding"]["kind"]: event for event in written(found.reported)}
+    assert {(event["type"], event["reason"]) for event in events.values()} == {
+        ("Warning", "RejectedConfiguration")
+    }
+    of_peer, of_service = events["CiliumBGPNodeConfig"], events["Service"]
+    assert of_peer["note"] == (
+        "peer 'p' is sent no more than 4 prefixes of ipv4-unicast (the peer ended the session: "
+        "Maximum Number of Prefixes Reached): "
+        "198.18.0.4/32 of Service/a/new, and the addresses of newer Services, wait"
+    )
+    assert (of_service["metadata"]["namespace"], of_service["regarding"]["name"]) == ("a", "new")
+    assert of_service["note"] == (
+        f"198.18.0.4/32 waits on node {NODE}: peer 'p' is sent no more than 4 prefixes of "
+        "ipv4-unicast, and older Services come first"
+    )
+    cluster.delete(kinds.SERVICE, "old", "a")
+    cluster.run()
+    found.compare()
+    assert set(found.resolved) == set(found.reported)
+
+
+def written(occurrences: Sequence[Occurrence]) -> list[dict[str, Any]]:
+    """Return the Events that are written for occurrences."""
+    correlator = EventCorrelator("node", WriteSpread(lambda: 0.0, lambda: 1))
+    for occurrence in occurrences:
+        correlator.record(occurrence, 0.0, NOW)
+    events = []
+    while write := correlator.next_write(0.0, NOW):
+        correlator.written(write, 0.0)
+        events.append(write.content)
+    return events
