@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -511,18 +511,21 @@ def test_statuses_are_computed_once_for_a_change_when_the_speaker_has_followed_i
     hive = agent(tmp_path, verify_interval="0")
     peers = hive.get(IntentTables).peers
     runner = hive.get(Runner)
-    at_runs: list[int] = []
+    at_runs: list[tuple[int, int]] = []
+    """The number of peers that the speaker has, and how often it has followed, at each computation."""
+    followed: list[None] = []
     run = ObjectStatuses.run
 
     def counted(statuses: ObjectStatuses, now: float) -> bool:
-        at_runs.append(0 if runner.applied is None else peers.count(runner.applied))
+        count = 0 if runner.applied is None else peers.count(runner.applied)
+        at_runs.append((count, len(followed)))
         return run(statuses, now)
 
     monkeypatch.setattr(status, "EVERY", 3600.0)
     monkeypatch.setattr(ObjectStatuses, "run", counted)
 
-    def save(kind: str, name: str) -> None:
-        values = configuration([1179, 1180])
+    def save(kind: str, name: str, ports: Sequence[int] = (1179, 1180)) -> None:
+        values = configuration(ports)
         (value,) = (v for v in values if (v["kind"], v["metadata"]["name"]) == (kind, name))
         partial = tmp_path / "partial"
         partial.write_text(json.dumps(value))
@@ -531,15 +534,14 @@ def test_statuses_are_computed_once_for_a_change_when_the_speaker_has_followed_i
     save("CiliumBGPPeerConfig", "tor-2")
 
     async def scenario() -> None:
-        followed: list[None] = []
         hive.get(ApplyLoop).followed([peers]).subscribe(followed.append)
-        await asyncio.sleep(2 * status.LEAST)
-        at_runs.clear()
-        followed.clear()
         save("CiliumBGPClusterConfig", "rack")
-        await until(lambda: bool(at_runs))
-        await asyncio.sleep(2 * status.LEAST)
-        assert at_runs == [2]
-        assert followed == [None]
+        await until(lambda: 2 in dict(at_runs))
+        save("CiliumBGPClusterConfig", "rack", [1179])
+        await until(lambda: at_runs[-1][0] == 1)
+        first = next(at for at, (count, _) in enumerate(at_runs) if count == 2)
+        # Neither again after the first change, nor too early after the second one.
+        (_, times), last = at_runs[first], at_runs[first + 1 :]
+        assert last == [(1, times + 1)]
 
     running(hive, scenario)

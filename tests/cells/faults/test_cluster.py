@@ -76,7 +76,7 @@ async def probes(port: int) -> dict[str, int]:
 async def ready(port: int) -> None:
     """Wait until an agent is ready: it looks at its sessions now and then."""
     found: dict[str, int] = {}
-    for _ in range(100):
+    for _ in range(1200):
         found = await probes(port)
         if found["readyz"] == 200:
             break

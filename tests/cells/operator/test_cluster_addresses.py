@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +58,9 @@ def test_the_object_follows_the_nodes_and_is_written_where_it_differs(tmp_path: 
             server.delete("Node", "n2")
             await until(lambda: nodes_of(server) == "192.0.2.1\n")
         writes = len(server.queries("patch", "configmaps"))
-        async with operator(server, tmp_path, identity="b"):
-            await until(lambda: server.queries("get", "configmaps"))
-            await asyncio.sleep(0.1)
+        async with operator(server, tmp_path, identity="b") as (hive, _):
+            # It has compared the object that it found with what it would write.
+            await until(lambda: levels(hive).get("operator/cluster-addresses") == (Level.OK, text))
         assert len(server.queries("patch", "configmaps")) == writes
 
     run(scenario)

@@ -104,7 +104,8 @@ def test_a_run_after_a_failed_one_starts_without_its_error(source: Scripted) -> 
             await run
         source.watch.fail(RuntimeError("between two runs"))
         run = await source.begin()
-        await asyncio.sleep(0.01)
+        for _ in range(10):
+            await asyncio.sleep(0)
         assert (source.runs, source.reading, run.done()) == (2, True, False)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):

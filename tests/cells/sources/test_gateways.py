@@ -33,8 +33,11 @@ def test_gateways_follow_the_kernel_and_survive_its_errors(
     tables, jobs = Tables(db), _Jobs()
     answers: list[frozenset[str] | OSError] = [OSError(1, "not permitted")]
 
+    reads: list[object] = []
+
     def read() -> frozenset[str]:
         answer = answers[-1]
+        reads.append(answer)
         if isinstance(answer, OSError):
             raise answer
         return answer
@@ -55,7 +58,7 @@ def test_gateways_follow_the_kernel_and_survive_its_errors(
         answers.append(frozenset({"192.0.2.2"}))
         await until(lambda: known() == {"192.0.2.2"})
         answers.append(OSError(1, "not permitted"))
-        await asyncio.sleep(0.05)
+        await until(lambda: reads[-3:] == 3 * answers[-1:])
         assert known() == {"192.0.2.2"}
         task.cancel()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import Counter
 
@@ -81,3 +82,34 @@ def test_f14_reconnections_of_five_thousand_agents_are_spread() -> None:
     assert max(seconds) <= timeouts.longest_retry
     assert max(seconds.values()) < 4 * 5000 / timeouts.longest_retry
     assert len(seconds) >= timeouts.longest_retry * 0.8
+
+
+@pytest.mark.parametrize(("every", "watches"), [(30.0, 1), (math.inf, 10)])
+def test_bookmarks_keep_an_idle_watch_alive(every: float, watches: int) -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.bookmark_every = every
+        wire.state.put(service("web"))
+        async with reflecting(wire) as (reflector, _):
+            await asyncio.sleep(HOUR)
+            assert names(reflector) == {"web"}
+        # Without them a watch that is silent for long is begun anew, as its server may be gone.
+        assert (wire.watches == 1) is (watches == 1)
+        assert wire.watches >= watches
+
+    looptime.run(scenario())
+
+
+def test_a_watch_that_ends_at_once_is_retried_with_backoff() -> None:
+    """A server that closes every watch costs requests at the pace of the pauses, not a busy loop."""
+
+    async def scenario() -> None:
+        wire = Wire()
+        wire.ends_watches = True
+        async with reflecting(wire):
+            await asyncio.sleep(HOUR)
+        # As after an outage: never more than two a minute once it lasts, and no list for them.
+        assert HOUR / 31 <= wire.watches <= 10 + HOUR / 15
+        assert len(wire.lists) == 1
+
+    looptime.run(scenario())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -51,6 +52,11 @@ class Wire:
         """The time of each request."""
         self.lists: list[float] = []
         """The time of each answered list."""
+        self.watches = 0
+        self.bookmark_every = math.inf
+        """Seconds."""
+        self.ends_watches = False
+        """Whether each watch ends at once."""
 
     async def renew(self) -> None:
         """Nothing is kept."""
@@ -74,6 +80,7 @@ class Wire:
         self._check()
         query = dict(parameters)
         if "watch" in query:
+            self.watches += 1
             yield Answer(b"", self._events(int(query["resourceVersion"]), silence))
         else:
             self.lists.append(asyncio.get_running_loop().time())
@@ -86,16 +93,22 @@ class Wire:
             yield event("ERROR", {"kind": "Status", "code": 410, "message": "too old"}).encode()
             return
         position = 0
-        quiet = 0.0
+        quiet = seconds = 0.0
         while quiet < silence:
             self._check()
+            if self.ends_watches:
+                return
             for version, _, what, obj in self.state.history[position:]:
                 position += 1
                 if version > since:
                     yield event(what, obj).encode()
                     quiet = 0.0
             await asyncio.sleep(1.0)
-            quiet += 1.0
+            quiet, seconds = quiet + 1.0, seconds + 1.0
+            if seconds % self.bookmark_every == 0.0:
+                mark = {"metadata": {"resourceVersion": str(self.state.version)}}
+                yield event("BOOKMARK", mark).encode()
+                quiet = 0.0
         raise ReadTimeout(f"nothing came for {silence:g} s")
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from speaker.engine.inputs import DeviceFound, Input
 from speaker.server import bound_devices
-from speaker.server.bound_devices import BoundDevices
+from speaker.server.bound_devices import POLL_SECONDS, BoundDevices
 from speaker.server.listener import Listener
 from speaker.server.sockets import bound_device
+from tests.support import looptime
 from tests.support.wait import until
 
 P = ParamSpec("P")
@@ -54,18 +55,13 @@ class Watched:
 
 
 def run(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None]:
-    """Run a test in an event loop."""
+    """Run a test in virtual time."""
 
     @functools.wraps(test)
     def ran(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
+        looptime.run(test(*args, **kwargs))
 
     return ran
-
-
-@pytest.fixture(autouse=True)
-def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound_devices, "POLL_SECONDS", 0.001)
 
 
 @pytest.mark.parametrize("after", [None, "blue"])
@@ -73,11 +69,11 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_socket_loses_a_device_that_is_deleted_or_renamed(after: str | None) -> None:
     watched = Watched()
     sock, other = watched.watch("red"), watched.watch("green", 2)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(10 * POLL_SECONDS)
     assert not watched.lost
     sock.device = after
     await until(lambda: watched.lost)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(10 * POLL_SECONDS)
     assert watched.lost == ["interface red is gone"]
     other.device = None
     await until(lambda: len(watched.lost) == 2)
@@ -90,7 +86,7 @@ async def test_one_that_is_forgotten_loses_nothing_and_without_sockets_nothing_r
     sock = watched.watch("red")
     watched.devices.forget(1)
     sock.device = None
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(10 * POLL_SECONDS)
     assert not watched.lost
     assert watched.devices._timer is None
 
@@ -114,11 +110,11 @@ async def test_a_device_that_is_there_again_is_an_input_once(
     watched = Watched()
     watched.devices.missing("red")
     watched.devices.missing("red")
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(10 * POLL_SECONDS)
     assert not watched.inputs
     present.add("red")
     await until(lambda: watched.inputs)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(10 * POLL_SECONDS)
     assert watched.inputs == [DeviceFound("red")]
 
 

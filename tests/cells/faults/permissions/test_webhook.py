@@ -86,7 +86,7 @@ async def answers(port: int) -> set[str]:
 
 async def until_reviewed(port: int, wanted: set[str]) -> None:
     found: set[str] = set()
-    for _ in range(200):
+    for _ in range(1200):
         found = await answers(port)
         if found == wanted:
             return

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from msgspec import structs
 
-from resources.kubernetes import Phase, Selection, Timeouts, of_node
+from resources.kubernetes import Phase, Selection, of_node
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
 from tests.resources.kubernetes.source.reading import TIMEOUTS, reader, run
@@ -123,33 +122,5 @@ def test_an_invalid_object_is_a_problem_and_others_are_unaffected(tmp_path: Path
                 server.put(service("bad", "ClusterIP"))
                 await until(lambda: observed.names() == {"good", "bad"})
                 await until(lambda: not observed.problems)
-
-    run(scenario)
-
-
-def test_bookmarks_keep_an_idle_watch_alive(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with ApiServer() as server:
-            server.bookmark_every = 0.05
-            async with reader(server, tmp_path) as observed:
-                await until(lambda: all(observed.events.values()))
-                # More than twice as long as a watch may be silent.
-                await asyncio.sleep(2.2 * TIMEOUTS.watch_silence)
-                assert len(server.queries("watch", "services")) == 1
-
-    run(scenario)
-
-
-def test_a_watch_that_ends_at_once_is_retried_with_backoff(tmp_path: Path) -> None:
-    """A server that closes every watch costs requests at the pace of the pauses, not a busy loop."""
-
-    async def scenario() -> None:
-        async with ApiServer() as server:
-            server.always("watch", "services", stream())
-            timeouts = Timeouts(first_retry=0.1, longest_retry=0.1)
-            async with reader(server, tmp_path, timeouts=timeouts) as observed:
-                await until(lambda: all(observed.events.values()))
-                await asyncio.sleep(0.3)
-                assert len(server.queries("watch", "services")) <= 7
 
     run(scenario)
