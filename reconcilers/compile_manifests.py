@@ -12,6 +12,7 @@ from reconcilers.apply.passwords import Passwords
 from reconcilers.dialect import Admission, Dialect, extended
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
+from reconcilers.intent.missing_bfd import WITHOUT_BFD
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.render import document
 from reconcilers.kernel.offline import kernel_document
@@ -44,6 +45,8 @@ class OfflineSettings(msgspec.Struct, frozen=True):
     dialects: Mapping[str, Options] = {}
     """The options of dialects by name; a dialect without any has its defaults."""
     fib: FibOptions = FibOptions()
+    bfd: bool = True
+    """Whether the agent runs BFD sessions."""
 
 
 def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
@@ -108,6 +111,7 @@ class OfflineIntent:
             secrets_namespace=settings.secrets_namespace,
             options=settings.intent,
             operator_in_process=True,
+            bfd_off="" if settings.bfd else WITHOUT_BFD,
         )
         self._passwords = Passwords(self.db, self.intent, self.resources)
         self._run()
@@ -141,7 +145,8 @@ class OfflineIntent:
     def state(self) -> NodeState:
         """Return what the node is to do."""
         snapshot = self.db.snapshot()
-        return node_state(snapshot, self.resources, self.intent, self._passwords.reader(snapshot))
+        password_of = self._passwords.reader(snapshot)
+        return node_state(snapshot, self.resources, self.intent, password_of, bfd=self.settings.bfd)
 
     def unknown_node(self) -> str:
         """Return a sentence if manifests have Nodes and not this one, or nothing; else ``""``."""

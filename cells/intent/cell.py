@@ -30,6 +30,7 @@ from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.continued_problems import without_continued
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import HostDemand
+from reconcilers.intent.missing_bfd import WITHOUT_BFD
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.service_addresses import unrestricted
 from reconcilers.model import Problem
@@ -74,9 +75,6 @@ def make_host_demand(
 
 class BfdRunner:
     """What the cell contributes that runs BFD sessions; without it peers have none."""
-
-
-NO_BFD_RUNNER: Final = "this agent runs without BFD (--bfd)"
 
 
 class IntentLoop:
@@ -126,7 +124,7 @@ class IntentLoop:
         self._rounds = 0
         self._compiler: IntentCompiler | None = None
         self._trace_links = trace_links
-        self.bfd_off = "" if bfd_runners else NO_BFD_RUNNER
+        self.bfd_off = "" if bfd_runners else WITHOUT_BFD
         """Why peers have no BFD session; empty where they may have one."""
         self._done: Subject[None] = Subject()
         self.ready = False

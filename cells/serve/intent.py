@@ -46,6 +46,9 @@ class AgentIntent:
 
         snapshot = self._database.snapshot()
         password_of = self._passwords.reader(snapshot)
-        yield [{"node": self._node}]
-        state = node_state(snapshot, self._resources, self._intent, password_of, routes=False)
+        bfd = not self._loop.bfd_off
+        yield [{"node": self._node, "bfd": bfd}]
+        state = node_state(
+            snapshot, self._resources, self._intent, password_of, bfd=bfd, routes=False
+        )
         yield from state_items(snapshot, self._intent, state)

@@ -6,7 +6,7 @@ They are the options that the intent and every dialect declare, as in the agent.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -36,10 +36,16 @@ def add_intent_flags(parser: argparse._ActionsContainer, dialects: Dialects) -> 
         _add(parser, item)
 
 
-def add_option_flags(parser: argparse._ActionsContainer, name: str, options: type[Options]) -> None:
-    """Add the flags of the options of a cell."""
+def add_option_flags(
+    parser: argparse._ActionsContainer,
+    name: str,
+    options: type[Options],
+    fields: Collection[str] = (),
+) -> None:
+    """Add the flags of the options of a cell: of these fields, or of all."""
     for item in describe(name, options):
-        _add(parser, item)
+        if not fields or item.field in fields:
+            _add(parser, item)
 
 
 def given_options(args: argparse.Namespace, name: str, options: type[T]) -> T:
@@ -105,7 +111,7 @@ def _converter(item: Setting) -> Callable[[str], object]:
 
 
 def _read(args: argparse.Namespace, name: str, options: type[T]) -> T:
-    given = {item.field: getattr(args, item.flag) for item in describe(name, options)}
+    given = {item.field: getattr(args, item.flag, None) for item in describe(name, options)}
     values = {
         field: tuple(list_items(*value)) if isinstance(value, list) else value
         for field, value in given.items()

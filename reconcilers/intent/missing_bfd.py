@@ -7,10 +7,14 @@ after the hold time alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from statedb import Snapshot, WriteTxn
+
+WITHOUT_BFD: Final = "this agent runs without BFD (--bfd)"
+"""Why no peer of a node has a BFD session."""
 
 
 def missing_bfd(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from reconcilers.tables import Json
 from resources.json_names import json_name
 from speaker.api import InstanceConfig, PeerConfig, Secret
 from speaker.engine.effect_of_change import Effect, effect_of, is_same_router
+from speaker.nlri import Family
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -236,21 +237,40 @@ def _fields(
     before: PeerConfig | InstanceConfig, after: PeerConfig | InstanceConfig
 ) -> tuple[FieldChange, ...]:
     """Return the changed fields by the names that the local API has, with values as JSON."""
-    return tuple(
-        FieldChange(
-            name=_NAMES.get(name) or json_name(name),
-            before=_value(getattr(before, name)),
-            after=_value(getattr(after, name)),
-        )
-        for name in before.__struct_fields__
-        if name not in _INTERNAL and getattr(before, name) != getattr(after, name)
-    )
+    return tuple(_changed(before, after, ""))
+
+
+def _changed(before: msgspec.Struct, after: msgspec.Struct, path: str) -> Iterator[FieldChange]:
+    """Yield the changed fields; of a value with fields of its own these: ``bfd.detectMultiplier``."""
+    for name in before.__struct_fields__:
+        old, new = getattr(before, name), getattr(after, name)
+        if old == new or (not path and name in _INTERNAL):
+            continue
+        field = f"{path}{_json_name(name)}"
+        if _has_fields(old) and type(old) is type(new):
+            yield from _changed(old, new, f"{field}.")
+        else:
+            yield FieldChange(name=field, before=_value(old), after=_value(new))
+
+
+def _json_name(name: str) -> str:
+    return _NAMES.get(name) or json_name(name)
+
+
+def _has_fields(value: object) -> TypeGuard[msgspec.Struct]:
+    """True of a value that is not one word, as an address family is."""
+    return isinstance(value, msgspec.Struct) and not isinstance(value, Family)
 
 
 def _value(value: object) -> Any:  # noqa: ANN401
-    """Return a value as JSON; of a password only that there is one."""
+    """Return a value as JSON with the names of the local API; of a password only that there is one."""
     if isinstance(value, Secret):
         return "***"
-    if isinstance(value, tuple) and value and hasattr(value[0], "afi"):
-        return [str(family) for family in value]
+    if isinstance(value, Family):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_value(part) for part in value]
+    if isinstance(value, msgspec.Struct):
+        fields = value.__struct_fields__
+        return {_json_name(name): _value(getattr(value, name)) for name in fields}
     return msgspec.to_builtins(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from reconcilers.apply.to_speaker import instance_config, peer_config
 from reconcilers.intent.render import route_items
@@ -56,11 +57,12 @@ def node_state(
     intent: IntentTables,
     password_of: Callable[[PasswordRef], bytes | None],
     *,
+    bfd: bool,
     routes: bool = True,
 ) -> NodeState:
     """Return the state of the node that the tables are compiled for.
 
-    Without ``routes`` its route sets are empty.
+    Without ``bfd`` its peers have no BFD sessions; without ``routes`` its route sets are empty.
     """
     problems = [
         ProblemState((str(row.object or ""),), row.field, row.message, row.where)
@@ -82,6 +84,8 @@ def node_state(
         except InvalidConfig as error:
             problems.append(ProblemState((*map(str, row.origins),), error.field, str(error)))
             continue
+        if not bfd and config.bfd is not None:
+            config = replace(config, bfd=None)
         peers[row.instance, row.name] = PeerState(config, origin)
     names = {peer.config.route_set for peer in peers.values()} - {None}
     return NodeState(

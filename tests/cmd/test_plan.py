@@ -16,6 +16,7 @@ import yaml
 from tests.cmd.lab import configuration, service
 from waggle.__main__ import main
 from waggle.commands.plan.markdown import text
+from waggle.commands.plan.text import field_text
 
 Objects = list[dict[str, Any]]
 PORTS = (1179, 1180)
@@ -273,3 +274,119 @@ def test_routes_in_the_kernel_are_those_of_one_node(
     assert "which --node names" in capsys.readouterr().err
     arguments = ("--received", str(received), "--node", "node-1")
     assert plan(objects(), objects(), *arguments) == 0
+
+
+def frr_configuration(*prefixes: str, **profile: int) -> dict[str, Any]:
+    """Return an FRRConfiguration with a peer that accepts these prefixes, and has BFD."""
+    neighbor = {
+        "address": "192.0.2.1",
+        "asn": 65000,
+        "bfdProfile": "quick",
+        "toReceive": {"allowed": {"prefixes": [{"prefix": prefix} for prefix in prefixes]}},
+    }
+    return {
+        "apiVersion": "frrk8s.metallb.io/v1beta1",
+        "kind": "FRRConfiguration",
+        "metadata": {"name": "tor", "namespace": "frr-k8s-system"},
+        "spec": {
+            "bgp": {
+                "routers": [{"asn": 65001, "id": "192.0.2.11", "neighbors": [neighbor]}],
+                "bfdProfiles": [{"name": "quick", **profile}],
+            }
+        },
+    }
+
+
+def test_a_changed_profile_of_bfd_is_its_changed_fields(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = [frr_configuration(detectMultiplier=3)]
+    after = [frr_configuration(detectMultiplier=7, receiveInterval=90)]
+    fields = ("bfd.receiveInterval 300 -> 90", "bfd.detectMultiplier 3 -> 7")
+    assert plan(before, after, "--node", "n1", "--bfd") == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "on node n1:",
+        f"  ~ session default/192.0.2.1 (192.0.2.1) stays up: {', '.join(fields)}",
+        "Plan: 1 session to update, on 1 of 1 node.",
+    ]
+
+
+def test_without_bfd_a_profile_changes_no_session_and_is_a_problem(
+    plan: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_profile = [frr_configuration(detectMultiplier=3)]
+    assert plan(with_profile, [frr_configuration(detectMultiplier=7)]) == 0
+    without = deepcopy(with_profile)
+    del without[0]["spec"]["bgp"]["routers"][0]["neighbors"][0]["bfdProfile"]
+    capsys.readouterr()
+    assert plan(without, with_profile, "--node", "n1") == 2
+    assert "this agent runs without BFD (--bfd)" in capsys.readouterr().out
+    assert plan(without, with_profile, "--node", "n1", "--bfd", "-o", "json") == 1
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    (field,) = item["sessions"][0]["fields"]
+    assert (field["name"], field["before"]) == ("bfd", None)
+    assert field["after"]["detectMultiplier"] == 3
+    assert "detect_multiplier" not in field["after"]
+
+
+def test_of_long_values_the_text_shows_where_they_differ() -> None:
+    prefixes = [f"10.{number}.0.0/16" for number in range(20)]
+    field = {"name": "import", "before": prefixes, "after": [*prefixes[:-1], "10.99.0.0/16"]}
+    assert field_text(field) == "import …8.0.0/16,10.19.0.0/16 -> …8.0.0/16,10.99.0.0/16"
+
+
+def test_routes_in_the_kernel_come_change_and_go(
+    plan: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two peers announce 10.2.0.0/16: the route of the second one is accepted after the change."""
+
+    def objects_accepting(first: list[str], second: list[str]) -> Objects:
+        network = {
+            "apiVersion": "waggle.dev/v1alpha1",
+            "kind": "NodeNetwork",
+            "metadata": {"name": "n1"},
+            "spec": {"devices": [{"name": "eth0", "addresses": ["192.0.2.11/24"]}]},
+        }
+        item = frr_configuration(*first)
+        (router,) = item["spec"]["bgp"]["routers"]
+        accepting = {"allowed": {"prefixes": [{"prefix": prefix} for prefix in second]}}
+        router["neighbors"] += [{"address": "192.0.2.2", "asn": 65000, "toReceive": accepting}]
+        return [network, item]
+
+    routes = [{"prefix": prefix} for prefix in ("10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16")]
+    received = tmp_path / "received.json"
+    received.write_text(json.dumps({"192.0.2.1": routes, "192.0.2.2": routes[1:2]}))
+    before = objects_accepting(["10.1.0.0/16", "10.2.0.0/16"], [])
+    after = objects_accepting(["10.2.0.0/16", "10.3.0.0/16"], ["10.2.0.0/16"])
+    arguments = ("--node", "n1", "--received", str(received))
+    assert plan(before, after, *arguments) == 1
+    out = capsys.readouterr().out.splitlines()
+    kernel = [line for line in out if line[4:].startswith("kernel route ")]
+    hops = "via 192.0.2.1 dev eth0 -> via 192.0.2.1 dev eth0,via 192.0.2.2 dev eth0"
+    assert kernel == [
+        "  - kernel route 10.1.0.0/16 in table 254",
+        f"  ~ kernel route 10.2.0.0/16 in table 254: nexthops {hops}",
+        "  + kernel route 10.3.0.0/16 in table 254",
+    ]
+    assert out[-1] == (
+        "Plan: 2 sessions to update; 1 kernel route to install, 1 to update, 1 to remove, "
+        "on 1 of 1 node."
+    )
+    plan(before, after, *arguments, "-o", "markdown")
+    markdown = capsys.readouterr().out.splitlines()
+    assert [row for row in markdown if "kernel route 10" in row] == [
+        f"| `{line[2]}` | {text(line[4:])} |" for line in kernel
+    ]
+    assert "1 kernel route to install, 1 to update, 1 to remove" in markdown[0]
+    plan(before, after, *arguments, "-o", "json")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["summary"]["kernel"] == {"install": 1, "remove": 1, "update": 1}
+    assert answer["items"][0]["kernel"][0] == {
+        "table": 254,
+        "prefix": "10.1.0.0/16",
+        "metric": 20,
+        "change": "remove",
+    }
+    # Without --received nothing is known of the kernel.
+    plan(before, after, "--node", "n1", "-o", "json")
+    assert json.loads(capsys.readouterr().out)["summary"]["kernel"] == {}

@@ -24,6 +24,7 @@ def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
 ) -> None:
     """Declare the command and its arguments."""
+    from reconcilers.bfd.options import BfdOptions
     from reconcilers.kernel.options import FibOptions
 
     parser = subparsers.add_parser(
@@ -98,6 +99,7 @@ def add_parser(
     output.add_output_flags(parser, FORMATS, headers=False)
     add_intent_flags(parser, dialects)
     add_option_flags(parser, "kernel", FibOptions)
+    add_option_flags(parser, "bfd", BfdOptions, ("bfd",))
     parser.set_defaults(dialects=dialects)
 
 

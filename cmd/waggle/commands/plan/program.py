@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from reconcilers.bfd.options import BfdOptions
 from reconcilers.compile_manifests import OfflineSettings, kinds_of, unknown_node
 from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import FibOptions
@@ -104,7 +105,8 @@ def _plan(args: argparse.Namespace, notes: list[str]) -> Plan:
     fib = given_options(args, "kernel", FibOptions)
     if fib.fib is None:
         fib = msgspec.structs.replace(fib, fib="auto")
-    settings = msgspec.structs.replace(offline_settings(args, args.dialects), fib=fib)
+    bfd = given_options(args, "bfd", BfdOptions).bfd
+    settings = msgspec.structs.replace(offline_settings(args, args.dialects), fib=fib, bfd=bfd)
     dialects = args.dialects.load()
     before, after = _manifests(args, dialects, settings, notes)
     if known := node_names(before, after):
@@ -146,9 +148,15 @@ def _manifests(
 
 def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
     """Return the plan against a running agent. Raises `AgentError`, and as `_plan`."""
-    for flag, given in (("--add", args.add), ("--received", args.received)):
+    flags = (
+        ("--add", args.add),
+        ("--received", args.received),
+        # The agent's answer has it.
+        ("--bfd", given_options(args, "bfd", BfdOptions).bfd),
+    )
+    for flag, given in flags:
         if given:
-            raise UsageError(f"{flag}: only with --from")
+            raise UsageError(f"{flag}: only with --from or --from-cluster")
     agent = ask_agent.client(args)
     answer = agent.get("/v1/intent", {})
     for error in answer["errors"]:
@@ -158,7 +166,10 @@ def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
     if [node] != (args.node or [node]):
         raise UnknownNodeError(f"the agent is that of node {node}")
     args.node = ""
-    settings, dialects = offline_settings(args, args.dialects), args.dialects.load()
+    dialects = args.dialects.load()
+    settings = msgspec.structs.replace(
+        offline_settings(args, args.dialects), bfd=first.get("bfd", True)
+    )
     after = load(manifest_paths(args), kinds_of(dialects), sys.stdin.buffer)
 
     def changed(passwords: Mapping[tuple[str, str], bytes]) -> set[tuple[str, str]]:

@@ -37,6 +37,8 @@ SHOWN_NODES: Final = 3
 SHOWN_PEERS: Final = 3
 SHOWN_VALUE: Final = 60
 """Characters of a value."""
+CONTEXT: Final = 12
+"""Of these, before the first difference of two long values."""
 
 
 def lines(answer: Json) -> Iterator[tuple[str, str]]:
@@ -108,17 +110,34 @@ def field_text(field: Json) -> str:
     """Return a changed field: ``holdTime 90 -> 30``."""
     if field["before"] == field["after"]:
         return f"{field['name']} changes"  # of a password
-    return f"{field['name']} {_value(field['before'])} -> {_value(field['after'])}"
+    before, after = _value(field["before"]), _value(field["after"])
+    pairs = enumerate(zip(before, after, strict=False))
+    common = next((place for place, (old, new) in pairs if old != new), 0)
+    if max(len(before), len(after)) > SHOWN_VALUE and common > CONTEXT:
+        # The difference is shown, not a beginning that both have.
+        before, after = (f"…{value[common - CONTEXT :]}" for value in (before, after))
+    return f"{field['name']} {_cut(before)} -> {_cut(after)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 1]}…"
 
 
 def _value(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(part, dict) and "via" in part for part in value):
+        value = [_hop(part) for part in value]
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        text = ",".join(value) or "none"
-    elif isinstance(value, str):
-        text = value
-    else:
-        text = "none" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 1]}…"
+        return ",".join(value) or "none"
+    if isinstance(value, str):
+        return value
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _hop(hop: Json) -> str:
+    """Return a next hop as ``ip route`` has it."""
+    device, weight = hop["dev"], hop["weight"]
+    words = (f"via {hop['via']}", device and f"dev {device}", weight > 1 and f"weight {weight}")
+    return " ".join(filter(None, words))
 
 
 def line_of_problem(problem: Json) -> str:
