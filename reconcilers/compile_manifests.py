@@ -24,6 +24,7 @@ from reconcilers.tables import IntentTables, Json, problem_item
 from resources.core import kinds as core
 from resources.enumeration import enumerate_some
 from resources.errors import ObjectName
+from resources.host import Host
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
@@ -170,10 +171,17 @@ class OfflineIntent:
         whole = self.document()
         return whole | {"generated": [*whole["generated"], *self.rendered()]}
 
-    def kernel(self, received: ReceivedRoutes) -> Json:
+    def kernel(
+        self,
+        received: ReceivedRoutes,
+        host: Host | None = None,
+        unknown: set[str] | None = None,
+    ) -> Json:
         """Return what would stand in the kernel if peers announced these routes.
 
-        Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
+        ``host`` is that of the node where the manifests do not describe it. With ``unknown`` names of
+        no peer are added to it, and no error. Raises
+        `reconcilers.kernel.received_file.InvalidReceivedFile`.
         """
         snapshot, options = self.db.snapshot(), self.settings.fib
         described = self.resources.node_networks.get(snapshot, ("", self.settings.node))
@@ -181,7 +189,7 @@ class OfflineIntent:
             received,
             list(self.intent.instances.all(snapshot)),
             list(self.intent.peers.all(snapshot)),
-            None if described is None else described.host,
+            host if described is None else described.host,
             options,
             {
                 dialect.name
@@ -189,6 +197,7 @@ class OfflineIntent:
                 if options.installs(for_that=dialect.wants_routes_installed)
             },
             self.intent.routes.all(snapshot),
+            unknown,
         )
 
     def without_effect(self) -> list[Json]:

@@ -13,8 +13,9 @@ import msgspec
 from reconcilers.check_manifests import UNNAMED_NODE
 from reconcilers.compile_manifests import OfflineIntent, OfflineSettings, store
 from reconcilers.dialect import Dialect, DialectSecrets
-from reconcilers.kernel.received_file import ReceivedRoutes
+from reconcilers.kernel.received_file import InvalidReceivedFile, ReceivedRoutes
 from reconcilers.plan import NodeState, Plan, masked, node_plan
+from reconcilers.plan.kernel_inputs import KernelInputs
 from resources.core import kinds as core
 from resources.errors import ObjectName
 from resources.kind import Kinds
@@ -96,9 +97,11 @@ def plan_manifests(
         if progress is not None:
             progress(done, len(names))
         compiled = OfflineIntent(before, dialects, msgspec.structs.replace(settings, node=node))
-        present = _state(compiled, received)
+        gone, new = set[str](), set[str]()
+        present = _state(compiled, received, gone)
         compiled.change(after)
-        changed = _state(compiled, received)
+        changed = _state(compiled, received, new)
+        _reject_unknown(gone & new)
         plan.add(node, present, changed, node_plan(present, changed))
     return plan
 
@@ -110,15 +113,28 @@ def plan_from_state(
     dialects: Sequence[type[Dialect]],
     settings: OfflineSettings,
     changed_passwords: Callable[[Mapping[PeerKey, bytes]], Collection[PeerKey]],
+    kernel: KernelInputs | None = None,
+    received: ReceivedRoutes | None = None,
 ) -> Plan:
     """Return the plan of a node that has this state of an agent, if it had these manifests.
 
     The state has no passwords: ``changed_passwords`` returns which peers have another one than these.
-    Raises `UnreadableFileError`.
+    With ``kernel`` and ``received`` also the routes in the kernel, if the peers announce these. Raises
+    `UnreadableFileError`, and `reconcilers.kernel.received_file.InvalidReceivedFile`.
     """
     _reject_broken(after)
-    compiled = OfflineIntent(after, dialects, msgspec.structs.replace(settings, node=node))
+    settings = msgspec.structs.replace(settings, node=node)
+    if kernel is not None:
+        settings = msgspec.structs.replace(settings, fib=kernel.options)
+    compiled = OfflineIntent(after, dialects, settings)
     state = compiled.state()
+    if kernel is not None and received is not None:
+        gone, new = set[str](), set[str]()
+        present = kernel.kernel(before, received, gone)
+        before = msgspec.structs.replace(before, kernel=tuple(present))
+        changed_kernel = compiled.kernel(received, kernel.host, new)["kernel"]
+        state = msgspec.structs.replace(state, kernel=tuple(changed_kernel))
+        _reject_unknown(gone & new)
     passwords = {
         key: peer.config.password.reveal()
         for key, peer in state.peers.items()
@@ -155,8 +171,17 @@ def _names(manifests: Iterable[Loaded]) -> Iterator[str]:
                 yield from (row.metadata.name for row in event.objects)
 
 
-def _state(compiled: OfflineIntent, received: ReceivedRoutes | None) -> NodeState:
+def _state(
+    compiled: OfflineIntent, received: ReceivedRoutes | None, unknown: set[str]
+) -> NodeState:
+    """Return the state of a node; names of none of its peers are added to ``unknown``."""
     state = compiled.state()
     if received is None:
         return state
-    return msgspec.structs.replace(state, kernel=tuple(compiled.kernel(received)["kernel"]))
+    kernel = compiled.kernel(received, unknown=unknown)["kernel"]
+    return msgspec.structs.replace(state, kernel=tuple(kernel))
+
+
+def _reject_unknown(names: Collection[str]) -> None:
+    if names:
+        raise InvalidReceivedFile(f"the node has no peer {min(names)}, before and after the change")

@@ -24,6 +24,7 @@ from cells.kernel.following import (
     NextHopFollower,
     SessionFollower,
 )
+from cells.kernel.inputs import kernel_inputs_resource
 from cells.kernel.metrics import KernelMetrics
 from cells.kernel.reachability import ReachabilityCheck
 from cells.kernel.state import KernelState
@@ -225,6 +226,7 @@ WIRING = Wiring(
         HostNeed,
         make_own_protocol,
         kernel_route_resource,
+        kernel_inputs_resource,
         approve_action,
     ),
 )

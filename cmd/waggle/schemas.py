@@ -147,6 +147,7 @@ def item_types() -> dict[str, Any]:
         "HistoryList": history.HistoryItem,
         "HostList": model.HostItem,
         "IntentList": dict[str, Any],
+        "KernelInputList": dict[str, Any],
         "KernelRouteList": KernelRouteItem,
         "LogLevelList": model.LogLevelItem,
         "MessageList": MessageItem,

@@ -42,15 +42,16 @@ def kernel_document(
     options: FibOptions,
     installing: Collection[str],
     routes: Iterable[Route],
+    unknown: set[str] | None = None,
 ) -> Json:
     """Return ``kernel`` and ``notInstalled``; ``installing``: dialects whose routes are installed.
 
-    The node advertises ``routes``.
+    The node advertises ``routes``. With ``unknown`` names of no peer are added to it, and no error.
 
     Raises `reconcilers.kernel.received_file.InvalidReceivedFile`.
     """
     speaker = OfflineSpeaker(instances, peers)
-    speaker.receive(received)
+    speaker.receive(received, unknown)
     routing = HostRouting(host, options.table)
     names = default_route_names(peers, everywhere=options.default_route)
     vrfs = {row.name: row.vrf or DEFAULT_VRF for row in instances}

@@ -91,17 +91,30 @@ class OfflineSpeaker:
         for row in instances:
             self._give(SetInstance(instance_config(row)))
 
-    def receive(self, routes: ReceivedRoutes) -> None:
-        """Establish the sessions, and receive the routes. Raises `InvalidReceivedFile`."""
-        by_peer = {self._peer_of(name): name for name in routes}
-        if len(by_peer) < len(routes):
-            raise InvalidReceivedFile("several names of one peer")
-        for number, peer in enumerate(self._peers, 1):
-            received = routes[by_peer[peer]] if peer in by_peer else ()
-            self._establish(peer, number, received)
+    def receive(self, routes: ReceivedRoutes, unknown: set[str] | None = None) -> None:
+        """Establish the sessions, and receive the routes. Raises `InvalidReceivedFile`.
 
-    def _peer_of(self, name: str) -> Peer:
+        With ``unknown`` the names of no peer are added to it; they are no error then.
+        """
+        by_peer: dict[Peer, tuple[ReceivedRoute, ...]] = {}
+        for name, received in routes.items():
+            peer = self._peer_of(name)
+            shown = name if isinstance(name, str) else "/".join(name)
+            if peer is not None:
+                if peer in by_peer:
+                    raise InvalidReceivedFile("several names of one peer")
+                by_peer[peer] = received
+            elif unknown is None:
+                raise InvalidReceivedFile(f"the node has no peer {shown}")
+            else:
+                unknown.add(shown)
+        for number, peer in enumerate(self._peers, 1):
+            self._establish(peer, number, by_peer.get(peer, ()))
+
+    def _peer_of(self, name: str | tuple[str, str]) -> Peer | None:
         """Return the peer of a name; without a VRF that of the default VRF first."""
+        if isinstance(name, tuple):
+            return next((p for p in self._peers if (p.instance, p.name) == name), None)
         vrf, _, end = name.rpartition("/")
         named = [peer for peer in self._peers if _is_named(peer, end)]
         if vrf:
@@ -109,11 +122,9 @@ class OfflineSpeaker:
             chosen = [peer for peer in named if self._vrf(peer) == wanted]
         else:
             chosen = [peer for peer in named if self._vrf(peer) is None] or named
-        if not chosen:
-            raise InvalidReceivedFile(f"the node has no peer {name}")
         if len(chosen) > 1:
             raise InvalidReceivedFile(f"the node has several peers {name}: add the VRF")
-        return chosen[0]
+        return chosen[0] if chosen else None
 
     def _vrf(self, peer: Peer) -> str | None:
         return self._instances[peer.instance].vrf

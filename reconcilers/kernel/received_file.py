@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -65,12 +65,14 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and int(text) <= 0xFFFF
 
 
-ReceivedRoutes = dict[str, tuple[ReceivedRoute, ...]]
+FileRoutes: TypeAlias = dict[str, tuple[ReceivedRoute, ...]]
+ReceivedRoutes: TypeAlias = FileRoutes | dict[tuple[str, str], tuple[ReceivedRoute, ...]]
+"""By the names of peers in a file, or by instance and peer."""
 
 
-def decode_received(octets: bytes) -> ReceivedRoutes:
+def decode_received(octets: bytes) -> FileRoutes:
     """Decode the file. Raises `InvalidReceivedFile`."""
     try:
-        return msgspec.json.decode(octets, type=ReceivedRoutes)
+        return msgspec.json.decode(octets, type=FileRoutes)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidReceivedFile(str(error)) from None

@@ -387,6 +387,12 @@ def test_routes_in_the_kernel_come_change_and_go(
         "metric": 20,
         "change": "remove",
     }
+    # The routes of a peer that comes with the change are announced after it.
+    added = deepcopy(before)
+    del added[1]["spec"]["bgp"]["routers"][0]["neighbors"][1]
+    plan(added, after, *arguments, "-o", "json")
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert [route["change"] for route in item["kernel"]] == ["remove", "update", "install"]
     # Without --received nothing is known of the kernel.
     plan(before, after, "--node", "n1", "-o", "json")
     assert json.loads(capsys.readouterr().out)["summary"]["kernel"] == {}

@@ -77,8 +77,11 @@ def add_parser(
     parser.add_argument(
         "--received",
         metavar="FILE",
-        help="routes that the peers of the one --node announce, as JSON: the plan has the changes in "
-        "the kernel, too",
+        nargs="?",
+        const="",
+        help="the plan has the changes in the kernel, too, if the peers of the one --node announce the "
+        "routes of this file (JSON); against a running agent without FILE: the routes that its peers "
+        "announce",
     )
     parser.add_argument(
         "--max-withdraw",

@@ -6,18 +6,21 @@ import argparse
 import base64
 import gc
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from cells.api.client import Client
 from reconcilers.bfd.options import BfdOptions
 from reconcilers.compile_manifests import OfflineSettings, kinds_of, unknown_node
 from reconcilers.dialect import Dialect
 from reconcilers.kernel.options import FibOptions
-from reconcilers.kernel.received_file import InvalidReceivedFile, decode_received
+from reconcilers.kernel.received_file import InvalidReceivedFile, ReceivedRoutes, decode_received
 from reconcilers.plan import Plan, state_of
+from reconcilers.plan.kernel_inputs import KernelInputs, received_of
 from reconcilers.plan_manifests import (
     UnreadableFileError,
     added,
@@ -36,6 +39,10 @@ from waggle.commands.plan.text import lines
 from waggle.intent_flags import given_options, offline_settings
 from waggle.manifest_flag import manifest_paths
 from waggle.progress import progress_of
+
+MAX_RECEIVED: Final = 20_000
+"""Received routes of an agent that a plan is made of."""
+NO_KERNEL: Final = "this agent installs no routes in the kernel (--fib): --received has no effect"
 
 
 class UsageError(Exception):
@@ -101,6 +108,8 @@ def _plan(args: argparse.Namespace, notes: list[str]) -> Plan:
         raise UsageError(f"--socket: not with {flag}, which has the state before the change")
     if args.received is not None and len(args.node) != 1:
         raise InvalidReceivedFile("--received: the routes of one node, which --node names")
+    if args.received == "":
+        raise InvalidReceivedFile("--received: a FILE, except against a running agent")
     nodes, args.node = args.node, ""
     fib = given_options(args, "kernel", FibOptions)
     if fib.fib is None:
@@ -150,7 +159,6 @@ def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
     """Return the plan against a running agent. Raises `AgentError`, and as `_plan`."""
     flags = (
         ("--add", args.add),
-        ("--received", args.received),
         # The agent's answer has it.
         ("--bfd", given_options(args, "bfd", BfdOptions).bfd),
     )
@@ -171,6 +179,7 @@ def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
         offline_settings(args, args.dialects), bfd=first.get("bfd", True)
     )
     after = load(manifest_paths(args), kinds_of(dialects), sys.stdin.buffer)
+    kernel, received = _kernel_of(args, agent, notes)
 
     def changed(passwords: Mapping[tuple[str, str], bytes]) -> set[tuple[str, str]]:
         given = [
@@ -184,7 +193,41 @@ def _plan_of_agent(args: argparse.Namespace, notes: list[str]) -> Plan:
             return set()
         return {(item["instance"], item["peer"]) for item in compared if not item["equal"]}
 
-    return plan_from_state(node, state_of(items), after, dialects, settings, changed)
+    state = state_of(items)
+    return plan_from_state(node, state, after, dialects, settings, changed, kernel, received)
+
+
+def _kernel_of(
+    args: argparse.Namespace, agent: Client, notes: list[str]
+) -> tuple[KernelInputs | None, ReceivedRoutes | None]:
+    """Return what decides about an agent's routes in the kernel, and what its peers announce.
+
+    Raises `AgentError`, and `InvalidReceivedFile`.
+    """
+    if args.received is None:
+        return None, None
+    answer = ask_agent.of_cell(args, lambda client: client.get("/v1/kernel-inputs", {}), NO_KERNEL)
+    inputs = KernelInputs.of_items(answer["items"])
+    if args.received:
+        return inputs, decode_received(_read(args.received))
+    query = {"table": "received", "limit": str(MAX_RECEIVED + 1)}
+    routes = list(islice(agent.get_list("/v1/routes", query), MAX_RECEIVED + 1))
+    if len(routes) > MAX_RECEIVED:
+        raise InvalidReceivedFile(
+            f"--received: the peers announce more than {MAX_RECEIVED} routes; give a FILE with some"
+        )
+    notes += _not_kept(agent.get("/v1/peers", {})["items"])
+    return inputs, received_of(routes)
+
+
+def _not_kept(peers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for peer in peers:
+        counted = sum(family.get("notKept", 0) for family in peer.get("received", ()))
+        if counted:
+            yield (
+                f"{counted} routes of peer {peer['name']} are not known, as they are not kept "
+                "(--keep-received)"
+            )
 
 
 def _read(path: str) -> bytes:

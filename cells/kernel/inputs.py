@@ -1,0 +1,45 @@
+"""What decides about the routes in the kernel, in the local API: for `waggle plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from cells.api.resource import ApiResource
+from cells.hive import Group
+from reconcilers.dialect import Dialect
+from reconcilers.kernel.options import FibOptions
+from reconcilers.tables import IntentTables, Json
+from resources.tables import Tables
+from statedb import Database
+
+SLICE_ITEMS: Final = 100
+
+
+def kernel_inputs_resource(
+    database: Database,
+    tables: Tables,
+    intent: IntentTables,
+    dialects: Group[Dialect],
+    options: FibOptions,
+) -> ApiResource:
+    """Return the instances and peers of the node, its interfaces, and the options."""
+
+    def read(_: object) -> Iterator[Sequence[Json]]:
+        # For `waggle plan` alone: no start waits for its import.
+        from reconcilers.plan.kernel_inputs import KernelInputs
+
+        snapshot = database.snapshot()
+        inputs = KernelInputs(
+            options=options,
+            installing=tuple(d.name for d in dialects if d.routes_installed),
+            host=next(tables.host.all(snapshot), None),
+            instances=tuple(intent.instances.all(snapshot)),
+            peers=tuple(intent.peers.all(snapshot)),
+        )
+        items = inputs.items()
+        while some := list(islice(items, SLICE_ITEMS)):
+            yield some
+
+    return ApiResource(path="/v1/kernel-inputs", kind="KernelInputList", read=read)
