@@ -1,7 +1,7 @@
 """What decides about the routes in the kernel of a running agent's node, and its received routes.
 
-`waggle plan` computes the kernel's routes before and after a change from both. `reconcilers.plan.transfer` has the
-items of the intent.
+`waggle plan` computes the kernel's routes before and after a change from both.
+`reconcilers.plan.transfer` has the items of the intent.
 """
 
 from __future__ import annotations

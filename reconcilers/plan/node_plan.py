@@ -29,7 +29,11 @@ K = TypeVar("K")
 V = TypeVar("V")
 NOT_COMPARED: Final = frozenset({"origins", "prefix"})
 """Members of a route that no UPDATE carries, or that name it."""
-_NAMES: Final = {"import_": "import", "allowas_in_origin": "allowASInOrigin"}
+_NAMES: Final = {
+    "import_": "import",
+    "allowas_in_origin": "allowASInOrigin",
+    "minimum_ttl": "minimumTTL",
+}
 """Fields whose names in JSON `json_name` does not return."""
 _INTERNAL: Final = frozenset({"name", "route_set"})
 """Fields of a session that are names of this program's own: its routes are compared one by one."""

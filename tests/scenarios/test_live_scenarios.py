@@ -52,6 +52,12 @@ def test_routers_hold_what_the_scenario_expects(
             for stage in stages:
                 kept = {name: lab.held(stage, name) for name in stage.step.uninterrupted}
                 resets = stage.resets(before)
+                if resets:
+                    # What is planned here has to be what the sessions show below.
+                    planned = lab.planned(stage)
+                    for name in resets.keys() - stage.step.passwords.keys() - stage.kept:
+                        in_plan = name in planned or name.rpartition("/")[2] in planned
+                        assert in_plan is resets[name], (name, planned)
                 lab.carry_out(directory, stage)
 
                 def check() -> None:

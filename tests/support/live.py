@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from reconcilers.plan import masked, node_plan, state_of
+from reconcilers.plan.changes import ENDS_SESSION
 from tests.support.agent import Agent
 from tests.support.expected_routes import (
     actual_table,
@@ -97,6 +99,16 @@ class Lab:
         """Return the end of all logs."""
         daemons = [self.agent.daemon, *(router.daemon for router in self._made)]
         return "\n".join(daemon.tail() for daemon in daemons)
+
+    def planned(self, stage: Stage) -> set[str]:
+        """Return the peers whose sessions end in a step, by a plan against the running agent."""
+        before = state_of(self.agent.ask("/v1/intent"))
+        plan = node_plan(before, masked(stage.state))
+        return {
+            name
+            for name, change in named((s.instance, s.peer, s.change) for s in plan.sessions).items()
+            if change in ENDS_SESSION
+        }
 
     def carry_out(self, source: Path, stage: Stage) -> None:
         """Do what a step does."""

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from reconcilers.compile_manifests import compile_manifests
+from reconcilers.plan import NodeState
 from tests.support.received_routes import probes
 from tests.support.routers import ALL_ROUND, KINDS
 from tests.support.scenario import (
@@ -61,6 +62,10 @@ class Stage:
     """Our AS, as each peer sees it."""
     own: tuple[str, ...]
     """The node's addresses."""
+    state: NodeState
+    """What the agent is to do, as ``waggle plan`` has it."""
+    kept: frozenset[str]
+    """Peers of an earlier state of the manifests that the agent keeps."""
     mapped: bool
     """Whether an IPv6 prefix has a v4-mapped next hop: the node has no IPv6 address."""
 
@@ -120,6 +125,7 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
             for name, found in peers_by_name(document).items()
             if found[1]["address"] is not None
         }
+        rendered = wanted
         if stages:
             # Render knows no earlier state, which an agent may keep.
             named_by_step = step.expect.held.keys() | set(step.uninterrupted)
@@ -135,7 +141,10 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
         )
         peers = {name: far(peer, own) for name, (_, peer) in wanted.items()}
         own_asns = {name: own_asn(instance, peer) for name, (instance, peer) in wanted.items()}
-        stages.append(Stage(step, peers, wanted, own_asns, own, mapped))
+        kept_names = frozenset(wanted.keys() - rendered.keys())
+        stages.append(
+            Stage(step, peers, wanted, own_asns, own, compiled.state(), kept_names, mapped)
+        )
     return stages
 
 
