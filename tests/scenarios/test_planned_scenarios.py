@@ -39,9 +39,8 @@ from tests.support.scenario import Scenario
 
 PeerKey = tuple[str, str]
 Json = dict[str, Any]
-HOST: Final = Host(
-    (Device("eth0", ("203.0.113.1",), ("0.0.0.0/1", "128.0.0.0/1", "2000::/3", "fc00::/7")),)
-)
+LINKS: Final = ("0.0.0.0/1", "128.0.0.0/1", "2000::/3", "fc00::/7")
+HOST: Final = Host((Device("eth0", addresses=("203.0.113.250",), networks=LINKS),))
 """A node with all next hops on its link."""
 
 
@@ -230,7 +229,7 @@ def check_kernel(document: Json, kernel: dict[str, Json], rendered: Json) -> Non
     for item in rendered["notInstalled"]:
         reasons.setdefault(item["prefix"], set()).add(item["reason"])
     for prefix in by_rules.keys() - kernel.keys():
-        assert reasons[prefix] - {Reason.IMPORT_POLICY}, prefix
+        assert reasons[prefix] - {Reason.IMPORT_POLICY, Reason.NEXT_HOP}, prefix
 
 
 def check_problems(step: scenario.Step, planned: Planned) -> None:
