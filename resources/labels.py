@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -133,6 +133,17 @@ class LabelSelector(Struct, frozen=True):
 
 
 T = TypeVar("T")
+
+
+def nearest_mismatch(
+    selectors: Sequence[LabelSelector], labels: Mapping[str, str]
+) -> Mismatch | None:
+    """Return the mismatch of the selector that comes nearest; None if one selects, or there is none."""
+    mismatches = [selector.mismatch(labels) for selector in selectors]
+    missing = [mismatch for mismatch in mismatches if mismatch is not None]
+    if len(missing) < len(mismatches):
+        return None
+    return min(missing, key=lambda mismatch: mismatch.requirements, default=None)
 
 
 class SelectorIndex(Generic[T]):

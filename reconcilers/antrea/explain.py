@@ -38,5 +38,5 @@ EXPLANATION: Final = Explanation(
     candidates,
     explain,
     kinds={"egress": EGRESS.name, "egresses": EGRESS.name},
-    selecting=frozenset({BGP_POLICY.name}),
+    selecting={BGP_POLICY: lambda row: (row.spec.node_selector,)},
 )

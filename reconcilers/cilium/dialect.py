@@ -165,7 +165,10 @@ class CiliumDialect(Dialect):
                 "ciliumpodippool": pod_ip_pools.ADVERTISEMENT_TYPE,
                 "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
             },
-            selecting=frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name}),
+            selecting={
+                cilium.PEERING_POLICY: cilium.node_selectors,
+                cilium.CLUSTER_CONFIG: cilium.node_selectors,
+            },
         ),
         TO_V2,
     )

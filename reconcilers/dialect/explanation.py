@@ -10,6 +10,7 @@ from reconcilers.dialect.compilation import NodeContext
 from reconcilers.dialect.extension import Extension
 from reconcilers.dialect.route_source import KindSource
 from reconcilers.model import Peer, RouteExplanation
+from resources.kind import Kind, NodeSelectors
 from statedb import Snapshot
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ class Explanation(Extension, frozen=True):
     peer's route set, or None."""
     kinds: Mapping[str, str] = {}
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
-    selecting: frozenset[str] = frozenset()
-    """Kinds whose problems may be the reason that no peer selects this node."""
+    selecting: Mapping[Kind[Any], NodeSelectors] = {}
+    """Kinds whose objects give nodes peers, with their node selectors: where a node has none, their
+    problems are the reason, or that no selector selects it."""
 
 
 def dialect_explanation(dialect: Dialect | type[Dialect]) -> Explanation:

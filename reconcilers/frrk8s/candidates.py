@@ -13,10 +13,13 @@ from reconcilers.frrk8s.options import OnConflict
 from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
 from reconcilers.frrk8s.route_sources import address_of, node_ref
 from reconcilers.frrk8s.stored_state import State
-from reconcilers.model import ObjectRef
+from reconcilers.frrk8s.unit_parts import Unit
+from reconcilers.model import ObjectRef, ref_to
 from reconcilers.prefixes import covers
 from reconcilers.redistribution import KERNEL_ROUTE
 from resources.enumeration import joined
+from resources.frrk8s.kinds import FRR_CONFIGURATION, node_selectors
+from resources.labels import nearest_mismatch
 from speaker.nlri import Family, covering_prefixes, prefix_to_text
 from statedb import Snapshot
 
@@ -33,10 +36,11 @@ class Withheld(NamedTuple):
 
     object: ObjectRef
     type: str
-    family: Family
-    nlri: bytes
+    family: Family | None
+    nlri: bytes | None
     reason: str
     message: str
+    rule: ObjectRef | None = None
     service_field: str | None = None
     in_pool: bool = False
 
@@ -102,16 +106,50 @@ def not_in_kernel(
             return
 
 
+def of_other_nodes(
+    dialect: Frrk8sDialect, snapshot: Snapshot, node: str, target: Target
+) -> Iterator[Withheld]:
+    """Yield the prefixes of the target in objects that do not select the node."""
+    tables = dialect.tables
+    row = tables.nodes.get(snapshot, ("", node))
+    labels = {} if row is None else row.metadata.labels
+    for configuration in tables.of(FRR_CONFIGURATION).all(snapshot):
+        ref = ref_to(FRR_CONFIGURATION, configuration)
+        if configuration.metadata.namespace != dialect.options.namespace:
+            continue
+        if target.prefix is None and not target.names(ref):
+            continue
+        mismatch = nearest_mismatch(node_selectors(configuration), labels)
+        if mismatch is None:
+            continue
+        message = (
+            f"the object is for other nodes: nodeSelector {mismatch.wanted}; node {node} has "
+            f"{mismatch.present}"
+        )
+        prefixes = {
+            (family, nlri)
+            for _, given in routed_vrfs(Unit(ref, configuration)).items()
+            for family, nlri in given
+        }
+        for family, nlri in prefixes:
+            if target.prefix is None or (
+                family == target.prefix[0] and covers(nlri, target.prefix[1])
+            ):
+                yield Withheld(ref, ADDRESS_TYPE, family, nlri, "NotSelected", message, ref)
+        if not prefixes and target.prefix is None:
+            yield Withheld(ref, ADDRESS_TYPE, None, None, "NotSelected", message, ref)
+
+
 def candidates(
     dialect: Frrk8sDialect,
-    _snapshot: Snapshot,
+    snapshot: Snapshot,
     context: NodeContext,
     _rules: Mapping[str, Any],
     target: Target | None,
 ) -> Iterator[Candidate]:
     """Yield the prefixes of routers, and of objects that are not in effect.
 
-    For a prefix that none of them covers, what a redistribution permits.
+    For a prefix that none of them covers, what a redistribution permits, and objects for other nodes.
     """
     state: State = context.state or State()
     known = tuple(of_routers(state.routers, context.node))
@@ -120,5 +158,8 @@ def candidates(
         family, nlri = target.prefix
         if not any(c.family == family and c.nlri and covers(c.nlri, nlri) for c in known):
             yield from not_in_kernel(state.routers, context.node, family, nlri)
+            yield from of_other_nodes(dialect, snapshot, context.node, target)
+    elif target is not None:
+        yield from of_other_nodes(dialect, snapshot, context.node, target)
     if state.effect is not None:
         yield from prefixes_not_in_effect(state.effect, state.routers, dialect.options.on_conflict)

@@ -10,7 +10,7 @@ from reconcilers.dialect import Candidate, Explanation, explain_selected, explan
 from reconcilers.frrk8s.candidates import Withheld, candidates
 from reconcilers.frrk8s.route_sets import RouteSet
 from reconcilers.model import Peer, RouteExplanation
-from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.frrk8s.kinds import FRR_CONFIGURATION, node_selectors
 
 
 def _explained(problem: RouteExplanation, candidate: Candidate, peer: Peer) -> RouteExplanation:
@@ -27,7 +27,7 @@ def _explained(problem: RouteExplanation, candidate: Candidate, peer: Peer) -> R
 def explain(candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
     """Explain which object allows a prefix, or that none does."""
     if isinstance(candidate, Withheld):
-        return explanation_of(candidate, candidate.reason, candidate.message)
+        return explanation_of(candidate, candidate.reason, candidate.message, rule=candidate.rule)
     return _explained(explain_selected(candidate, peer, rules), candidate, peer)
 
 
@@ -38,5 +38,5 @@ EXPLANATION: Final = Explanation(
         "frrconfiguration": FRR_CONFIGURATION.name,
         "frrconfigurations": FRR_CONFIGURATION.name,
     },
-    selecting=frozenset({FRR_CONFIGURATION.name}),
+    selecting={FRR_CONFIGURATION: node_selectors},
 )

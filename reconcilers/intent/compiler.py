@@ -470,6 +470,7 @@ class IntentCompiler:
         context = replace(self._context, host=self._host(snapshot))
         return Explainer(
             snapshot,
+            self._resources,
             self._intent,
             context,
             self._feeding,

@@ -24,11 +24,14 @@ from reconcilers.dialect import (
     service_address,
 )
 from reconcilers.intent.address_limits import AddressesOfService, AddressLimits
+from reconcilers.intent.nearest_selector import nearest_selector
 from reconcilers.intent.service_addresses import AddressRules, Rejection
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers, shared_bits
 from reconcilers.tables import IntentTables
 from resources.enumeration import joined
+from resources.kind import Kind, NodeSelectors
+from resources.tables import Tables
 from speaker.nlri import Family, prefix_to_text, prefix_to_wire
 from statedb import Snapshot
 
@@ -95,6 +98,7 @@ class Explainer:
     def __init__(
         self,
         snapshot: Snapshot,
+        resources: Tables,
         intent: IntentTables,
         context: NodeContext,
         feeding: Feeding,
@@ -105,6 +109,7 @@ class Explainer:
     ) -> None:
         """``rules``: by dialect and route set, under the names of both; ``states``: by dialect."""
         self._snapshot = snapshot
+        self._resources = resources
         self._intent = intent
         self._context = context
         self._feeding = feeding
@@ -321,16 +326,30 @@ class Explainer:
 
     def _without_peers(self) -> RouteExplanation:
         node = self._context.node
-        kinds = {"Node"}.union(
-            *(dialect_explanation(dialect).selecting for dialect in self._dialects.values())
-        )
+        selecting: dict[Kind[Any], NodeSelectors] = {}
+        for dialect in self._dialects.values():
+            selecting |= dialect_explanation(dialect).selecting
+        kinds = {"Node", *(kind.name for kind in selecting)}
         reasons = [
             problem.message
             for problem in sorted(self._intent.problems.all(self._snapshot))
             if problem.objects and problem.objects[0].kind in kinds
         ]
         text = f"node {node} has no peers: nothing selects it, or what selects it lists none"
-        return _general(None, None, "NoPeers", joined([text, *reasons]), None)
+        nearest = nearest_selector(self._snapshot, self._resources, selecting, node)
+        if nearest is not None:
+            text = f"node {node} has no peers: nearest to selecting it is {nearest.text}"
+        elif filtered := self._read_for_node_alone(selecting):
+            text = f"{text}; of {filtered} only objects that select the node are read: with -f and all "
+            text += "of them waggle explain has the nearest"
+        rule = None if nearest is None else nearest.ref
+        return _general(None, None, "NoPeers", joined([text, *reasons]), rule)
+
+    def _read_for_node_alone(self, kinds: Iterable[Kind[Any]]) -> str:
+        """Return the kinds of which an agent of an API server stores no objects for other nodes."""
+        if self._context.operator_in_process:
+            return ""
+        return ", ".join(sorted(kind.name for kind in kinds if kind.of_node is not None))
 
     def _nothing(self, target: Target, near: Sequence[str]) -> str:
         node = self._context.node

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from reconcilers.dialect import NodeContext, Target
+from reconcilers.metallb.pool_selection import PoolSelection
 from reconcilers.metallb.services import ServiceState, service_state
-from reconcilers.model import ObjectRef
+from reconcilers.model import ObjectRef, ref_to
 from resources.core.kinds import BY_SERVICE, SERVICE
 from resources.core.service import INGRESS, LOAD_BALANCER
+from resources.kind import Kind
+from resources.labels import Mismatch, nearest_mismatch
+from resources.meta import Resource
+from resources.metallb.kinds import BGP_ADVERTISEMENT, IP_ADDRESS_POOL, node_selectors
+from resources.tables import Tables
 from speaker.nlri import Family
 from statedb import Snapshot
 
 if TYPE_CHECKING:
     from reconcilers.metallb.dialect import MetalLBDialect
 
+T = TypeVar("T", bound=Resource)
 TYPE = "LoadBalancerIP"
 
 
@@ -31,12 +39,54 @@ class Candidate(NamedTuple):
     """Why objects of the cluster may not be in effect, as a clause."""
     service_field: str | None = INGRESS
     in_pool: bool = True
+    others: AdvertisementsOfOthers | None = None
+    """The BGPAdvertisements that do not select the node."""
 
 
-def of_service(state: ServiceState, note: str) -> Iterator[Candidate]:
+class AdvertisementsOfOthers:
+    """The BGPAdvertisements that do not select a node, by the pools that they select."""
+
+    def __init__(self, tables: Tables, snapshot: Snapshot, namespace: str, node: str) -> None:
+        self._tables = tables
+        self._snapshot = snapshot
+        self._namespace = namespace
+        self._node = node
+
+    @functools.cached_property
+    def _misses(self) -> list[tuple[tuple[str, ...], Mismatch, ObjectRef]]:
+        row = self._tables.nodes.get(self._snapshot, ("", self._node))
+        labels = {} if row is None else row.metadata.labels
+        pools = PoolSelection(self._rows(IP_ADDRESS_POOL))
+        misses = (
+            (row, nearest_mismatch(node_selectors(row), labels))
+            for row in self._rows(BGP_ADVERTISEMENT)
+        )
+        return [
+            (pools.of(row), mismatch, ref_to(BGP_ADVERTISEMENT, row))
+            for row, mismatch in misses
+            if mismatch is not None
+        ]
+
+    def _rows(self, kind: Kind[T]) -> Iterator[T]:
+        rows = self._tables.of(kind).all(self._snapshot)
+        return (row for row in rows if row.metadata.namespace == self._namespace)
+
+    def nearest(self, pool: str) -> tuple[str, ObjectRef] | None:
+        """Return the object for a pool that misses the fewest labels of the node, in words."""
+        misses = [miss for miss in self._misses if pool in miss[0]]
+        if not misses:
+            return None
+        _, mismatch, ref = min(misses, key=lambda miss: (miss[1].requirements, miss[2]))
+        text = f"nodeSelectors {mismatch.wanted} of {ref}; node {self._node} has {mismatch.present}"
+        return text, ref
+
+
+def of_service(
+    state: ServiceState, note: str, others: AdvertisementsOfOthers
+) -> Iterator[Candidate]:
     """Yield the addresses of a Service, or one candidate without an address."""
     for family, nlri in state.addresses:
-        yield Candidate(state.ref, TYPE, family, nlri, state, note)
+        yield Candidate(state.ref, TYPE, family, nlri, state, note, others=others)
     if not state.addresses:
         yield Candidate(state.ref, TYPE, None, None, state, note, None)
 
@@ -51,6 +101,7 @@ def candidates(
     """Yield the addresses of Services of type LoadBalancer, and of the target."""
     t = dialect.tables
     note = context.state.note if context.state is not None else ""
+    others = AdvertisementsOfOthers(t, snapshot, dialect.of_node.namespace, context.node)
     for service in t.services.all(snapshot):
         named = target is not None and target.names(ObjectRef(SERVICE.name, *service.key))
         if named or (
@@ -59,4 +110,4 @@ def candidates(
             slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
             load_balancer_class = dialect.of_node.load_balancer_class
             state = service_state(service, slices, context.node, load_balancer_class)
-            yield from of_service(state, note)
+            yield from of_service(state, note, others)

@@ -17,7 +17,7 @@ from reconcilers.metallb.services import (
 )
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from resources.enumeration import enumerate_objects
-from resources.metallb.kinds import BGP_PEER
+from resources.metallb.kinds import BGP_PEER, node_selectors
 from speaker.nlri import aggregate
 
 OF_CONFIGURATION: Final = frozenset(
@@ -56,6 +56,9 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     if decision.nearest:
         return _not_matching(candidate, decision.nearest)
     if decision.withheld is not None:
+        if decision.withheld[0] == "NotOwner" and (nearest := _of_other_nodes(candidate, rules)):
+            text, ref = nearest
+            return _Answer("NotOwner", f"{decision.withheld[1]}; the nearest is {text}", ref)
         rule = decision.rule or next((a.ref for a in decision.advertisements), None)
         return _Answer(*decision.withheld, rule)
     for_peer = [
@@ -93,6 +96,14 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
     return _Answer("Advertised", message, prefixes[advertised[0]], advertised)
 
 
+def _of_other_nodes(candidate: Candidate, rules: PeerRules) -> tuple[str, ObjectRef] | None:
+    """Return the BGPAdvertisement of the pool that comes nearest to selecting the node."""
+    if candidate.others is None or candidate.family is None or candidate.nlri is None:
+        return None
+    pool = rules.node.pool_of(candidate.family, candidate.nlri)
+    return None if pool is None else candidate.others.nearest(pool)
+
+
 def _not_matching(candidate: Candidate, advertisements: Sequence[Advertisement]) -> _Answer:
     """Return the BGPAdvertisement of the pool whose service selectors are the closest to matching."""
     labels = candidate.state.service.metadata.labels
@@ -107,4 +118,4 @@ def _not_matching(candidate: Candidate, advertisements: Sequence[Advertisement])
     return _Answer("NoMatchingAdvertisement", text, ref)
 
 
-EXPLANATION: Final = Explanation(candidates, explain, selecting=frozenset({BGP_PEER.name}))
+EXPLANATION: Final = Explanation(candidates, explain, selecting={BGP_PEER: node_selectors})

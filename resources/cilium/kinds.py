@@ -30,9 +30,10 @@ from resources.labels import LabelSelector
 _VERSIONS: Final = ("v2", "v2alpha1")
 
 
-def _node_selector(
+def node_selectors(
     row: CiliumBGPClusterConfig | CiliumBGPPeeringPolicy,
 ) -> tuple[LabelSelector, ...]:
+    """Return the selector of an object; none: it is for all nodes."""
     selector = row.spec.node_selector
     return () if selector is None else (selector,)
 
@@ -47,7 +48,7 @@ CLUSTER_CONFIG = Kind(
     errors=cluster_config_errors,
     strict=True,
     definition=definitions.CLUSTER_CONFIG,
-    one_selects_node=_node_selector,
+    one_selects_node=node_selectors,
     table="cilium-cluster-configs",
     family=KindFamily("CiliumBGP"),
 )
@@ -111,7 +112,7 @@ PEERING_POLICY = Kind(
     errors=peering_policy_errors,
     strict=True,
     definition=definitions.PEERING_POLICY,
-    one_selects_node=_node_selector,
+    one_selects_node=node_selectors,
     table="cilium-peering-policies",
 )
 CILIUM_NODE = Kind(

@@ -62,7 +62,8 @@ def _naming_neighbor(value: Any, error: FieldError) -> FieldError:  # noqa: ANN4
     return FieldError(error.path, f"neighbor {as_written(end)}{where}: {error.message}")
 
 
-def _node_selectors(row: FRRConfiguration) -> tuple[LabelSelector, ...]:
+def node_selectors(row: FRRConfiguration) -> tuple[LabelSelector, ...]:
+    """Return the selector of an object; none if it is invalid: the object is for all nodes."""
     # Every node reports an invalid selector.
     broken = any(error.path.startswith(SELECTOR) for error in row.invalid)
     return () if broken else (row.spec.node_selector,)
@@ -83,7 +84,7 @@ FRR_CONFIGURATION = Kind(
     ),
     errors=lambda row: strict_selector_errors(row.spec.node_selector, SELECTOR),
     invalid=_invalid,
-    of_node=selecting_nodes(_node_selectors),
+    of_node=selecting_nodes(node_selectors),
 )
 
 FRRK8S_CONFIGURATION = Kind(

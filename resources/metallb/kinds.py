@@ -25,7 +25,8 @@ GROUP: Final = "metallb.io"
 _V1BETA1: Final = ("v1beta1",)
 
 
-def _node_selectors(row: BGPPeer | BGPAdvertisement) -> tuple[LabelSelector, ...]:
+def node_selectors(row: BGPPeer | BGPAdvertisement) -> tuple[LabelSelector, ...]:
+    """Return the selectors of which one has to select a node; none: the object is for all nodes."""
     # An object whose node selectors are invalid concerns every node.
     broken = any(error.path.startswith("spec.nodeSelectors") for error in row.errors)
     return () if broken else row.spec.node_selectors
@@ -60,7 +61,7 @@ BGP_PEER = Kind(
         former={"metallb.io/v1beta1": (BGPPeerV1Beta1, lambda row: row.present)},
     ),
     former=MappingProxyType({"v1beta1": BGPPeerV1Beta1}),
-    of_node=selecting_nodes(_node_selectors),
+    of_node=selecting_nodes(node_selectors),
 )
 BGP_ADVERTISEMENT = Kind(
     "BGPAdvertisement",
@@ -78,7 +79,7 @@ BGP_ADVERTISEMENT = Kind(
         advertisement_errors,
         lambda selectors, _: BGPAdvertisementSpec(node_selectors=selectors),
     ),
-    of_node=selecting_nodes(_node_selectors),
+    of_node=selecting_nodes(node_selectors),
 )
 IP_ADDRESS_POOL = Kind(
     "IPAddressPool",

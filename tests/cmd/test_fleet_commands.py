@@ -15,8 +15,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cells.api.model import ExplainItem, PartItem, ProblemItem, RouteItem, StatusItem
+from cells.api.model import (
+    ExplainItem,
+    KernelRouteItem,
+    PartItem,
+    ProblemItem,
+    ReceivedExplainItem,
+    RouteItem,
+    StatusItem,
+)
 from cells.api.pod_transport import ClusterLoop
+from cells.api.resource import ApiResource
 from cells.api.transport import AgentError, UnixTransport
 from resources.kubernetes.exec import Container
 from tests.cmd.test_peers import DOWN, UP
@@ -62,17 +71,48 @@ def explained(prefix: str, reason: str) -> ExplainItem:
 STATUS = StatusItem(node="x", ready=True, health="ok", reporting="yes")
 
 
+RECEIVED = ReceivedExplainItem(
+    node="x",
+    instance="i",
+    peer="tor-1",
+    family="ipv4-unicast",
+    prefix="198.51.100.9/32",
+    received=True,
+    accepted=True,
+    filter="all",
+    reason="Accepted",
+    message="accepted",
+)
+KERNEL = KernelRouteItem(
+    node="x",
+    table=254,
+    metric=20,
+    family="ipv4-unicast",
+    prefix=RECEIVED.prefix,
+    type="unicast",
+    state="Installed",
+)
+IN_KERNEL = ApiResource(
+    path="/v1/kernel-routes",
+    kind="KernelRouteList",
+    parameters=("family", "prefix"),
+    limited=True,
+    read=lambda query: iter([[KERNEL] if query.get("prefix") == KERNEL.prefix else []]),
+)
+"""Of one agent: others leave the kernel alone."""
 AGENTS = {
     "good": MadeUp(
         peers=[UP],
         routes=[route(*given) for given in ROUTES],
         explained=[explained("198.51.100.7/32", "Advertised")],
+        explained_received=[RECEIVED],
         status=replace(STATUS, peers=[UP]),
     ),
     "down": MadeUp(
         peers=[DOWN, UP, IDLE],
         routes=[route("198.51.100.9/32", "tor-1", accepted=True)],
         explained=[explained("198.51.100.7/32", "SessionDown")],
+        explained_received=[RECEIVED],
         status=replace(
             STATUS,
             health="degraded",
@@ -113,7 +153,8 @@ def _sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     directory = tmp_path_factory.mktemp("fleet")
     with ExitStack() as stack:
         for name, made_up in AGENTS.items():
-            stack.enter_context(serving(directory / name, made_up))
+            parts = (IN_KERNEL,) if name == "good" else ()
+            stack.enter_context(serving(directory / name, made_up, *parts))
         yield directory
 
 
@@ -309,6 +350,27 @@ def test_explanations_are_those_of_each_node_what_is_missing_first(
     assert run("explain", "--node", "good")[2][0] == (
         "waggle explain: every route is advertised to every peer"
     )
+
+
+def test_a_received_prefix_has_its_paths_and_the_route_of_the_kernel_of_each_node(
+    cluster: Cluster, answer: Answer, run: Run
+) -> None:
+    cluster.nodes.remove("starting")
+    cluster.problems.clear()
+    words = ("explain", RECEIVED.prefix, "--received", "--all-nodes")
+    done, given = answer(*words)
+    assert done == 0
+    assert {item["node"] for item in given["items"]} == {"good", "down"}
+    assert sorted((path["node"], path["peer"]) for path in given["paths"]) == [
+        ("down", "tor-1"),
+        ("good", "tor-1"),
+    ]
+    assert [(item["node"], item["state"]) for item in given["kernel"]] == [("good", "Installed")]
+    _, table, _ = run(*words)
+    paths, kernel = table.index(["Paths:"]), table.index(["In", "the", "kernel:"])
+    assert table[paths + 1][:2] == ["NODE", "PREFIX"]
+    assert {row[0] for row in table[paths + 2 : kernel] if row} == {"good", "down"}
+    assert table[kernel + 2][:3] == ["good", "254", RECEIVED.prefix]
 
 
 SOURCE = "BGPSessionState/w/x"

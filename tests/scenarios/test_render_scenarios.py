@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+import yaml
 
 from cells.serve.items import explain_item
 from reconcilers.compile_manifests import OfflineIntent, kinds_of
@@ -24,8 +25,12 @@ from speaker.nlri import prefix_to_text
 from tests.support import scenario
 from tests.support.scenario import Question, Scenario, Step
 
-WITHOUT_RULE: Final = frozenset({"LeftOut", "LoadBalancerClass", "NodeExcluded", "NotOwner"})
+WITHOUT_RULE: Final = frozenset({"LeftOut", "LoadBalancerClass", "NodeExcluded"})
 """Reasons of the Service, the node or the peer itself, or that no object is such a rule."""
+SELECTING: Final = frozenset(
+    {"CiliumBGPClusterConfig", "CiliumBGPPeeringPolicy", "BGPPeer", "BGPPolicy", "FRRConfiguration"}
+)
+"""Kinds whose objects give nodes peers."""
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
@@ -136,6 +141,11 @@ def check_obstacles(
 ) -> None:
     """Check that each prefix a peer must not have has its obstacle, or no object at all."""
     names = peer_names(made)
+    present = documents(directory)
+    check_selectors(made, verdicts, present)
+    without_rule = WITHOUT_RULE
+    if not any(item["kind"] == "BGPAdvertisement" for item in present):
+        without_rule |= {"NotOwner"}
     everywhere = set[str]().union(*prefixes.values())
     for name, routes in step.expect.routes.items():
         for prefix in everywhere - scenario.expected_routes(routes).keys():
@@ -151,10 +161,57 @@ def check_obstacles(
                 for verdict in at_peer:
                     # Of an address that is a part of an aggregate, another prefix is advertised.
                     assert verdict.nlri not in verdict.advertised, (step.name, name, verdict)
-                    assert verdict.rule or verdict.reason in WITHOUT_RULE, (step.name, verdict)
+                    assert verdict.rule or verdict.reason in without_rule, (step.name, verdict)
+            elif ref := router_with(present, prefix):
+                found = [
+                    verdict
+                    for group in made.explainer().explain(parse_target(prefix, {}))
+                    for verdict in group
+                ]
+                assert any(v.object == ref or v.rule == ref for v in found), (step.name, prefix)
             elif prefix.endswith(("/32", "/128")):
                 address = prefix.rpartition("/")[0]
                 assert not any(
                     re.search(rf"(?<![\w.:]){re.escape(address)}(?![\w.:])", file.read_text())
                     for file in directory.iterdir()
                 ), (step.name, name, prefix)
+
+
+def documents(directory: Path) -> list[dict[str, Any]]:
+    """Return the objects of the manifests as they are written."""
+    found: list[dict[str, Any]] = []
+    for file in directory.iterdir():
+        if file.suffix == ".yaml":
+            found += filter(None, yaml.safe_load_all(file.read_text()))
+    return found
+
+
+def check_selectors(
+    made: OfflineIntent, verdicts: Sequence[RouteExplanation], present: list[dict[str, Any]]
+) -> None:
+    """Check that a node without peers has the nearest object that selects others, with the labels."""
+    selecting = {
+        "/".join(filter(None, (item["kind"], metadata.get("namespace"), metadata["name"])))
+        for item in present
+        for metadata in [item["metadata"]]
+        if item["kind"] in SELECTING
+        and item.get("spec", {}).keys() & {"nodeSelector", "nodeSelectors"}
+    }
+    for verdict in verdicts:
+        if verdict.reason == "NoPeers" and selecting:
+            node = made.settings.node
+            if "lists none" in verdict.message:
+                continue  # one of them selects the node
+            assert str(verdict.rule) in selecting, verdict
+            assert f"of {verdict.rule}; node {node} has " in verdict.message, verdict
+
+
+def router_with(present: list[dict[str, Any]], prefix: str) -> ObjectRef | None:
+    """Return an FRRConfiguration with a router that has a prefix."""
+    for item in present:
+        if item["kind"] == "FRRConfiguration":
+            for router in item["spec"].get("bgp", {}).get("routers", ()):
+                if prefix in router.get("prefixes", ()):
+                    metadata = item["metadata"]
+                    return ObjectRef(item["kind"], metadata["namespace"], metadata["name"])
+    return None

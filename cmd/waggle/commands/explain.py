@@ -90,6 +90,14 @@ PATHS = (
 )
 
 
+NODE = Column("NODE", member("node"))
+BESIDE = {
+    "paths": ("Paths:", PATHS),
+    "kernel": ("In the kernel:", kernel_routes.COLUMNS),
+}
+"""Lists of an answer beside its items, with their titles and columns."""
+
+
 TARGETS = """\
 targets:
   10.0.0.0/24             a prefix
@@ -193,6 +201,7 @@ def _show_fleet(args: argparse.Namespace) -> int:
 
     def request(client: Client) -> dict[str, Any]:
         answer = client.get(path, query)
+        answer |= _beside(client, args)
         if args.target is None and not args.all:
             answer["items"] = [item for item in answer["items"] if _is_missing(item)]
         return answer
@@ -205,9 +214,13 @@ def _show_fleet(args: argparse.Namespace) -> int:
     view = FleetView(
         kind=kind,
         request=request,
-        columns=lambda _: (Column("NODE", member("node")), *columns),
+        columns=lambda _: (NODE, *columns),
         order=order,
         empty="every route is advertised to every peer",
+        beside={
+            name: (title, listed if name == "kernel" else (NODE, *listed))
+            for name, (title, listed) in BESIDE.items()
+        },
     )
     return show_fleet(args, view)
 
@@ -220,10 +233,7 @@ def _print(answer: dict[str, Any], errors: dict[str, str], args: argparse.Namesp
         output.table(RECEIVED if args.received else COLUMNS, answer["items"], args)
     elif not errors:
         output.complain("waggle explain", "every route is advertised to every peer")
-    for title, member_name, columns in (
-        ("Paths:", "paths", PATHS),
-        ("In the kernel:", "kernel", kernel_routes.COLUMNS),
-    ):
+    for member_name, (title, columns) in BESIDE.items():
         if answer.get(member_name):
             print(f"\n{title}" if answer["items"] else title)
             output.table(columns, answer[member_name], args)
@@ -259,37 +269,40 @@ def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
     kind, path, query = _question(args)
 
     def ask() -> dict[str, Any]:
+        client = ask_agent.client(args)
         try:
-            answer = ask_agent.client(args).get(path, query)
+            answer = client.get(path, query)
         except ask_agent.AgentError as error:
             if error.code != "BadRequest":
                 raise
             # Of the arguments, and not of the agent.
             return output.document(kind, [], [{"code": error.code, "message": str(error)}])
-        if args.received and (paths := _paths(args)):
-            answer["paths"] = paths
-        if kernel := _in_kernel(args):
-            answer["kernel"] = kernel
-        return answer
+        return answer | _beside(client, args)
 
     return ask_agent.answer(args, kind, ask)
 
 
-def _paths(args: argparse.Namespace) -> list[dict[str, Any]]:
+def _beside(client: Client, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the members of `BESIDE` for the target, where the agent has any."""
+    paths = _paths(client, args) if args.received else []
+    members = {"paths": paths, "kernel": _in_kernel(client, args)}
+    return {name: items for name, items in members.items() if items}
+
+
+def _paths(client: Client, args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return all paths of the prefix that take part in route selection, the best one first."""
     query = {"table": "available", "prefix": args.target, "instance": args.instance}
     with contextlib.suppress(ask_agent.AgentError):
-        items: list[dict[str, Any]] = ask_agent.client(args).get("/v1/routes", query)["items"]
+        items: list[dict[str, Any]] = client.get("/v1/routes", query)["items"]
         return sorted(items, key=lambda item: (item["instance"], not item.get("best")))
     return []
 
 
-def _in_kernel(args: argparse.Namespace) -> list[dict[str, Any]]:
+def _in_kernel(client: Client, args: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the route of the kernel for a prefix or an address; none where the agent installs none."""
     with contextlib.suppress(ValueError, ask_agent.AgentError):
         ipaddress.ip_network(args.target or "")
-        query = {"prefix": args.target}
-        items: list[dict[str, Any]] = ask_agent.client(args).get("/v1/kernel-routes", query)[
+        items: list[dict[str, Any]] = client.get("/v1/kernel-routes", {"prefix": args.target})[
             "items"
         ]
         return items

@@ -46,6 +46,8 @@ class FleetView(NamedTuple):
     selects: Callable[[Item], bool] = lambda _: True
     """Whether the flags of the command select an item of a status object."""
     empty: str = "nothing to show"
+    beside: Mapping[str, tuple[str, Sequence[Column]]] = {}
+    """Lists of an answer beside its items, by member: each with its title and columns."""
 
 
 def show_fleet(args: argparse.Namespace, view: FleetView) -> int:
@@ -92,6 +94,9 @@ def checked(view: FleetView, answer: Answer) -> Answer:
         output.row(columns, item)
         view.is_bad(item)
     view.order(items)
+    for member, (_, beside) in view.beside.items():
+        for item in answer.get(member, ()):
+            output.row(beside, {**item, "node": ""})
     checked = {**answer, "items": items, RECEIVED_AT: now}
     # All that is done with answers later, with this one alone.
     _without_missing(Answers({"": checked}, []))
@@ -136,10 +141,22 @@ def _print(
     items = in_order(view, items, notes)
     failures, missing = _without_missing(answers)
     nodes = {*failed, *statuses.by_node} if args.from_statuses else failed
+    beside = {
+        member: [
+            {**item, "node": node}
+            for node, answer in answers.by_node.items()
+            for item in answer.get(member, ())
+        ]
+        for member in view.beside
+    }
     summary = summarize(answers.by_node, nodes, now, _sessions(view, items))
     if args.output in output.TABLES:
         if items:
             output.table(view.columns(now), items, args)
+        for member, (title, columns) in view.beside.items():
+            if beside[member]:
+                print(f"\n{title}" if items else title)
+                output.table(columns, beside[member], args)
         for failure in failures:
             output.complain(args.prog, f"{failure.node}: {failure.message}")
         for text in (*notes, *missing, *(() if items or missing else (view.empty,))):
@@ -150,6 +167,7 @@ def _print(
         errors = [failure.item() for failure in failures]
         errors += [{"code": "NotFound", "message": text} for text in missing]
         document = output.document(view.kind, items, errors)
+        document |= {member: listed for member, listed in beside.items() if listed}
         output.dump(document | {"notes": notes, "summary": summary.members()}, args.output)
     if failures or (args.from_statuses and statuses.errors):
         return output.EXIT_INCOMPLETE

@@ -177,7 +177,7 @@ def test_a_change_of_an_operated_table_runs_the_operators_part_and_no_other_chan
 
 def test_problems_of_selecting_kinds_are_why_a_node_has_no_peers() -> None:
     class Wrong(BeaconDialect):
-        extensions = (api.Explanation(selecting=frozenset({BEACON.name})),)
+        extensions = (api.Explanation(selecting={BEACON: lambda _: ()}),)
 
         def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
             return api.NodeIntent(

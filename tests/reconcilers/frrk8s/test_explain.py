@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.reconcilers.frrk8s.agent import AgentInMemory
 from tests.reconcilers.frrk8s.build import PEER, configuration, neighbor, router
 from waggle.__main__ import main
 
@@ -40,3 +41,14 @@ def test_an_object_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str
     items: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["items"]
     assert {item["reason"] for item in items} == {"NotInAllowList"}
     assert [item["prefix"] for item in items] == ["10.1.0.0/16", "10.2.0.0/16"]
+
+
+def test_an_agent_has_no_objects_of_other_nodes_to_compare() -> None:
+    """It stores only FRRConfigurations that select its node, and says where all of them are read."""
+    agent = AgentInMemory("n1")
+    agent.settle()
+    (found,) = [e for group in agent.compiler.explainer().explain() for e in group]
+    assert found.reason == "NoPeers"
+    assert (
+        "of BGPPeer, FRRConfiguration only objects that select the node are read" in found.message
+    )
