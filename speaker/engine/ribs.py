@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from speaker.iana import Family
 from speaker.rib.decision import Metric
-from speaker.rib.key_slices import CopySteps, key_slices
 from speaker.rib.loc_rib import LocRib, TableChanges
 
 
@@ -46,18 +45,17 @@ class Ribs(Mapping[Family, LocRib]):
         """Iterate over all prefixes of the tables that exist now, in slices of about ``size``.
 
         A reader of each slice's present state that follows the changes from before the first slice has
-        the whole table. The prefixes of a table are copied when its turn comes, in steps;
-        each step is a turn for others, and None. From the next slice on, which may be empty, the copy
-        is complete.
+        the whole table. Where the prefixes of a table are copied, then when its turn comes, in steps;
+        each step is a turn for others, and None. The first slice of each table, which may be empty,
+        is of what it has then.
         """
         for family, table in list(self.tables.items()):
-            steps = table.prefixes_in_steps()
-            while (lists := _step(steps)) is None:
-                yield family, table, None
-            slices = key_slices(lists, size)
-            yield family, table, next(slices, ())
-            for prefixes in slices:
-                yield family, table, prefixes
+            has_begun = False
+            for prefixes in table.walk(size):
+                yield family, table, prefixes or None
+                has_begun = has_begun or bool(prefixes)
+            if not has_begun:
+                yield family, table, ()
 
     def __getitem__(self, family: Family) -> LocRib:
         return self.tables[family]
@@ -93,13 +91,3 @@ class Ribs(Mapping[Family, LocRib]):
                 if changes.best or changes.several:
                     by_family[family] = changes
         return by_family
-
-
-def _step(steps: CopySteps) -> Iterator[Sequence[bytes]] | None:
-    """Perform a step of a copy; returns its lists after the last one."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        lists: Iterator[Sequence[bytes]] = end.value
-        return lists
-    return None

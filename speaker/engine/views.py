@@ -28,7 +28,6 @@ from speaker.peer.peer import Peer
 from speaker.peer.peer_status import retry_in
 from speaker.rib.decision import Reason, explain
 from speaker.rib.export import export_attributes, export_next_hop
-from speaker.rib.key_slices import in_turns, key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path
 from speaker.rib.update_group import UpdateGroup
@@ -237,7 +236,7 @@ def available(
             ]  # fmt: skip
         return
     for table in tables:
-        for keys in key_slices(in_turns(table.prefixes_in_steps()), SLICE_PREFIXES):
+        for keys in table.walk(SLICE_PREFIXES):
             yield list(view.routes(table, keys, local=table is not loc))
 
 
@@ -317,10 +316,7 @@ def advertised(
     group = established.group
     if group is None or established not in group.members:
         return
-    if prefixes is None:
-        slices = key_slices(in_turns(group.prefixes_in_steps(family)), SLICE_PREFIXES)
-    else:
-        slices = _slices_of(prefixes)
+    slices = group.walk(family, SLICE_PREFIXES) if prefixes is None else _slices_of(prefixes)
     for nlris in slices:
         # A changed export policy moves the session to another group between two slices.
         group = established.group

@@ -8,12 +8,12 @@ of its source, constant while the source exists; a new path of the source replac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import final
 
-from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, SourceSession
+from speaker.rib.prefix_table import PrefixTable
 
 
 def wire(path: Path, nlri: bytes) -> bytes:
@@ -29,7 +29,7 @@ class AddPathAdjRibOut:
 
     def __init__(self, table: LocRib) -> None:
         self._table = table
-        self._advertised: dict[bytes, tuple[Path, ...]] = {}
+        self._advertised: PrefixTable[tuple[Path, ...]] = PrefixTable()
         self._revision = 0
         table.track_all_paths()
 
@@ -79,9 +79,9 @@ class AddPathAdjRibOut:
                 advertised.pop(nlri, None)
         return gone, announced
 
-    def prefixes_in_steps(self) -> CopySteps:
-        """Copy the prefixes with an advertised path in steps; see `copied_in_steps`."""
-        return copied_in_steps(self._advertised, lambda: self._revision)
+    def walk(self, size: int) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists of the prefixes with an advertised path; see `PrefixTable.walk`."""
+        return self._advertised.walk(size, lambda: self._revision)
 
     def by_path(self, nlris: Iterable[bytes] | None = None) -> dict[Path, list[bytes]]:
         """Group all advertised routes, or of some prefixes, by path; prefixes as in `update`."""

@@ -15,7 +15,6 @@ from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, same_update
-from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source, SourceSession
 from speaker.rib.policy import compile_export
@@ -104,14 +103,14 @@ class ExportedRoutes:
         for exported, part in self._exported_parts(family, path, nlri):
             yield exported.source.session, part
 
-    def prefixes_in_steps(self, family: Family) -> CopySteps:
-        """Copy the prefixes of which routes may be exported; see `copied_in_steps`."""
+    def walk(self, family: Family, size: int) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists of prefixes of which routes may be exported; see `PrefixTable.walk`."""
         if family in self._add_path:
-            return self._add_path[family].prefixes_in_steps()
+            return self._add_path[family].walk(size)
         table = self.tables.get(family)
         if table is None or family not in self.rules.sendable:
-            return copied_in_steps((), int)
-        return table.prefixes_in_steps()
+            return iter(())
+        return table.walk(size)
 
     def export_table_in_steps(self, family: Family) -> Iterator[tuple[int, list[bytes]]]:
         """Yield units of work, and prefixes for `export_prefixes`: all that a member may have."""

@@ -110,7 +110,8 @@ class InitialTable(Generic[M]):
                 continue
             groups: PrefixGroups = {}
             unread = partial(self._unread, family, flush)
-            for units in group_in_steps(group.tables[family], groups, unread):
+            none_read = partial(self._none_read, family, flush)
+            for units in group_in_steps(group.tables[family], groups, unread, none_read):
                 yield units
                 if not self.members:
                     return
@@ -143,9 +144,15 @@ class InitialTable(Generic[M]):
         table = join_batches(self._sent) if group.revisions == revisions else None
         group.complete(self, self._counts, None if table is None else (revisions, table))
 
+    def _none_read(self, family: Family, flush: Callable[[], None]) -> None:
+        """Note that the prefixes that have changed so far were not read before."""
+        flush()
+        if family in self._changed:
+            self._changed[family] = dict.fromkeys(self._changed[family], _UNREAD)
+
     def _unread(
-        self, family: Family, flush: Callable[[], None], prefixes: list[bytes]
-    ) -> list[bytes]:
+        self, family: Family, flush: Callable[[], None], prefixes: Sequence[bytes]
+    ) -> Sequence[bytes]:
         """Return the prefixes that have not changed; the others are read with the changes."""
         flush()
         changed = self._changed.get(family)

@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from speaker.nlri import ENCODED_SIZE
+from speaker.nlri import ENCODED_SIZE, LazyNlriField
 from speaker.rib.decision import Metric, order
-from speaker.rib.key_slices import CopySteps, copied_in_steps
 from speaker.rib.loc_rib_fast_path import Change, LocRibFastPath
 from speaker.rib.path import Path, Source
 from speaker.rib.prefix_table import PrefixTable
@@ -110,12 +109,12 @@ class LocRib:
             yield nlri, held if isinstance(held, tuple) else (held,)
 
     def prefixes(self) -> Sequence[bytes]:
-        """Return all prefixes, a copy."""
+        """Return all prefixes, a copy that is made at once; see `walk`."""
         return tuple(self._table)
 
-    def prefixes_in_steps(self) -> CopySteps:
-        """Copy all prefixes in steps; see `copied_in_steps`."""
-        return copied_in_steps(self._table, self._revision)
+    def walk(self, size: int) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists of all prefixes, while the table changes; see `PrefixTable.walk`."""
+        return self._table.walk(size, self._revision)
 
     def _revision(self) -> int:
         return self.revision
@@ -253,7 +252,7 @@ class LocRib:
         return new
 
     def announce_new(
-        self, paths: Sequence[Path], fields: Sequence[bytes], afi: int
+        self, paths: Sequence[Path], fields: Sequence[LazyNlriField]
     ) -> tuple[int, int]:
         """Install the path of each NLRI field, up to the first field with a prefix that is not new.
 
@@ -264,18 +263,18 @@ class LocRib:
         fast = self._fast
         if self._dirty or fast.has_withdrawal:
             return 0, 0
-        first = fields[0]
+        first = fields[0].data
         if first[: ENCODED_SIZE[first[0]]] in self._table:
             # A table that is received again: its first prefix is known.
             return 0, 0
-        prefixes = fast.announce_fields(paths, fields, afi)
+        prefixes = fast.announce_fields(paths, fields)
         if prefixes:
             self.revision += 1
             return len(fields), prefixes
         taken = 0
         if len(fields) > 1:
             for path, field in zip(paths, fields, strict=True):
-                new = fast.announce_fields((path,), (field,), afi)
+                new = fast.announce_fields((path,), (field,))
                 if not new:
                     break
                 self.revision += 1

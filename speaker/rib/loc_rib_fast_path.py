@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Final, final
 
+from speaker.nlri import LazyNlriField
 from speaker.rib.path import Path, Source
 from speaker.rib.prefix_table import PrefixTable
 
@@ -51,14 +52,20 @@ class LocRibFastPath:
         self.announced.append((None, path, nlri if new == len(nlri) else list(dict.fromkeys(nlri))))
         return new
 
-    def announce_fields(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
+    def announce_fields(self, paths: Sequence[Path], fields: Sequence[LazyNlriField]) -> int:
         """Install the path of each NLRI field if all prefixes of all fields are new.
 
         Returns the number of prefixes; 0 if a field is malformed, or a prefix is known or duplicated.
         """
-        count, parts = self._table.insert_fields(fields, paths, afi)
-        if count:
-            self.announced.extend(zip(repeat(None), paths, parts, strict=False))
+        announced = self.announced
+        before, count = len(announced), 0
+        try:
+            # First: where the memory for it is missing, the table stays as it is.
+            announced.extend(zip(repeat(None), paths, fields, strict=False))
+            count = self._table.insert_fields(fields, paths)
+        finally:
+            if not count:
+                del announced[before:]
         return count
 
     def replace(self, source: Source, nlri: Sequence[bytes], path: Path | None) -> int:

@@ -6,11 +6,10 @@ encoded, and is looked up then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from speaker.rib.key_slices import in_turns
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path
 
@@ -20,8 +19,8 @@ STEP_UNITS: Final = 500
 """The work of a step (`speaker.engine.sliced_work`). A unit takes two microseconds."""
 PIECE_UNITS: Final = 2_000
 """The work for a piece: prefixes with one path fill their UPDATEs."""
-COPY_UNITS: Final = 2_000
-"""The work of a step in which prefixes are copied."""
+COPY_UNITS: Final = 200
+"""The work of a step in which as many prefixes are copied."""
 PATH_UNITS: Final = 10
 """The work for the attributes of a path."""
 
@@ -31,12 +30,14 @@ PrefixGroups = dict[Path, list[bytes]]
 def group_in_steps(
     table: LocRib,
     groups: PrefixGroups,
-    before: Callable[[list[bytes]], list[bytes]] = lambda prefixes: prefixes,
+    before: Callable[[Sequence[bytes]], Sequence[bytes]] = lambda prefixes: prefixes,
+    copied: Callable[[], object] = lambda: None,
 ) -> Iterator[int]:
     """Group the prefixes of a table by their best path; yields units of work.
 
-    If the table changes meanwhile, the prefixes are copied first; ``before`` is called with a step's
-    prefixes, and returns the prefixes to group.
+    If the table changes meanwhile, the prefixes are copied first, and ``copied`` is called then: none
+    has been grouped yet. ``before`` is called with some of them, and returns the prefixes to group;
+    prefixes that were removed are among them.
     """
     for is_unchanged in table.best_by_path_in_steps(STEP_PREFIXES, groups):
         if not is_unchanged:
@@ -45,13 +46,14 @@ def group_in_steps(
     else:
         return
     groups.clear()
-    for keys in in_turns(table.prefixes_in_steps()):
-        if not keys:
-            yield COPY_UNITS
-        rest = iter(keys)
-        while some := list(islice(rest, STEP_PREFIXES)):
-            table.add_best(before(some), groups)
-            yield STEP_UNITS
+    copy: deque[Sequence[bytes]] = deque()
+    for keys in table.walk(STEP_PREFIXES):
+        copy.append(tuple(keys))  # in which the collector sees no object
+        yield COPY_UNITS
+    copied()
+    while copy:
+        table.add_best(before(copy.popleft()), groups)
+        yield STEP_UNITS
 
 
 def pieces(groups: PrefixGroups, prefix_units: float) -> Iterator[tuple[int, list[bytes]]]:

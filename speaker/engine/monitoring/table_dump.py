@@ -23,7 +23,7 @@ from speaker.engine.monitoring.routes_as_updates import announced, cut, withdraw
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.inbound import OWN_AS, OWN_ORIGINATOR
-from speaker.rib.key_slices import in_turns, key_slices
+from speaker.rib.key_slices import key_slices
 
 SLICE_ROUTES: Final = 1000
 """Routes of one slice."""
@@ -92,7 +92,7 @@ def adj_rib_out(peer: MonitoredSession) -> Iterator[bytes]:
         return
     families = group.rules.families
     for family in families:
-        for prefixes in key_slices(in_turns(group.prefixes_in_steps(family)), SLICE_ROUTES):
+        for prefixes in group.walk(family, SLICE_ROUTES):
             # A changed export policy moves the session to another group, and sends the difference.
             if prefixes and established.group is not None:
                 batch = established.group.export_prefixes(family, prefixes, established)

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import Final
 
 from speaker.errors import Truncated
-from speaker.nlri import Family, PathNlri, decode_prefixes
+from speaker.nlri import Family, LazyNlriField, PathNlri
 from speaker.rib.adj_in.counted_prefixes import counted_prefixes
 from speaker.rib.adj_in.departed import DepartedRoutes
 from speaker.rib.adj_in.held_routes import EMPTY
@@ -167,16 +167,17 @@ class AdjRibIn(MarkedRoutes):
 
         No field is empty. Returns the number of fields before the first malformed one.
         """
-        taken = 0
+        taken, afi = 0, family.afi
+        parts = [LazyNlriField(field, afi) for field in fields]
         shared = self._shared.get(family)
         if shared is not None and not self._marks:
-            taken = shared.announce_new(paths, fields, family.afi)
+            taken = shared.announce_new(paths, parts)
             ineligible = self._tables[family]
-            if ineligible and ineligible.discard_fields(fields[:taken], family.afi):
+            if ineligible and ineligible.discard_fields(parts[:taken]):
                 self.changes += 1
-        while taken < len(fields):
+        while taken < len(parts):
             try:
-                nlri = decode_prefixes(fields[taken], family.afi)
+                nlri = parts[taken].decoded()
             except Truncated:
                 break
             self.announce(family, paths[taken], nlri)
@@ -345,7 +346,7 @@ class AdjRibIn(MarkedRoutes):
             self.reapply()
         elif self._policy is not None:
             for family, table in self._tables.items():
-                self._reapply.add(family, table, None, skip=0)
+                self._reapply.add(family, table, self._revision, None, skip=0)
             self.reapply()
 
     def _find_excess(self) -> None:
@@ -355,7 +356,7 @@ class AdjRibIn(MarkedRoutes):
         room = self._keep
         for family, table in self._tables.items():
             if len(table) > room:
-                self._reapply.add_keys(family, list(islice(table, room, None)))
+                self._reapply.add_beyond(family, table, self._revision, room)
             room = max(0, room - len(table))
 
     def _leave_out(self, family: Family, keys: Sequence[bytes]) -> None:
@@ -408,7 +409,7 @@ class AdjRibIn(MarkedRoutes):
                 while some := list(islice(keys, BATCH_KEYS)):
                     not_installed.insert(some, True)
             skip = 4 if family in self.path_ids.families else 0
-            self._reapply.add(family, table, only, skip=skip)
+            self._reapply.add(family, table, self._revision, only, skip=skip)
         if policy.accepts_nothing:
             self._find_excess()
         self.reapply()

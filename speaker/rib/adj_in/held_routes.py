@@ -7,7 +7,6 @@ policy leaves routes unchanged: `speaker.rib.adj_in.shared`. Nothing here change
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView, Sequence
-from itertools import chain
 from typing import Final
 
 from speaker.api import PolicyDecision
@@ -16,7 +15,7 @@ from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
 from speaker.rib.adj_in.path_ids import ReceivedPathIds
 from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.adj_in.stale_mark import StaleMark
-from speaker.rib.key_slices import copied_in_steps, key_slices
+from speaker.rib.key_slices import key_slices
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
 from speaker.rib.prefix_table import PrefixTable
@@ -25,6 +24,8 @@ EMPTY: Final[PrefixTable[Path]] = PrefixTable()
 """The routes of a family that a session does not have."""
 NO_KEYS: Final[PrefixTable[bool]] = PrefixTable()
 """Its keys that are not installed."""
+WALKED_KEYS: Final = 2000
+"""Keys of a list of `HeldRoutes.keys`."""
 
 
 class HeldRoutes:
@@ -171,15 +172,14 @@ class HeldRoutes:
     def keys(self, family: Family) -> Iterator[Sequence[bytes]]:
         """Iterate over lists with every key held now; duplicates may be among them.
 
-        Keys that are no longer held may be among them, too. Routes may change between two lists. Lists
-        are empty while keys are copied.
+        Keys that are no longer held may be among them, too. Routes may change between two lists. An
+        empty list is a turn for others.
         """
+        # First: routes that become ineligible later are in the log.
+        yield from self._tables.get(family, EMPTY).walk(WALKED_KEYS, self._revision)
         shared = self._shared.get(family)
-        # A copy first: routes that become ineligible later are in the log.
-        others = yield from copied_in_steps(self._tables.get(family, EMPTY), self._revision)
         if shared is not None:
             yield from shared.prefix_lists()
-        yield from others
 
     def decide(self, family: Family, path: Path, nlri: bytes) -> PolicyDecision:
         """Return what the import policy decides about a held route, and by what."""
@@ -216,25 +216,21 @@ class HeldRoutes:
         between two slices. With ``prefixes`` only over their routes, in their order.
         """
         if prefixes is None:
-            shared, table = self._shared.get(family), self._tables.get(family, EMPTY)
-            eligible = () if shared is None else shared.distinct_prefixes(size)
-            steps = copied_in_steps(table, self._revision)
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    others: Iterator[Sequence[bytes]] = end.value
-                    break
-                yield []
-            # The log may have prefixes that became ineligible since.
-            slices: Iterator[Sequence[bytes]] = chain(
-                ([key for key in keys if key not in table] for keys in eligible),
-                key_slices(others, size),
-            )
+            slices = self._distinct_keys(family, size)
         else:
             slices = key_slices((self._keys_of(family, nlri) for nlri in prefixes), size)
         for keys in slices:
             yield list(self._routes_of(family, keys))
+
+    def _distinct_keys(self, family: Family, size: int) -> Iterator[Sequence[bytes]]:
+        """As `keys`, in lists of about ``size``, once each."""
+        table = self._tables.get(family, EMPTY)
+        yield from table.walk(size, self._revision)
+        shared = self._shared.get(family)
+        if shared is not None:
+            for keys in shared.distinct_prefixes(size):
+                # The log may have prefixes that became ineligible since.
+                yield [key for key in keys if key not in table]
 
     def _keys_of(self, family: Family, nlri: bytes) -> Sequence[bytes]:
         """Return the keys that a prefix may have."""

@@ -46,10 +46,10 @@ class ReceivedPrefixLog:
         self._lists.append(nlri)
         self._added(len(nlri), held)
 
-    def add_fields(self, fields: Sequence[bytes], afi: int, named: int, held: int) -> None:
+    def add_fields(self, fields: Sequence[LazyNlriField], named: int, held: int) -> None:
         """Add NLRI fields of one AFI with ``named`` prefixes; ``held`` as in `add`."""
-        self._afi = afi
-        self._fields.extend(fields)
+        self._afi = fields[0].afi
+        self._fields.extend([field.data for field in fields])
         self._added(named, held)
 
     def lists(self) -> Iterator[Sequence[bytes]]:

@@ -8,12 +8,13 @@ recorded run replays.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
 from speaker.nlri import Family
+from speaker.rib.path import Path
 from speaker.rib.policy import PrefixList
+from speaker.rib.prefix_table import PrefixTable
 
 SLICE_KEYS: Final = 2000
 """The number of keys of a slice: a few milliseconds."""
@@ -25,7 +26,7 @@ class _Walk(NamedTuple):
     """The rest of the keys of a family."""
 
     family: Family
-    keys: Iterator[bytes]
+    lists: Iterator[Sequence[bytes]]
     only: PrefixList | None
     """None: the policy is applied to every key."""
     skip: int
@@ -50,32 +51,54 @@ class PendingKeys:
         self._walks.clear()
 
     def add(
-        self, family: Family, table: Collection[bytes], only: PrefixList | None, *, skip: int
+        self,
+        family: Family,
+        table: PrefixTable[Path],
+        revision: Callable[[], int],
+        only: PrefixList | None,
+        *,
+        skip: int,
     ) -> None:
         """Add the keys of a table: of these prefixes only, or (None) all of them."""
         if not table:
             return
+        lists: Iterator[Sequence[bytes]]
         if only is None or skip or only.size(family) * LOOKUP_FACTOR > len(table):
-            self._walks.append(_Walk(family, iter(list(table)), only, skip))
-            return
-        keys = dict.fromkeys(nlri for nlri in only.members(family) if nlri in table)
-        if keys:
-            self._walks.append(_Walk(family, iter(keys), None, skip))
+            lists = table.walk(SLICE_KEYS, revision)
+        else:
+            found = list(dict.fromkeys(nlri for nlri in only.members(family) if nlri in table))
+            if not found:
+                return
+            lists = (found[at : at + SLICE_KEYS] for at in range(0, len(found), SLICE_KEYS))
+            only = None
+        self._walks.append(_Walk(family, lists, only, skip))
 
-    def add_keys(self, family: Family, keys: Sequence[bytes]) -> None:
-        """Add keys of a family."""
-        self._walks.append(_Walk(family, iter(keys), None, 0))
+    def add_beyond(
+        self, family: Family, table: PrefixTable[Path], revision: Callable[[], int], number: int
+    ) -> None:
+        """Add the keys of a table but for a number of them, the first ones."""
+        lists = _beyond(table.walk(SLICE_KEYS, revision), number)
+        self._walks.append(_Walk(family, lists, None, 0))
 
     def take(self) -> Iterator[tuple[Family, list[bytes]]]:
         """Yield the keys of the next slice, by family; keys that are no longer held are among them."""
         budget = SLICE_KEYS
         while self._walks and budget > 0:
-            family, keys, only, skip = self._walks[0]
-            chunk = list(islice(keys, budget))
-            if len(chunk) < budget:
+            family, lists, only, skip = self._walks[0]
+            keys = next(lists, None)
+            if keys is None:
                 del self._walks[0]
-            budget -= len(chunk)
-            if only is not None:
-                chunk, _ = only.split(family, chunk, skip)
+                continue
+            if not keys:
+                return
+            budget -= len(keys)
+            chunk = list(keys) if only is None else only.split(family, keys, skip)[0]
             if chunk:
                 yield family, chunk
+
+
+def _beyond(lists: Iterator[Sequence[bytes]], number: int) -> Iterator[Sequence[bytes]]:
+    """Yield lists without the first keys of them; an empty one is a turn for others."""
+    for keys in lists:
+        yield keys[number:]
+        number = max(0, number - len(keys))

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import final
 
+from speaker.nlri import LazyNlriField
 from speaker.rib.adj_in.prefix_log import ReceivedPrefixLog
 from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
@@ -37,12 +38,12 @@ class SharedAdjRibIn:
             self.count += new
             self._log.add(nlri, self.count)
 
-    def announce_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
+    def announce_new(self, paths: Sequence[Path], fields: Sequence[LazyNlriField]) -> int:
         """Announce the leading NLRI fields that `LocRib.announce_new` takes; return their number."""
-        taken, prefixes = self._loc.announce_new(paths, fields, afi)
+        taken, prefixes = self._loc.announce_new(paths, fields)
         if taken:
             self.count += prefixes
-            self._log.add_fields(fields[:taken], afi, prefixes, self.count)
+            self._log.add_fields(fields[:taken], prefixes, self.count)
         return taken
 
     def withdraw(self, nlri: Sequence[bytes]) -> None:

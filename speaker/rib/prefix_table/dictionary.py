@@ -1,20 +1,27 @@
 """The prefix table as a dictionary, and the interface of both forms.
 
-A table maps keys (prefixes in wire form, behind their path identifiers with ADD-PATH) to values that
-are compared by identity, in the order in which the keys were inserted. What `dict` has is as there; the
-methods below are for runs of keys: most messages announce, replace or withdraw all of their prefixes
-with one attribute set.
+A table maps keys (prefixes in wire form, behind their path identifiers with ADD-PATH; at most 255
+octets) to values that are compared by identity, in the order in which the keys were inserted. What
+`native.pyi` names is as in `dict`; its other methods, and ``==``, are not used. The methods below are
+for runs of keys: most messages announce, replace or withdraw all of their prefixes with one attribute
+set.
 """
 
 from __future__ import annotations
 
+import gc
 from collections import deque
-from collections.abc import Sequence
-from itertools import repeat
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, repeat
+from typing import Final, TypeVar
 
 from speaker.errors import Truncated
-from speaker.nlri import decode_prefixes
+from speaker.nlri import LazyNlriField
+
+STEP_KEYS: Final = 50_000
+"""Keys that a walk copies at once: some milliseconds for a table that is not in the caches."""
+ATTEMPTS: Final = 8
+"""A table that changes during each of them is copied at once."""
 
 V = TypeVar("V")
 """The values: anything but None."""
@@ -35,18 +42,16 @@ class PrefixTable(dict[bytes, V]):
         self.update(dict.fromkeys(keys, value))
         return len(self) - before
 
-    def insert_fields(
-        self, fields: Sequence[bytes], values: Sequence[V], afi: int
-    ) -> tuple[int, Sequence[Sequence[bytes]]]:
+    def insert_fields(self, fields: Sequence[LazyNlriField], values: Sequence[V]) -> int:
         """Set the value of each NLRI field's prefixes if all prefixes of all fields are new.
 
-        Returns the number of prefixes, and each field's prefixes, trailing bits cleared; 0 if a field
-        is malformed, or a prefix is known or duplicated: then nothing has changed.
+        Some fields, all of one family. Returns the number of prefixes; 0 if a field is malformed, or a
+        prefix is known or duplicated: then nothing has changed.
         """
         try:
-            parts = [decode_prefixes(field, afi) for field in fields]
+            parts = [field.decoded() for field in fields]
         except Truncated:
-            return 0, ()
+            return 0
         # One lookup for each prefix, not two: most of the time of a full table is spent here.
         put = self.setdefault
         size = len(self)
@@ -58,8 +63,8 @@ class PrefixTable(dict[bytes, V]):
             # A dictionary keeps the order of insertion: the new prefixes are its last ones.
             while len(self) > size:
                 self.popitem()
-            return 0, ()
-        return count, parts
+            return 0
+        return count
 
     def replace(self, keys: Sequence[bytes], old: V, new: V | None) -> int:
         """Replace the value that all of some keys have; with None remove the keys.
@@ -86,10 +91,58 @@ class PrefixTable(dict[bytes, V]):
         deque(map(self.pop, keys, repeat(None)), maxlen=0)
         return before - len(self)
 
-    def discard_fields(self, fields: Sequence[bytes], afi: int) -> int:
+    def discard_fields(self, fields: Sequence[LazyNlriField]) -> int:
         """Remove the prefixes of NLRI fields that are well-formed, as `discard` does."""
-        return sum(self.discard(decode_prefixes(field, afi)) for field in fields)
+        return sum(map(self.discard, [field.decoded() for field in fields]))
+
+    def walk(self, size: int, revision: Callable[[], int]) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists of at most ``size`` keys; the table may change between two of them.
+
+        A key that is there all the time is in one list; so may be a key that was removed meanwhile, or
+        inserted before the first list was read. An empty list is a turn for others.
+        ``revision`` returns another number after each change of the keys, but for the removal of
+        some: this form copies the keys in steps, which begin again when they have changed.
+        """
+        for keys in _copied(self, revision):
+            if not keys:
+                yield keys
+            for start in range(0, len(keys), size):
+                yield keys[start : start + size]
 
     def memory(self) -> int:
         """Return the octets that the table takes, its keys included and its values not."""
         return self.__sizeof__() + sum(map(bytes.__sizeof__, self))
+
+
+def _copied(table: PrefixTable[V], revision: Callable[[], int]) -> Iterator[Sequence[bytes]]:
+    """Yield an empty sequence after each step of a copy, then the keys in long lists.
+
+    The lists are released as they are read.
+    """
+    for _ in range(ATTEMPTS):
+        before = revision(), len(table)
+        keys = iter(table)
+        copied: deque[Sequence[bytes]] = deque()
+        while (revision(), len(table)) == before:
+            some = _collected(tuple(islice(keys, STEP_KEYS)))
+            if some:
+                copied.append(some)
+            if len(some) < STEP_KEYS:
+                while copied:
+                    yield copied.popleft()
+                return
+            yield ()
+    # Two steps: the collection takes as long as the copy.
+    copy = tuple(table)
+    yield ()
+    yield _collected(copy)
+
+
+def _collected(keys: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    # The cyclic collector looks at each key of a new container in its next run, and of a list in two;
+    # a tuple of octets is nothing that it has to look at again. Its run for the keys of several
+    # readers together would be noticed by a session: so it is made for each step. A start of an agent
+    # collects nothing, and has all of its rows among the young objects.
+    if len(keys) >= STEP_KEYS and gc.isenabled():
+        gc.collect(0)
+    return keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import speaker.rib.prefix_table.native as native
@@ -17,13 +17,33 @@ if _SOURCE.exists() and getattr(native, "SOURCE", None) != zlib.crc32(_SOURCE.re
 
 
 class NativePrefixTable(native.PrefixTable[V]):
-    """Keys to values, in the order of insertion."""
+    """Keys to values, in the order of insertion. C reads the octets of fields, and decodes none."""
 
     __slots__ = ()
 
-    def insert_fields(  # type: ignore[override]  # C counts the prefixes, and decodes none
-        self, fields: Sequence[bytes], values: Sequence[V], afi: int
-    ) -> tuple[int, Sequence[Sequence[bytes]]]:
+    def insert_fields(  # type: ignore[override]  # see above
+        self, fields: Sequence[LazyNlriField], values: Sequence[V]
+    ) -> int:
         """Set the value of each field's prefixes if all are new; see `dictionary.PrefixTable`."""
-        count = super().insert_fields(fields, values, afi)
-        return count, [LazyNlriField(field, afi) for field in fields] if count else ()
+        return super().insert_fields([f.data for f in fields], values, fields[0].afi)
+
+    def discard_fields(  # type: ignore[override]  # see above
+        self, fields: Sequence[LazyNlriField]
+    ) -> int:
+        """Remove the prefixes of fields; see `dictionary.PrefixTable`."""
+        if not fields:
+            return 0
+        try:
+            return super().discard_fields([f.data for f in fields], fields[0].afi)
+        except ValueError:
+            for field in fields:
+                field.decoded()
+            raise
+
+    def walk(  # type: ignore[override]  # the table follows its own changes
+        self,
+        size: int,
+        revision: Callable[[], int],  # noqa: ARG002
+    ) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists of keys, while the table changes; see `dictionary.PrefixTable`."""
+        return super().walk(size)

@@ -12,8 +12,10 @@
  * `value_index`. A value without keys is put on a list, and its reference is given up by `bury` at the
  * end of each method, when the table is whole again: a destructor may run any code.
  *
- * Everything is allocated before anything changes (`reserve`, `reserve_values`), so that a MemoryError
- * leaves the table as it was.
+ * Everything is allocated before anything changes (`reserve`, `reserve_values`, and the results of
+ * methods), or what changed is undone, so that a MemoryError leaves the table as it was.
+ *
+ * A `Walk` is a place among the entries, which follows them when they move.
  */
 
 #define PY_SSIZE_T_CLEAN
@@ -29,6 +31,7 @@
 #define NOT_QUEUED UINT32_MAX   /* `next` of a value that is in use and on no list */
 #define END (UINT32_MAX - 1)    /* `next` of the last value of a list */
 #define ABSENT ((Py_ssize_t)-1)
+#define NO_ENTRY UINT32_MAX     /* `entry` of a key that has none */
 
 #ifndef SOURCE
 #define SOURCE 0 /* the checksum of this file, by which an older module is known (build.py) */
@@ -57,12 +60,24 @@ typedef struct {
     uint32_t *value_index; /* numbers of values, REMOVED where free */
     size_t value_slots;    /* of `value_index`, a power of two, or 0 */
     uint64_t changes;      /* of the set of keys */
+    struct Walk *walks;    /* that are not at their end */
 } Table;
+
+typedef struct Walk {
+    PyObject_HEAD
+    Table *table;         /* NULL at the end */
+    struct Walk *next, **link;
+    Py_ssize_t entry;     /* the next one */
+    Py_ssize_t end;       /* entries of when the walk began */
+    Py_ssize_t size;      /* of a list */
+} Walk;
 
 typedef struct {
     const uint8_t *octets;
     uint32_t size;
     uint32_t hash;
+    uint32_t entry;  /* of a method that changes its keys in two steps: their entries, */
+    uint32_t number; /* and the values of entries that it has marked as removed */
 } Key;
 
 /* ------------------------------------------------------------------ keys and the index */
@@ -188,13 +203,24 @@ static int resize_index(Table *table, size_t slots) {
     return 0;
 }
 
+/* Return the first entry from one on that is not removed, or the end. */
+static Py_ssize_t next_entry(Table *table, Py_ssize_t entry) {
+    while (entry < table->used && table->numbers[entry] == REMOVED)
+        entry++;
+    return entry < table->used ? entry : table->used;
+}
+
 /* Close the gaps of removed entries, with an index of at most `slots`; without the memory for it they
  * stay. The index is read in its own order: in that of the entries each of its slots is a line of memory
  * to wait for. */
 static void compact(Table *table, size_t slots) {
-    uint32_t *moved = PyMem_Malloc((size_t)table->used * sizeof(uint32_t)), to = 0;
+    uint32_t *moved = PyMem_Malloc(((size_t)table->used + 1) * sizeof(uint32_t)), to = 0;
     if (!moved)
         return;
+    for (Walk *walk = table->walks; walk; walk = walk->next) {
+        walk->entry = next_entry(table, walk->entry);
+        walk->end = next_entry(table, walk->end);
+    }
     for (Py_ssize_t from = 0; from < table->used; from++) {
         if (table->numbers[from] == REMOVED)
             continue;
@@ -203,6 +229,11 @@ static void compact(Table *table, size_t slots) {
             table->numbers[to] = table->numbers[from];
         }
         moved[from] = to++;
+    }
+    moved[table->used] = to;
+    for (Walk *walk = table->walks; walk; walk = walk->next) {
+        walk->entry = moved[walk->entry];
+        walk->end = moved[walk->end];
     }
     uint64_t *index = slots < table->slots ? PyMem_Calloc(slots, sizeof(uint64_t)) : NULL;
     for (size_t at = 0; (index || to != table->used) && at < table->slots; at++) {
@@ -425,22 +456,69 @@ static inline void append(Table *table, Key key, uint32_t number) {
     table->changes++;
 }
 
+/* Let removed entries at the end go. A walk does not see the keys that take their places. */
+static void trim(Table *table) {
+    while (table->used && table->numbers[table->used - 1] == REMOVED)
+        table->used--;
+    for (Walk *walk = table->walks; walk; walk = walk->next)
+        if (walk->end > table->used)
+            walk->end = table->used;
+}
+
 /* Remove an entry whose value has been released. */
 static void drop(Table *table, Py_ssize_t entry) {
     remove_slot(table, entry);
     table->numbers[entry] = REMOVED;
     table->live--;
     table->changes++;
-    while (table->used && table->numbers[table->used - 1] == REMOVED)
-        table->used--;
+    trim(table);
 }
 
-static void remove_key(Table *table, Key key) {
-    Py_ssize_t entry = find(table, key);
-    if (entry != ABSENT) {
-        release(table, table->numbers[entry]);
-        drop(table, entry);
+/* Remove the entries from `first` on, the last one first. */
+static void roll_back(Table *table, Py_ssize_t first) {
+    while (table->used > first) {
+        release(table, table->numbers[table->used - 1]);
+        drop(table, table->used - 1);
     }
+}
+
+/* Mark the entry of a key as removed, for `remove_marked`; 0 if it has none, or has been marked. */
+static int mark(Table *table, Key *key) {
+    Py_ssize_t entry = find(table, *key);
+    key->entry = NO_ENTRY;
+    if (entry == ABSENT || table->numbers[entry] == REMOVED)
+        return 0;
+    key->entry = (uint32_t)entry;
+    key->number = table->numbers[entry];
+    table->numbers[entry] = REMOVED;
+    return 1;
+}
+
+static void remove_mark(Table *table, Key key) {
+    if (key.entry != NO_ENTRY)
+        table->numbers[key.entry] = key.number;
+}
+
+/* Remove the marked entries of some keys; return how many they are. NULL if there is no memory for this
+ * number: then nothing has changed. */
+static PyObject *remove_marked(Table *table, const Key *keys, Py_ssize_t count, Py_ssize_t marked) {
+    PyObject *result = PyLong_FromSsize_t(marked);
+    for (Py_ssize_t at = 0; at < count; at++) {
+        if (!result) {
+            remove_mark(table, keys[at]);
+        } else if (keys[at].entry != NO_ENTRY) {
+            remove_slot(table, keys[at].entry);
+            release(table, keys[at].number);
+        }
+    }
+    if (result && marked) {
+        table->live -= marked;
+        table->changes++;
+        trim(table);
+        shrink(table);
+        bury(table);
+    }
+    return result;
 }
 
 static void set_number(Table *table, Py_ssize_t entry, uint32_t number) {
@@ -628,6 +706,8 @@ static int clear_references(Table *table) {
     table->values_used = table->values_free = table->values_capacity = 0;
     table->free_value = table->released = END;
     table->changes++;
+    for (Walk *walk = table->walks; walk; walk = walk->next)
+        walk->entry = walk->end = 0;
     for (uint32_t number = 0; number < count; number++)
         Py_XDECREF(values[number].object);
     PyMem_Free(values);
@@ -674,16 +754,23 @@ static PyObject *insert(Table *table, PyObject *const *arguments, Py_ssize_t giv
             more -= find(table, keys[at]) != ABSENT;
     if (keys && !reserve_values(table, 1) && !reserve(table, more, longest)) {
         uint32_t number = hold(table, arguments[1]);
+        Py_ssize_t first = table->used;
         for (Py_ssize_t at = 0; at < count; at++) {
             prefetch_key(table, keys, at, count);
             Py_ssize_t entry = find(table, keys[at]);
+            keys[at].entry = (uint32_t)entry;
             if (entry == ABSENT)
                 append(table, keys[at], number);
             else
-                set_number(table, entry, number);
+                __builtin_prefetch(&table->numbers[entry]);
         }
-        release(table, number);
         result = PyLong_FromSsize_t(table->live - before);
+        if (!result)
+            roll_back(table, first);
+        for (Py_ssize_t at = 0; result && at < count; at++)
+            if (keys[at].entry != NO_ENTRY)
+                set_number(table, keys[at].entry, number);
+        release(table, number);
         bury(table);
     }
     PyMem_Free(keys);
@@ -720,21 +807,13 @@ static Py_ssize_t count_prefixes(PyObject *object, int max_bits, int *most) {
     return at == size ? count : -1;
 }
 
-/* Remove the entries from `first` on, the last one first. */
-static void roll_back(Table *table, Py_ssize_t first) {
-    while (table->used > first) {
-        release(table, table->numbers[table->used - 1]);
-        drop(table, table->used - 1);
-    }
-}
-
 /* Copy the first prefix of a field, trailing bits cleared, and describe it as a key. */
 static inline Key prefix_key(const uint8_t *field, uint8_t *octets) {
     uint32_t bits = field[0], size = 1 + ((bits + 7) >> 3);
     memcpy(octets, field, size);
     if (bits & 7)
         octets[size - 1] &= (uint8_t)(0xFF << (8 - (bits & 7)));
-    return (Key){octets, size, hash_of(octets, size)};
+    return (Key){.octets = octets, .size = size, .hash = hash_of(octets, size)};
 }
 
 /* Install the prefixes of a well-formed field; 0 if one of them is known. */
@@ -788,8 +867,13 @@ static PyObject *insert_fields(Table *table, PyObject *const *arguments, Py_ssiz
         }
         total += prefixes;
     }
-    if (reserve_values(table, count) || reserve(table, total, 1 + ((most + 7) >> 3)))
+    result = PyLong_FromSsize_t(total);
+    if (!result)
         goto end;
+    if (reserve_values(table, count) || reserve(table, total, 1 + ((most + 7) >> 3))) {
+        Py_CLEAR(result);
+        goto end;
+    }
     first = table->used;
     for (Py_ssize_t at = 0; at < count; at++) {
         uint32_t number = hold(table, PySequence_Fast_GET_ITEM(values, at));
@@ -797,11 +881,10 @@ static PyObject *insert_fields(Table *table, PyObject *const *arguments, Py_ssiz
         release(table, number);
         if (!all_new) {
             roll_back(table, first);
-            total = 0;
+            Py_SETREF(result, PyLong_FromLong(0)); /* which is not allocated */
             break;
         }
     }
-    result = PyLong_FromSsize_t(total);
     bury(table);
 end:
     Py_XDECREF(values);
@@ -817,57 +900,44 @@ static PyObject *replace(Table *table, PyObject *const *arguments, Py_ssize_t gi
     if (!sequence)
         return NULL;
     PyObject *result = NULL;
-    Py_ssize_t longest, count = PySequence_Fast_GET_SIZE(sequence), at, done = 0;
+    Py_ssize_t longest, count = PySequence_Fast_GET_SIZE(sequence), at, marked = 0;
     Key *keys = as_keys(sequence, &longest);
-    Py_ssize_t *entries = keys ? PyMem_Malloc(((size_t)count + 1) * sizeof(Py_ssize_t)) : NULL;
-    if (keys && !entries)
-        PyErr_NoMemory();
-    if (!entries || (value != Py_None && reserve_values(table, 1)))
+    if (!keys || (value != Py_None && reserve_values(table, 1)))
         goto end;
     uint32_t old = number_of(table, arguments[1]);
     for (at = 0; at < count; at++) {
         prefetch_key(table, keys, at, count);
-        Py_ssize_t entry = entries[at] = old == REMOVED ? ABSENT : find(table, keys[at]);
-        if (entry == ABSENT)
+        Py_ssize_t entry = old == REMOVED ? ABSENT : find(table, keys[at]);
+        if (entry == ABSENT || (table->numbers[entry] != old && table->numbers[entry] != REMOVED))
             break;
-        if (table->numbers[entry] == REMOVED)
-            entries[at] = ABSENT; /* named before in this run */
-        else if (table->numbers[entry] != old)
-            break;
-        else
+        keys[at].entry = NO_ENTRY; /* named before in this run */
+        if (table->numbers[entry] == old) {
+            keys[at].entry = (uint32_t)entry;
+            keys[at].number = old;
             table->numbers[entry] = REMOVED;
-    }
-    int all = at == count, removes = all && value == Py_None;
-    uint32_t number = all && !removes && count ? hold(table, value) : old;
-    while (at--) {
-        if (entries[at] == ABSENT)
-            continue;
-        if (removes)
-            remove_slot(table, entries[at]);
-        else
-            table->numbers[entries[at]] = number;
-        done++;
-    }
-    if (!all) {
-        done = 0;
-    } else if (done) {
-        if (removes) {
-            table->live -= done;
-            table->changes++;
-            while (table->used && table->numbers[table->used - 1] == REMOVED)
-                table->used--;
-            shrink(table);
-        } else {
-            table->values[number].uses += (uint32_t)done;
-            release(table, number); /* held above */
+            marked++;
         }
-        table->values[old].uses -= (uint32_t)done - 1;
-        release(table, old);
     }
-    result = PyLong_FromSsize_t(done);
+    if (at == count && value == Py_None) {
+        result = remove_marked(table, keys, count, marked);
+        goto end;
+    }
+    result = PyLong_FromSsize_t(at == count ? marked : 0);
+    if (!result || at < count || !marked) {
+        while (at--)
+            remove_mark(table, keys[at]);
+        goto end;
+    }
+    uint32_t number = hold(table, value);
+    while (at--)
+        if (keys[at].entry != NO_ENTRY)
+            table->numbers[keys[at].entry] = number;
+    table->values[number].uses += (uint32_t)marked;
+    release(table, number); /* held above */
+    table->values[old].uses -= (uint32_t)marked - 1;
+    release(table, old);
     bury(table);
 end:
-    PyMem_Free(entries);
     PyMem_Free(keys);
     Py_DECREF(sequence);
     return result;
@@ -877,17 +947,15 @@ static PyObject *discard(Table *table, PyObject *argument) {
     PyObject *sequence = PySequence_Fast(argument, "the keys are a sequence");
     if (!sequence)
         return NULL;
-    Py_ssize_t longest, count = PySequence_Fast_GET_SIZE(sequence), before = table->live;
+    Py_ssize_t longest, count = PySequence_Fast_GET_SIZE(sequence), marked = 0;
     Key *keys = as_keys(sequence, &longest);
     PyObject *result = NULL;
     if (keys) {
         for (Py_ssize_t at = 0; at < count; at++) {
             prefetch_key(table, keys, at, count);
-            remove_key(table, keys[at]);
+            marked += mark(table, &keys[at]);
         }
-        result = PyLong_FromSsize_t(before - table->live);
-        shrink(table);
-        bury(table);
+        result = remove_marked(table, keys, count, marked);
     }
     PyMem_Free(keys);
     Py_DECREF(sequence);
@@ -903,27 +971,37 @@ static PyObject *discard_fields(Table *table, PyObject *const *arguments, Py_ssi
     PyObject *fields = PySequence_Fast(arguments[0], "the fields are a sequence");
     if (!fields)
         return NULL;
-    Py_ssize_t before = table->live;
+    Py_ssize_t total = 0, count = 0, marked = 0;
     PyObject *result = NULL;
+    Key *keys = NULL;
     for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(fields); at++) {
         PyObject *object = PySequence_Fast_GET_ITEM(fields, at);
-        if (!PyBytes_Check(object) || count_prefixes(object, max_bits, &most) < 0) {
+        Py_ssize_t prefixes = PyBytes_Check(object) ? count_prefixes(object, max_bits, &most) : -1;
+        if (prefixes < 0) {
             PyErr_SetString(PyExc_ValueError, "no NLRI field");
             goto end;
         }
+        total += prefixes;
+    }
+    keys = PyMem_Malloc(((size_t)total + 1) * sizeof(Key));
+    if (!keys) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(fields); at++) {
+        PyObject *object = PySequence_Fast_GET_ITEM(fields, at);
         const uint8_t *field = (const uint8_t *)PyBytes_AS_STRING(object);
         const uint8_t *end_of_field = field + PyBytes_GET_SIZE(object);
         uint8_t octets[MAX_PREFIX];
         while (field < end_of_field) {
-            Key key = prefix_key(field, octets);
-            remove_key(table, key);
-            field += key.size;
+            keys[count] = prefix_key(field, octets);
+            field += keys[count].size;
+            marked += mark(table, &keys[count++]);
         }
     }
-    result = PyLong_FromSsize_t(before - table->live);
-    shrink(table);
+    result = remove_marked(table, keys, total, marked);
 end:
-    bury(table);
+    PyMem_Free(keys);
     Py_DECREF(fields);
     return result;
 }
@@ -1022,6 +1100,93 @@ static PyTypeObject IteratorType = {
     .tp_iternext = (iternextfunc)next_of,
 };
 
+/* ------------------------------------------------------------------ walks */
+
+static PyTypeObject WalkType;
+
+static PyObject *walk_of(Table *table, PyObject *argument) {
+    Py_ssize_t size = PyLong_AsSsize_t(argument);
+    if (size < 1) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a list has at least one key");
+        return NULL;
+    }
+    Walk *walk = PyObject_GC_New(Walk, &WalkType);
+    if (!walk)
+        return NULL;
+    walk->table = (Table *)Py_NewRef(table);
+    walk->entry = 0;
+    walk->end = table->used;
+    walk->size = size;
+    walk->link = &table->walks;
+    walk->next = table->walks;
+    if (walk->next)
+        walk->next->link = &walk->next;
+    table->walks = walk;
+    PyObject_GC_Track(walk);
+    return (PyObject *)walk;
+}
+
+static int end_walk(Walk *walk) {
+    if (walk->table) {
+        *walk->link = walk->next;
+        if (walk->next)
+            walk->next->link = walk->link;
+        Py_CLEAR(walk->table);
+    }
+    return 0;
+}
+
+static PyObject *next_keys(Walk *walk) {
+    PyObject *keys = PyList_New(0); /* first: the collector may run here, and with it any code */
+    if (!keys || !walk->table) {
+        Py_XDECREF(keys);
+        return NULL;
+    }
+    Table *table = walk->table;
+    Py_ssize_t entry = walk->entry;
+    for (; entry < walk->end && PyList_GET_SIZE(keys) < walk->size; entry++) {
+        if (table->numbers[entry] == REMOVED)
+            continue;
+        PyObject *key = key_object(table, entry);
+        int failed = !key || PyList_Append(keys, key);
+        Py_XDECREF(key);
+        if (failed) {
+            Py_DECREF(keys);
+            return NULL;
+        }
+    }
+    walk->entry = entry;
+    if (!PyList_GET_SIZE(keys)) {
+        end_walk(walk);
+        Py_CLEAR(keys);
+    }
+    return keys;
+}
+
+static int walk_traverse(Walk *walk, visitproc visit, void *arg) {
+    Py_VISIT(walk->table);
+    return 0;
+}
+
+static void walk_dealloc(Walk *walk) {
+    PyObject_GC_UnTrack(walk);
+    end_walk(walk);
+    PyObject_GC_Del(walk);
+}
+
+static PyTypeObject WalkType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "speaker.rib.prefix_table.native.Walk",
+    .tp_basicsize = sizeof(Walk),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = (traverseproc)walk_traverse,
+    .tp_clear = (inquiry)end_walk,
+    .tp_dealloc = (destructor)walk_dealloc,
+    .tp_iter = PyObject_SelfIter,
+    .tp_iternext = (iternextfunc)next_keys,
+};
+
 /* ------------------------------------------------------------------ the type and the module */
 
 static PyObject *new_table(PyTypeObject *type, PyObject *arguments, PyObject *names) {
@@ -1062,6 +1227,7 @@ static PyMethodDef methods[] = {
     {"pop", (PyCFunction)(void (*)(void))pop, METH_FASTCALL, "Remove a key, and return its value or a default."},
     {"popitem", (PyCFunction)popitem, METH_NOARGS, "Remove the last key; return it and its value."},
     {"replace", (PyCFunction)(void (*)(void))replace, METH_FASTCALL, "Replace the one value of all of some keys, or remove them."},
+    {"walk", (PyCFunction)walk_of, METH_O, "Iterate over lists of keys, while the table changes."},
     {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS, NULL},
     {"__sizeof__", (PyCFunction)memory, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -1098,7 +1264,7 @@ static int execute(PyObject *module) {
         PyErr_SetFromErrno(PyExc_OSError);
         return -1;
     }
-    return PyType_Ready(&IteratorType) || PyModule_AddType(module, &TableType) ||
+    return PyType_Ready(&IteratorType) || PyType_Ready(&WalkType) || PyModule_AddType(module, &TableType) ||
                    PyModule_AddIntConstant(module, "SOURCE", SOURCE)
                ? -1
                : 0;

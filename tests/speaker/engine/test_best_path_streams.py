@@ -39,10 +39,10 @@ from speaker.engine.inputs import (
 from speaker.engine.path_sets import PathSets
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.peer.actions import EndBestPaths, ReportEvent, SendBestPaths
-from speaker.rib import key_slices
 from speaker.rib.decision import equal_paths
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
+from speaker.rib.prefix_table import dictionary
 from tests.speaker.best_path_reader import Reader
 
 CONFIG_FIELDS: dict[str, Any] = {"name": "i", "local_asn": 65000, "router_id": "192.0.2.1"}
@@ -170,7 +170,7 @@ def _small_batches() -> Iterator[None]:
         patch.setattr(best_path_stream, "BATCH_PREFIXES", 8)
         patch.setattr(best_path_stream, "QUEUE_PREFIXES", 16)
         patch.setattr(best_path_stream, "URGENT_PREFIXES", 2)
-        patch.setattr(key_slices, "STEP_KEYS", 7)
+        patch.setattr(dictionary, "STEP_KEYS", 7)
         yield
 
 

@@ -21,7 +21,7 @@ from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import PrefixList, compile_import
-from speaker.rib.prefix_table import FORM
+from speaker.rib.prefix_table import FORM, PrefixTable
 
 SOURCES = [Source(f"s{n}", address=bytes((10, 0, 0, n)), router_id=n, ebgp=True) for n in (1, 2)]
 GOOD = [[Path(PathAttributes(med=med), source) for med in (1, 2)] for source in SOURCES]
@@ -311,13 +311,14 @@ def test_announced_and_withdrawn_routes_leave_no_state() -> None:
     ) <= 5 * routes.count + 2 * prefix_log.SLACK_PREFIXES + len(PREFIXES)
 
 
-TABLE = {bytes((24, 10, n >> 8, n & 255)): GOOD[0][0] for n in range(20_000)}
+TABLE: PrefixTable[Path] = PrefixTable()
+TABLE.insert([bytes((24, 10, n >> 8, n & 255)) for n in range(20_000)], GOOD[0][0])
 
 
 def looked_at(only: PrefixList | None) -> tuple[int, set[bytes]]:
     """Return the number of slices, and the keys to which a policy is applied."""
     pending = PendingKeys()
-    pending.add(IPV4_UNICAST, TABLE, only, skip=0)
+    pending.add(IPV4_UNICAST, TABLE, int, only, skip=0)
     slices, keys = 0, set()
     while pending:
         slices += 1

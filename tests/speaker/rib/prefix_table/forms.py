@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from speaker.nlri import LazyNlriField
+from speaker.rib import prefix_table
 from speaker.rib.prefix_table.build import NotBuiltError, build
 from speaker.rib.prefix_table.dictionary import PrefixTable
 
@@ -43,9 +48,32 @@ def load() -> ModuleType:
 native = cache(load)
 
 
-def native_table() -> Any:  # noqa: ANN401  the module has no Python source
+@cache
+def _native_form() -> Any:  # noqa: ANN401  the module has no Python source
+    """Return the class that is used where the module is built, above the module of the tests."""
+    module = native()
+    file = Path(prefix_table.__file__).with_name("in_c.py")
+    spec = importlib.util.spec_from_file_location("tests_in_c", file)
+    assert spec is not None
+    assert spec.loader is not None
+    in_c = importlib.util.module_from_spec(spec)
+    name = "speaker.rib.prefix_table.native"
+    with (
+        patch.dict(sys.modules, {name: module}),
+        patch.object(prefix_table, "native", module, create=True),
+    ):
+        spec.loader.exec_module(in_c)
+    return in_c.NativePrefixTable
+
+
+def native_table() -> Any:  # noqa: ANN401  as above
     """Return a table in C; skips the test where it cannot be compiled."""
-    return native().PrefixTable()
+    return _native_form()()
+
+
+def lazy(fields: Sequence[bytes], afi: int) -> list[LazyNlriField]:
+    """Return NLRI fields."""
+    return [LazyNlriField(field, afi) for field in fields]
 
 
 FORMS = [pytest.param(PrefixTable, id="dictionary"), pytest.param(native_table, id="native")]

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
 
+from speaker.errors import Truncated
 from speaker.nlri import prefix_to_wire
-from tests.speaker.rib.prefix_table.forms import FORMS
+from tests.speaker.rib.prefix_table.forms import FORMS, lazy
 
 Make = Callable[[], Any]
 IPV4 = 1
@@ -33,9 +35,8 @@ def keys(*prefixes: str) -> list[bytes]:
 
 
 def count(table: Any, fields: list[bytes], values: list[Value]) -> int:  # noqa: ANN401
-    """`insert_fields` of either form; the dictionary's has the prefixes, too."""
-    result: int | tuple[int, object] = table.insert_fields(fields, values, IPV4)
-    return result if isinstance(result, int) else result[0]
+    result: int = table.insert_fields(lazy(fields, IPV4), values)
+    return result
 
 
 def test_keys_stay_in_the_order_of_insertion(make: Make) -> None:
@@ -98,8 +99,12 @@ def test_keys_and_the_prefixes_of_fields_are_discarded(make: Make) -> None:
     some = keys("10.0.0.0/8", "10.1.0.0/16", "10.2.0.0/16")
     table.insert(some, A)
     assert table.discard([some[1], some[1], b"\x00"]) == 1
-    assert table.discard_fields([b"\x08\x0a\x08\x0b", b"\x0f\x0a\x03"], IPV4) == 1
+    assert table.discard_fields(lazy([b"\x08\x0a\x08\x0b", b"\x0f\x0a\x03"], IPV4)) == 1
     assert list(table) == some[2:]
+    with pytest.raises(Truncated):
+        table.discard_fields(lazy([some[2], b"\x18\x0a"], IPV4))
+    assert list(table) == some[2:]
+    assert table.discard_fields([]) == 0
     assert table.pop(some[2]) is A
     assert table.pop(some[2], None) is None
 
@@ -130,6 +135,54 @@ def test_a_table_that_changes_ends_its_iterators(make: Make) -> None:
     table[b"\x00"] = A
     with pytest.raises(RuntimeError):
         next(iterator)
+
+
+def numbered(*numbers: int) -> list[bytes]:
+    return [b"\x18" + number.to_bytes(3, "big") for number in numbers]
+
+
+def test_a_walk_gives_lists_of_all_keys_in_order(make: Make) -> None:
+    table = make()
+    table.insert(numbered(*range(25)), A)
+    lists = list(table.walk(10, int))
+    assert [len(keys) for keys in lists] == [10, 10, 5]
+    assert list(chain.from_iterable(lists)) == list(table)
+    assert list(make().walk(10, int)) == []
+
+
+def test_a_walk_goes_on_while_the_table_changes(make: Make) -> None:
+    table = make()
+    table.insert(numbered(*range(10_000)), A)
+    stays = set(numbered(*range(0, 10_000, 10)))
+    found: list[bytes] = []
+    for number, keys in enumerate(table.walk(100, found.__len__)):
+        found += keys
+        # Gaps that are closed, a table that grows, and a first key that is at the end now.
+        table.discard([key for key in list(table)[::3] if key not in stays])
+        table.insert(numbered(*range(20_000 + 90 * number, 20_000 + 90 * number + 90)), B)
+        assert number < 1000
+    assert len(found) == len(set(found))
+    assert stays <= set(found)
+    assert [key for key in found if key in stays] == sorted(stays)
+
+
+def test_a_walk_of_a_table_that_is_cleared_ends(make: Make) -> None:
+    table = make()
+    table.insert(numbered(*range(30)), A)
+    walks = [table.walk(10, int) for _ in range(3)]
+    assert [len(next(walk)) for walk in walks[:2]] == [10, 10]
+    del walks[1]
+    table.clear()
+    table.insert(numbered(*range(3)), A)
+    assert all(key not in table or len(key) == 4 for walk in walks for keys in walk for key in keys)
+    assert len(table) == 3
+
+
+def test_a_walk_is_of_one_key_at_least(make: Make) -> None:
+    table = make()
+    table[b"\x00"] = A
+    with pytest.raises(ValueError, match=r"zero|at least one key"):
+        list(table.walk(0, int))
 
 
 def test_a_value_goes_with_its_last_key(make: Make) -> None:
