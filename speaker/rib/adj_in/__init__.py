@@ -1,6 +1,7 @@
 """The Adj-RIB-In of one session (RFC 4271 section 3.2): all that a peer announced.
 
-* `adj_rib_in`: changes: announcements, withdrawals, another import policy
+* `adj_rib_in`: sessions that begin and end, another import policy
+* `announced_routes`: announcements and withdrawals
 * `held_routes`: what is held, and how it is read
 * `shared`: routes held in the Loc-RIB alone, where the import policy leaves them unchanged;
   `prefix_log` lists their prefixes

@@ -6,7 +6,7 @@ Nothing else changes or reads them; a later session of the peer is another sourc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple, final
 
 from speaker.nlri import Family
@@ -53,13 +53,15 @@ class DepartedRoutes:
         loc: LocRib,
         table: PrefixTable[Path],
         shared: SharedAdjRibIn | None,
-        not_installed: PrefixTable[bool] | None,
+        not_installed: PrefixTable[bool],
         marks: list[StaleMark],
+        *,
+        installed: bool,
     ) -> None:
         """Take over the storage of a family: see `HeldRoutes` for its parts.
 
-        ``sources`` are by path identifier, for a family with ADD-PATH. ``not_installed``
-        is None if no route is in the Loc-RIB.
+        ``sources`` are by path identifier, for a family with ADD-PATH. ``installed``:
+        whether any route of the table is in the Loc-RIB.
         """
         self.family = family
         self.finished = False
@@ -69,21 +71,22 @@ class DepartedRoutes:
         self._loc = loc
         self._table = table
         self._shared = shared
-        self._installed = not_installed is not None and shared is None
-        self._not_installed = PrefixTable() if not_installed is None else not_installed
+        self._installed = installed
+        self._not_installed = not_installed
         self._marks = marks
 
     def fail_over(self, size: int) -> Iterator[Step]:
         """Withdraw the routes whose prefixes have another path, in steps of ``size`` look-ups."""
         if not self._loc.several:
             return
+        lists: Iterator[Sequence[bytes]] = iter(())
         if self._shared is not None:
-            lists: Iterator[Sequence[bytes]] = self._shared.prefix_lists()
-        elif self._installed:
+            lists = self._shared.prefix_lists()
+        if self._installed:
+            # Nothing changes the table but `remove`, which ends with all routes.
             keys = iter(self._table)
-            lists = iter(lambda: [] if self.finished else list(islice(keys, size)), [])
-        else:
-            return
+            of_table = iter(lambda: [] if self.finished else list(islice(keys, size)), [])
+            lists = chain(lists, of_table)
         for some in key_slices(lists, size):
             contested = self._loc.contested(some, 0 if self._sources is None else 4)
             if contested:
@@ -101,7 +104,7 @@ class DepartedRoutes:
             some = [table.popitem()[0] for _ in range(min(size, len(table)))]
             if self._installed:
                 self._withdraw(some)
-                self._not_installed.discard(some)
+            self._not_installed.discard(some)
             yield Step(len(some), 0) if self._installed else Step(0, len(some))
         for mark in self._marks:
             for count in mark.release():

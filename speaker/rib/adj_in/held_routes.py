@@ -34,6 +34,7 @@ class HeldRoutes:
     __slots__ = (
         "_counted",
         "_marks",
+        "_mixed",
         "_not_installed",
         "_policy",
         "_shared",
@@ -65,7 +66,10 @@ class HeldRoutes:
         self._not_installed: dict[Family, PrefixTable[bool]] = {
             family: PrefixTable() for family in self._tables
         }
-        """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
+        """Keys of `_tables` that are not in the Loc-RIB; not of families in `_shared`."""
+        self._mixed: set[Family] = set()
+        """The families of which eligible routes are in `_tables` although they are in `_shared`, while
+        the policy changes from or to none. Their keys that are not in the Loc-RIB are noted."""
         self.changes = 0
         """Increases with every change of `_tables`."""
         self._marks: dict[Family, list[StaleMark]] = {}
@@ -76,8 +80,13 @@ class HeldRoutes:
         return self.changes
 
     @property
-    def _rejects_all(self) -> bool:
+    def accepts_nothing(self) -> bool:
+        """Whether the policy rejects every route."""
         return self._policy is not None and self._policy.accepts_nothing
+
+    def _has_installed(self, family: Family) -> bool:
+        """Return whether any route of a table is in the Loc-RIB."""
+        return len(self._tables[family]) > len(self._not_installed[family])
 
     def source_of(self, path_id: int) -> Source:
         """Return the source of the paths with a path identifier."""
@@ -90,9 +99,10 @@ class HeldRoutes:
 
     def items(self, family: Family) -> Iterator[tuple[bytes, Path]]:
         """Iterate over the held routes of a family: key, and path as received."""
+        table = self._tables.get(family, EMPTY)
         if family in self._shared:
-            yield from self._shared[family].items()
-        yield from self._tables.get(family, EMPTY).items()
+            yield from (item for item in self._shared[family].items() if item[0] not in table)
+        yield from table.items()
 
     def received(self, family: Family) -> int:
         """Return the number of received routes: held, or counted only."""
@@ -126,11 +136,10 @@ class HeldRoutes:
     def accepted(self, family: Family) -> int:
         """Return the number of held routes that are in the Loc-RIB."""
         shared = self._shared.get(family)
-        if shared is not None:
-            return shared.count
-        if self._rejects_all or family not in self._tables:
-            return 0
-        return len(self._tables[family]) - len(self._not_installed[family])
+        count = 0 if shared is None else shared.count
+        if family not in self._tables or (shared is not None and family not in self._mixed):
+            return count
+        return count + len(self._tables[family]) - len(self._not_installed[family])
 
     def stale(self, family: Family) -> int:
         """Return the number of stale routes."""
@@ -197,7 +206,7 @@ class HeldRoutes:
     ) -> Iterable[tuple[Path | None, Sequence[bytes]]]:
         """Return routes by their path in the Loc-RIB; None for routes that are not imported."""
         policy = self._policy
-        if path.rejected is not None or self._rejects_all:
+        if path.rejected is not None or self.accepts_nothing:
             return ((None, keys),)
         if policy is None:
             return ((path, keys),)
@@ -252,7 +261,7 @@ class HeldRoutes:
             if path is None:
                 continue
             used: Path | None = path
-            if path.rejected is not None or self._rejects_all or key in not_installed:
+            if path.rejected is not None or self.accepts_nothing or key in not_installed:
                 used = None
             elif policy is not None:
                 used = policy.apply(path, family, policy.matching_lists(family, key[skip:]))

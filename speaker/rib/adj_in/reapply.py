@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
 from speaker.nlri import Family
+from speaker.rib.key_slices import key_slices
 from speaker.rib.path import Path
 from speaker.rib.policy import PrefixList
 from speaker.rib.prefix_table import PrefixTable
@@ -31,6 +32,8 @@ class _Walk(NamedTuple):
     """None: the policy is applied to every key."""
     skip: int
     """Octets of a path identifier before each prefix."""
+    is_beyond: bool = False
+    """Whether the keys are of routes that are only to be dropped."""
 
 
 @final
@@ -78,13 +81,20 @@ class PendingKeys:
     ) -> None:
         """Add the keys of a table but for a number of them, the first ones."""
         lists = _beyond(table.walk(SLICE_KEYS, revision), number)
-        self._walks.append(_Walk(family, lists, None, 0))
+        self._walks.append(_Walk(family, lists, None, 0, is_beyond=True))
 
-    def take(self) -> Iterator[tuple[Family, list[bytes]]]:
-        """Yield the keys of the next slice, by family; keys that are no longer held are among them."""
+    def add_lists(self, family: Family, lists: Iterator[Sequence[bytes]]) -> None:
+        """Add lists of keys of any length."""
+        self._walks.append(_Walk(family, key_slices(lists, SLICE_KEYS), None, 0))
+
+    def take(self) -> Iterator[tuple[Family, list[bytes], bool]]:
+        """Yield the keys of the next slice, by family; keys that are no longer held are among them.
+
+        True behind them: the routes are only to be dropped.
+        """
         budget = SLICE_KEYS
         while self._walks and budget > 0:
-            family, lists, only, skip = self._walks[0]
+            family, lists, only, skip, is_beyond = self._walks[0]
             keys = next(lists, None)
             if keys is None:
                 del self._walks[0]
@@ -94,7 +104,7 @@ class PendingKeys:
             budget -= len(keys)
             chunk = list(keys) if only is None else only.split(family, keys, skip)[0]
             if chunk:
-                yield family, chunk
+                yield family, chunk, is_beyond
 
 
 def _beyond(lists: Iterator[Sequence[bytes]], number: int) -> Iterator[Sequence[bytes]]:

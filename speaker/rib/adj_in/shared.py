@@ -46,18 +46,23 @@ class SharedAdjRibIn:
             self._log.add_fields(fields[:taken], prefixes, self.count)
         return taken
 
+    def adopt(self, path: Path, nlri: Sequence[bytes]) -> None:
+        """As `announce`, for prefixes that are held elsewhere till now, perhaps in the Loc-RIB, too."""
+        self._loc.announce(path, nlri)
+        self.count += len(nlri)
+        self._log.add(nlri, self.count)
+
+    def release(self, number: int) -> None:
+        """Count prefixes no more, which are held elsewhere from now on: they stay in the Loc-RIB."""
+        self.count -= number
+        if not self.count:
+            self._log.clear()
+
     def withdraw(self, nlri: Sequence[bytes]) -> None:
         """Withdraw prefixes from the Loc-RIB; unknown ones are ignored."""
         self.count -= self._loc.withdraw(self._source, nlri)
         if not self.count:
             self._log.clear()
-
-    def clear(self) -> None:
-        """Withdraw all prefixes."""
-        for nlri in self.prefix_lists():
-            self._loc.withdraw(self._source, nlri)
-        self._log.clear()
-        self.count = 0
 
     def take(self, size: int) -> list[bytes]:
         """Remove about ``size`` prefixes from the log and return them; fewer are the rest.

@@ -322,7 +322,7 @@ def looked_at(only: PrefixList | None) -> tuple[int, set[bytes]]:
     slices, keys = 0, set()
     while pending:
         slices += 1
-        for _, part in pending.take():
+        for _, part, _ in pending.take():
             keys.update(part)
     return slices, keys
 
