@@ -5,8 +5,11 @@
  * Entries stand in arrays in the order of insertion: the octets of a key behind their length, and the
  * number of its value. `index` finds an entry: open addressing with linear probing, in which a slot
  * has 32 bits of the key's hash and the entry's number plus one (0 is free). The hash is keyed by
- * random numbers, as peers choose the keys. A removed entry stays until `compact`, the last one goes at
- * once.
+ * random numbers, as peers choose the keys. A removed entry stays until the gaps are closed, the last
+ * one goes at once.
+ *
+ * No step is long: where the index gets another size, both are used until `tidy`, which each change of
+ * the keys ends with, has moved all slots, some for each key; so it closes gaps, some entries each time.
  *
  * Values are few, and each has one reference for all of its keys: `values`, found by address through
  * `value_index`. A value without keys is put on a list, and its reference is given up by `bury` at the
@@ -32,9 +35,17 @@
 #define END (UINT32_MAX - 1)    /* `next` of the last value of a list */
 #define ABSENT ((Py_ssize_t)-1)
 #define NO_ENTRY UINT32_MAX     /* `entry` of a key that has none */
+#define MOVED UINT64_MAX        /* a slot of the index of before that is in use no more */
 
 #ifndef SOURCE
 #define SOURCE 0 /* the checksum of this file, by which an older module is known (build.py) */
+#endif
+
+#ifndef SMALL
+#define SMALL 4096 /* slots that are moved at once */
+#endif
+#ifndef WORK
+#define WORK 32 /* slots that are moved, and entries, for each changed key */
 #endif
 
 static uint64_t seed[2];
@@ -55,6 +66,10 @@ typedef struct {
     Py_ssize_t stride;
     uint64_t *index;
     size_t slots;        /* of `index`, a power of two, or 0 */
+    uint64_t *before;    /* the index of before, while its slots are moved; or NULL */
+    size_t before_slots, before_at; /* how many they are, and the next one */
+    int closing;         /* whether gaps are being closed: */
+    Py_ssize_t to, from; /* all entries between are removed, all before are in place */
     Value *values;
     uint32_t values_used, values_free, values_capacity, free_value, released;
     uint32_t *value_index; /* numbers of values, REMOVED where free */
@@ -107,15 +122,12 @@ static inline void prefetch(Table *table, uint32_t hash) {
         __builtin_prefetch(&table->index[hash & (table->slots - 1)]);
 }
 
-/* Return the entry of a key, or ABSENT. */
-static inline Py_ssize_t find(Table *table, Key key) {
-    if (!table->live || key.size >= (uint32_t)table->stride)
-        return ABSENT;
+static inline Py_ssize_t find_in(Table *table, const uint64_t *index, size_t slots, Key key) {
     for (size_t at = key.hash;; at++) {
-        uint64_t slot = table->index[at &= table->slots - 1];
+        uint64_t slot = index[at &= slots - 1];
         if (!slot)
             return ABSENT;
-        if ((uint32_t)(slot >> 32) == key.hash) {
+        if ((uint32_t)(slot >> 32) == key.hash && slot != MOVED) {
             Py_ssize_t entry = (Py_ssize_t)((uint32_t)slot - 1);
             const uint8_t *octets = octets_of(table, entry);
             if (octets[0] == key.size && !memcmp(octets + 1, key.octets, key.size))
@@ -124,13 +136,30 @@ static inline Py_ssize_t find(Table *table, Key key) {
     }
 }
 
-/* Return the slot of an entry that is in the index. */
-static size_t slot_of(Table *table, Py_ssize_t entry) {
+/* Return the entry of a key, or ABSENT. */
+static inline Py_ssize_t find(Table *table, Key key) {
+    if (!table->live || key.size >= (uint32_t)table->stride)
+        return ABSENT;
+    Py_ssize_t entry = find_in(table, table->index, table->slots, key);
+    if (entry == ABSENT && table->before)
+        entry = find_in(table, table->before, table->before_slots, key);
+    return entry;
+}
+
+/* Return the slot of an entry that is in one of the indexes. */
+static uint64_t *slot_of(Table *table, Py_ssize_t entry) {
     const uint8_t *octets = octets_of(table, entry);
-    size_t at = hash_of(octets + 1, octets[0]) & (table->slots - 1);
-    while ((uint32_t)table->index[at] != (uint32_t)entry + 1)
-        at = (at + 1) & (table->slots - 1);
-    return at;
+    uint32_t hash = hash_of(octets + 1, octets[0]), wanted = (uint32_t)entry + 1;
+    uint64_t *index = table->index;
+    size_t last = table->slots - 1, at = hash & last;
+    for (; index[at]; at = (at + 1) & last)
+        if ((uint32_t)index[at] == wanted)
+            return &index[at];
+    index = table->before;
+    last = table->before_slots - 1;
+    for (at = hash & last; (uint32_t)index[at] != wanted;)
+        at = (at + 1) & last;
+    return &index[at];
 }
 
 static void put(uint64_t *index, size_t slots, uint64_t slot) {
@@ -153,7 +182,12 @@ static void put(uint64_t *index, size_t slots, uint64_t slot) {
     } while (0)
 
 static void remove_slot(Table *table, Py_ssize_t entry) {
-    size_t last = table->slots - 1, gap = slot_of(table, entry);
+    uint64_t *slot = slot_of(table, entry);
+    if (slot < table->index || slot >= table->index + table->slots) {
+        *slot = MOVED;
+        return;
+    }
+    size_t last = table->slots - 1, gap = (size_t)(slot - table->index);
 #define HASH(slot) ((size_t)((slot) >> 32))
     FREE_SLOT(table->index, last, gap, 0, HASH);
 #undef HASH
@@ -190,70 +224,100 @@ static int widen(Table *table, Py_ssize_t stride) {
     return 0;
 }
 
-static int resize_index(Table *table, size_t slots) {
+/* Move some slots of the index of before to the present one. */
+static void move_slots(Table *table, size_t count) {
+    if (!table->before)
+        return;
+    size_t left = table->before_slots - table->before_at;
+    size_t end = table->before_at + (count < left ? count : left);
+    for (size_t at = table->before_at; at < end; at++) {
+        uint64_t slot = table->before[at];
+        if (slot && slot != MOVED) {
+            put(table->index, table->slots, slot);
+            table->before[at] = MOVED; /* not free: others may stand behind it */
+        }
+    }
+    table->before_at = end;
+    if (end == table->before_slots) {
+        PyMem_Free(table->before);
+        table->before = NULL;
+        table->before_slots = 0;
+    }
+}
+
+/* Begin to use an index of another size. */
+static int begin_index(Table *table, size_t slots) {
     uint64_t *index = PyMem_Calloc(slots, sizeof(uint64_t));
     if (!index)
         return -1;
-    for (size_t at = 0; at < table->slots; at++)
-        if (table->index[at])
-            put(index, slots, table->index[at]);
-    PyMem_Free(table->index);
+    move_slots(table, table->before_slots);
+    table->before = table->index;
+    table->before_slots = table->slots;
+    table->before_at = 0;
     table->index = index;
     table->slots = slots;
+    if (table->before_slots <= SMALL)
+        move_slots(table, SMALL);
     return 0;
 }
 
-/* Return the first entry from one on that is not removed, or the end. */
-static Py_ssize_t next_entry(Table *table, Py_ssize_t entry) {
-    while (entry < table->used && table->numbers[entry] == REMOVED)
-        entry++;
-    return entry < table->used ? entry : table->used;
+/* Give back memory that is not needed; a failure changes nothing. */
+static void give_back(Table *table) {
+    size_t slots = 8;
+    while ((size_t)table->live * 2 > slots)
+        slots *= 2;
+    if (slots < table->slots)
+        (void)begin_index(table, slots);
+    Py_ssize_t capacity = table->used + table->live / 8 + 8;
+    if (capacity < table->capacity)
+        (void)resize(table, capacity);
 }
 
-/* Close the gaps of removed entries, with an index of at most `slots`; without the memory for it they
- * stay. The index is read in its own order: in that of the entries each of its slots is a line of memory
- * to wait for. */
-static void compact(Table *table, size_t slots) {
-    uint32_t *moved = PyMem_Malloc(((size_t)table->used + 1) * sizeof(uint32_t)), to = 0;
-    if (!moved)
-        return;
-    for (Walk *walk = table->walks; walk; walk = walk->next) {
-        walk->entry = next_entry(table, walk->entry);
-        walk->end = next_entry(table, walk->end);
+static void begin_closing(Table *table) {
+    if (!table->closing) {
+        table->closing = 1;
+        table->to = table->from = 0;
     }
-    for (Py_ssize_t from = 0; from < table->used; from++) {
+}
+
+/* Close gaps of removed entries: move some of those behind. */
+static void close_gaps(Table *table, Py_ssize_t count) {
+    if (!table->closing || !count)
+        return;
+    Py_ssize_t left = table->used - table->from, end = table->from + (count < left ? count : left);
+    for (; table->from < end; table->from++) {
+        Py_ssize_t from = table->from, to = table->to;
+        if (from + 8 < end) {
+            const uint8_t *octets = octets_of(table, from + 8);
+            prefetch(table, hash_of(octets + 1, octets[0]));
+        }
         if (table->numbers[from] == REMOVED)
             continue;
-        if (to != from) {
+        if (from != to) {
+            uint64_t *slot = slot_of(table, from);
+            *slot = (*slot >> 32 << 32) | (uint64_t)(to + 1);
             memcpy(octets_of(table, to), octets_of(table, from), (size_t)table->stride);
             table->numbers[to] = table->numbers[from];
+            table->numbers[from] = REMOVED;
+            for (Walk *walk = table->walks; walk; walk = walk->next) {
+                if (to <= walk->entry && walk->entry <= from)
+                    walk->entry = to;
+                if (to <= walk->end && walk->end <= from)
+                    walk->end = to;
+            }
         }
-        moved[from] = to++;
+        table->to = to + 1;
     }
-    moved[table->used] = to;
-    for (Walk *walk = table->walks; walk; walk = walk->next) {
-        walk->entry = moved[walk->entry];
-        walk->end = moved[walk->end];
-    }
-    uint64_t *index = slots < table->slots ? PyMem_Calloc(slots, sizeof(uint64_t)) : NULL;
-    for (size_t at = 0; (index || to != table->used) && at < table->slots; at++) {
-        uint64_t slot = table->index[at];
-        if (!slot)
-            continue;
-        slot = (slot >> 32 << 32) | (moved[(uint32_t)slot - 1] + 1);
-        if (index)
-            put(index, slots, slot);
-        else
-            table->index[at] = slot;
-    }
-    if (index) {
-        PyMem_Free(table->index);
-        table->index = index;
-        table->slots = slots;
-    }
-    PyMem_Free(moved);
-    table->used = to;
     table->changes++; /* iterators know entries by number */
+    if (table->from == table->used) {
+        table->closing = 0;
+        table->used = table->to;
+        for (Walk *walk = table->walks; walk; walk = walk->next)
+            if (walk->end > table->used)
+                walk->end = table->used;
+        if (table->capacity > 2 * table->live + 64)
+            give_back(table);
+    }
 }
 
 /* Make room for some more entries, whose keys have at most `size` octets. */
@@ -263,10 +327,8 @@ static int reserve(Table *table, Py_ssize_t more, Py_ssize_t size) {
         goto full;
     while (stride <= size)
         stride = stride < 6 ? 6 : stride < 10 ? 10 : stride < 18 ? 18 : stride < 22 ? 22 : MAX_KEY + 1;
-    if (needed > table->capacity && table->used - table->live > table->used / 4) {
-        compact(table, table->slots);
-        needed = table->used + more;
-    }
+    if (needed > table->capacity && table->used - table->live > table->used / 4)
+        begin_closing(table);
     if (stride != table->stride && widen(table, stride))
         goto full;
     if (needed > table->capacity) {
@@ -277,7 +339,7 @@ static int reserve(Table *table, Py_ssize_t more, Py_ssize_t size) {
     size_t slots = table->slots ? table->slots : 8;
     while ((size_t)(table->live + more) * 4 > slots * 3)
         slots *= 2;
-    if (slots != table->slots && resize_index(table, slots))
+    if (slots != table->slots && begin_index(table, slots))
         goto full;
     return 0;
 full:
@@ -285,17 +347,14 @@ full:
     return -1;
 }
 
-/* Give memory back after removals; a failure changes nothing. */
-static void shrink(Table *table) {
-    if (table->used - table->live <= table->live + 64 && table->capacity <= 4 * table->live + 1024)
-        return;
-    size_t slots = 8;
-    while ((size_t)table->live * 2 > slots)
-        slots *= 2;
-    compact(table, slots);
-    Py_ssize_t capacity = table->used + table->live / 8 + 8;
-    if (capacity < table->capacity)
-        (void)resize(table, capacity);
+/* Go on with what is done in steps, after a change of some keys. */
+static void tidy(Table *table, Py_ssize_t changed) {
+    if (table->used - table->live > table->live + 64)
+        begin_closing(table);
+    else if (!table->closing && table->capacity > 4 * table->live + 1024)
+        give_back(table);
+    move_slots(table, (size_t)changed * WORK);
+    close_gaps(table, changed * WORK);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -463,6 +522,10 @@ static void trim(Table *table) {
     for (Walk *walk = table->walks; walk; walk = walk->next)
         if (walk->end > table->used)
             walk->end = table->used;
+    if (table->from > table->used)
+        table->from = table->used;
+    if (table->to > table->used)
+        table->to = table->used;
 }
 
 /* Remove an entry whose value has been released. */
@@ -515,7 +578,7 @@ static PyObject *remove_marked(Table *table, const Key *keys, Py_ssize_t count, 
         table->live -= marked;
         table->changes++;
         trim(table);
-        shrink(table);
+        tidy(table, marked);
         bury(table);
     }
     return result;
@@ -617,7 +680,7 @@ static int assign(Table *table, PyObject *object, PyObject *value) {
         }
         release(table, table->numbers[entry]);
         drop(table, entry);
-        shrink(table);
+        tidy(table, 1);
     } else {
         if (reserve_values(table, 1) || (entry == ABSENT && reserve(table, 1, key.size)))
             return -1;
@@ -627,6 +690,8 @@ static int assign(Table *table, PyObject *object, PyObject *value) {
         else
             set_number(table, entry, number);
         release(table, number);
+        if (entry == ABSENT)
+            tidy(table, 1);
     }
     bury(table);
     return 0;
@@ -660,7 +725,7 @@ static PyObject *pop(Table *table, PyObject *const *arguments, Py_ssize_t count)
     PyObject *value = Py_NewRef(value_object(table, entry));
     release(table, table->numbers[entry]);
     drop(table, entry);
-    shrink(table);
+    tidy(table, 1);
     bury(table);
     return value;
 }
@@ -683,7 +748,7 @@ static PyObject *popitem(Table *table, PyObject *Py_UNUSED(none)) {
     PyTuple_SET_ITEM(item, 1, Py_NewRef(value_object(table, entry)));
     release(table, table->numbers[entry]);
     drop(table, entry);
-    shrink(table);
+    tidy(table, 1);
     bury(table);
     return item;
 }
@@ -694,15 +759,17 @@ static int clear_references(Table *table) {
     PyMem_Free(table->keys);
     PyMem_Free(table->numbers);
     PyMem_Free(table->index);
+    PyMem_Free(table->before);
     PyMem_Free(table->value_index);
     table->keys = NULL;
     table->numbers = NULL;
-    table->index = NULL;
+    table->index = table->before = NULL;
     table->value_index = NULL;
     table->values = NULL;
     table->used = table->live = table->capacity = 0;
     table->stride = 6;
-    table->slots = table->value_slots = 0;
+    table->slots = table->before_slots = table->value_slots = 0;
+    table->closing = 0;
     table->values_used = table->values_free = table->values_capacity = 0;
     table->free_value = table->released = END;
     table->changes++;
@@ -771,6 +838,8 @@ static PyObject *insert(Table *table, PyObject *const *arguments, Py_ssize_t giv
             if (keys[at].entry != NO_ENTRY)
                 set_number(table, keys[at].entry, number);
         release(table, number);
+        if (table->live > before)
+            tidy(table, table->live - before);
         bury(table);
     }
     PyMem_Free(keys);
@@ -885,6 +954,7 @@ static PyObject *insert_fields(Table *table, PyObject *const *arguments, Py_ssiz
             break;
         }
     }
+    tidy(table, table->used - first);
     bury(table);
 end:
     Py_XDECREF(values);
@@ -1009,7 +1079,7 @@ end:
 static PyObject *memory(Table *table, PyObject *Py_UNUSED(none)) {
     return PyLong_FromSize_t(
         sizeof(Table) + (size_t)table->capacity * ((size_t)table->stride + sizeof(uint32_t)) +
-        table->slots * sizeof(uint64_t) + table->values_capacity * sizeof(Value) +
+        (table->slots + table->before_slots) * sizeof(uint64_t) + table->values_capacity * sizeof(Value) +
         table->value_slots * sizeof(uint32_t));
 }
 

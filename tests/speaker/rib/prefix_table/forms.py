@@ -28,7 +28,9 @@ _FOLDER = tempfile.TemporaryDirectory()
 
 @cache
 def _built() -> Path:
-    return build(Path(_FOLDER.name), *os.environ.get("NATIVE_FLAGS", "").split())
+    # What is done in steps begins with few keys, and takes many steps.
+    flags = ("-DSMALL=8", "-DWORK=3", *os.environ.get("NATIVE_FLAGS", "").split())
+    return build(Path(_FOLDER.name), *flags)
 
 
 def load() -> ModuleType:
