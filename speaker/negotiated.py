@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypedDict
 
 import msgspec
 
@@ -64,6 +65,24 @@ class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
     def max_message_size(self) -> int:
         """The largest message on the session, in octets (RFC 8654)."""
         return MAX_EXTENDED_MESSAGE if self.extended_message else MAX_MESSAGE
+
+
+class ConfiguredParameters(TypedDict):
+    """The parameters of a session that its own configuration decides, whatever the peer's OPEN says."""
+
+    local_asn: int
+    local_router_id: int
+    confederation: bool
+    enforce_first_as: bool
+    local_role: int | None
+
+
+def reconfigured(negotiated: Negotiated, parameters: ConfiguredParameters) -> Negotiated:
+    """Return the parameters of a session that has ended, with those of the present configuration."""
+    changed: Negotiated = msgspec.structs.replace(
+        negotiated, ebgp=parameters["local_asn"] != negotiated.peer_asn, **parameters
+    )
+    return changed
 
 
 def _families(capabilities: Iterable[Capability]) -> frozenset[Family]:

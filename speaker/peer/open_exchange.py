@@ -23,7 +23,7 @@ from speaker.capability import (
 from speaker.errors import open_error
 from speaker.iana import AS_TRANS, IPV4_UNICAST, Afi, OpenSubcode
 from speaker.message import Open
-from speaker.negotiated import Negotiated, negotiate, roles_match
+from speaker.negotiated import ConfiguredParameters, Negotiated, negotiate, roles_match
 
 _ADD_PATH = {"none": 0, "receive": 1, "send": 2, "both": 3}
 
@@ -82,6 +82,25 @@ def offered_capabilities(
     return tuple(offered)
 
 
+def configured_parameters(
+    config: PeerConfig,
+    peer_asn: int,
+    *,
+    local_asn: int,
+    local_router_id: int,
+    confederation: bool,
+) -> ConfiguredParameters:
+    """Return the parameters that are not negotiated, with a peer of an AS; see `accept_open`."""
+    external = peer_asn != local_asn and not confederation
+    return {
+        "local_asn": local_asn,
+        "local_router_id": local_router_id,
+        "confederation": confederation,
+        "enforce_first_as": config.first_as_enforced,
+        "local_role": config.role if external else None,
+    }
+
+
 def accept_open(
     config: PeerConfig,
     opened: Open,
@@ -98,32 +117,34 @@ def accept_open(
     ``offered`` are the capabilities of the OPEN that is sent; ``confederation``: the peer is in
     another member AS of the confederation (RFC 5065).
     """
-    role = config.role if opened.asn != local_asn and not confederation else None
+    configured = configured_parameters(
+        config,
+        opened.asn,
+        local_asn=local_asn,
+        local_router_id=local_router_id,
+        confederation=confederation,
+    )
     check_open(
         opened,
         peer_asn=config.peer_asn,
         local_asn=local_asn,
         instance_asn=instance_asn,
         local_router_id=local_router_id,
-        role=role,
+        role=configured["local_role"],
         role_strict=config.role_strict,
     )
     if opened.asn == AS_TRANS:
         # RFC 6793 section 9: it is reserved, and stands for an AS number of four octets.
         raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS_TRANS is reserved (RFC 6793)")
     negotiated = negotiate(
-        local_asn=local_asn,
         peer_asn=opened.asn,
         local_capabilities=offered,
         peer_capabilities=opened.capabilities,
         local_hold_time=config.hold_time,
         peer_hold_time=opened.hold_time,
         keepalive_time=config.keepalive_time,
-        local_router_id=local_router_id,
         peer_router_id=opened.router_id,
-        confederation=confederation,
-        enforce_first_as=config.first_as_enforced,
-        local_role=role,
+        **configured,
     )
     if not negotiated.families:
         local = ", ".join(str(family) for family in config.families)

@@ -18,7 +18,7 @@ from speaker.capability import Capability
 from speaker.fsm import Event, State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, Open
-from speaker.negotiated import Negotiated
+from speaker.negotiated import ConfiguredParameters, Negotiated
 from speaker.peer import open_exchange, peer_status
 from speaker.peer.actions import Connect
 from speaker.peer.connections import COLLISION, Connections
@@ -282,6 +282,16 @@ class Peer(PeerIdentity):
             router_id=self.instance.router_id,
             capabilities=self._offered(),
         ).encode()
+
+    def configured_parameters(self, peer_asn: int) -> ConfiguredParameters:
+        """Return the parameters that are not negotiated, with a peer of an AS."""
+        return open_exchange.configured_parameters(
+            self.config,
+            peer_asn,
+            local_asn=self.local_asn,
+            local_router_id=self.instance.router_id,
+            confederation=self.confederation_peer,
+        )
 
     def accept_open(self, opened: Open) -> Negotiated:
         """Validate the peer's OPEN and negotiate (`SessionOwner`). Raises `NotificationError`."""

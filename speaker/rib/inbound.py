@@ -255,8 +255,8 @@ class InboundUpdates:
     def _ineligible_reason(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes are ineligible (RFC 4271 section 9.1.2), or None."""
         context, as_path = self.context, attributes.as_path
-        own_asns = context.own_asns
-        if context.allowas_in_origin and is_originated_in(as_path, own_asns):
+        own_asns = context.settings.own_asns
+        if context.settings.allowas_in_origin and is_originated_in(as_path, own_asns):
             own_asns = frozenset()
         for kind, asns in as_path:
             if not own_asns.isdisjoint(asns):
@@ -265,7 +265,9 @@ class InboundUpdates:
                 # RFC 9774 treats it as withdrawn; here the route stays visible as ineligible.
                 return "an AS_SET in the AS path (RFC 9774)"
         unusable = unusable_reason(
-            attributes.next_hop, context.own_addresses, loopback=context.peer_is_local
+            attributes.next_hop,
+            context.connection.own_addresses,
+            loopback=context.connection.peer_is_local,
         )
         if unusable is not None:
             return unusable

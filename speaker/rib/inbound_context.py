@@ -26,29 +26,36 @@ _WITHOUT_EFFECT: Final = {
 has restarted has new ones."""
 
 
+class SettingsContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs that the configuration decides, beside the parameters of a session."""
+
+    own_asns: frozenset[int]
+    """The AS numbers that are a loop in an AS path."""
+    allowas_in_origin: bool
+    """Whether an AS path that ends with one of ``own_asns`` is no loop."""
+
+
+class ConnectionContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The inputs that the connection shows; without a session, that of the last one."""
+
+    own_addresses: frozenset[bytes]
+    """Addresses of this router (4 or 16 octets), which are no next hops."""
+    peer_is_local: bool
+    """Whether the peer is on this host: then its next hops may be loopback addresses."""
+
+
 class InboundContext(msgspec.Struct, frozen=True):
     """The inputs of the judgement of received paths; equal ones lead to equal paths."""
 
     session: Negotiated
     """The negotiated parameters, except `_WITHOUT_EFFECT`."""
-    own_asns: frozenset[int]
-    """The AS numbers that are a loop in an AS path."""
-    own_addresses: frozenset[bytes]
-    """Addresses of this router (4 or 16 octets), which are no next hops."""
-    peer_is_local: bool
-    """Whether the peer is on this host: then its next hops may be loopback addresses."""
-    allowas_in_origin: bool = False
-    """Whether an AS path that ends with one of ``own_asns`` is no loop."""
+    settings: SettingsContext
+    connection: ConnectionContext
 
 
 def inbound_context(
-    negotiated: Negotiated,
-    own_asns: frozenset[int],
-    own_addresses: frozenset[bytes],
-    *,
-    peer_is_local: bool,
-    allowas_in_origin: bool = False,
+    negotiated: Negotiated, settings: SettingsContext, connection: ConnectionContext
 ) -> InboundContext:
     """Return the context of a session."""
     session = msgspec.structs.replace(negotiated, **_WITHOUT_EFFECT)
-    return InboundContext(session, own_asns, own_addresses, peer_is_local, allowas_in_origin)
+    return InboundContext(session, settings, connection)

@@ -65,15 +65,15 @@ class InboundFastPath:
         negotiated = context.session
         self._adj_in = adj_in
         self._decoder = decoder
-        self._own_addresses = context.own_addresses
-        self._peer_is_local = context.peer_is_local
+        self._own_addresses = context.connection.own_addresses
+        self._peer_is_local = context.connection.peer_is_local
         self._attributes: AttributeFastPath | None = None
         if (
             IPV4_UNICAST in adj_in.families
             and IPV4_UNICAST not in negotiated.add_path_receive
             and negotiated.local_role is None
         ):
-            self._attributes = AttributeFastPath.of(negotiated, context.own_asns)
+            self._attributes = AttributeFastPath.of(negotiated, context.settings.own_asns)
         self._decode: Callable[[bytes], PathAttributes] = partial(_decode, negotiated)
         self._usable_next_hops: set[bytes] = set()
         self._cache = cache

@@ -22,18 +22,24 @@ from speaker.api import (
     DynamicPeerConfig,
     GracefulRestart,
     InstanceConfig,
+    Match,
     PeerConfig,
+    Policy,
+    PrefixRule,
     RouteAttributes,
     RouteView,
+    Set,
+    Term,
 )
 from speaker.engine import Engine
 from speaker.engine.inputs import RemovePeer, SetInstance, UpdateRoutes
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
 from tests.speaker.network import INSTANCE, Host, Network
-from waggle.commands.router.config import load
+from waggle.commands.router.config import Config, load
+from waggle.commands.router.config.neighbor import Neighbor
 from waggle.commands.router.reload import apply
 
-RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "40"))
+RUNS = int(os.environ.get("WAGGLE_MODEL_RUNS", "20"))
 ROUTER, LEFT, RIGHT, BEHIND = "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"
 ROUTES = {
     "10.1.0.0/16": RouteAttributes(),
@@ -41,11 +47,35 @@ ROUTES = {
     "10.3.0.0/16": RouteAttributes(),
     "2001:db8:1::/48": RouteAttributes(),
 }
-BEHIND_ROUTES = {"10.9.0.0/16": RouteAttributes(), "10.10.0.0/16": RouteAttributes()}
-POLICIES = {
-    "one": {"terms": [{"match": {"prefixes": [{"prefix": "10.1.0.0/16"}]}}]},
-    "marked": {"terms": [{"set": {"addCommunities": ["65000:9"]}}]},
+BEHIND_ROUTES = {
+    "10.9.0.0/16": RouteAttributes(),
+    "10.10.0.0/16": RouteAttributes(),
+    "10.11.0.0/16": RouteAttributes(),
 }
+ORIGINATED_BY = Policy(
+    name="origin",
+    terms=tuple(
+        Term(match=Match(prefixes=(PrefixRule(prefix),)), set=Set(prepend=(asn,)))
+        for prefix, asn in (("10.10.0.0/16", 65000), ("10.11.0.0/16", 65010))
+    ),
+    default="accept",
+)
+"""The AS paths of two routes begin in an AS of the router."""
+ONE = {"terms": [{"match": {"prefixList": "wanted"}}]}
+MARKED = {"terms": [{"set": {"addCommunities": ["65000:9"]}}]}
+POLICIES: dict[str, dict[str, Any]] = {
+    "usual": {"one": ONE, "marked": MARKED},
+    "other prefixes": {
+        "one": {"terms": [{"match": {"prefixes": ["10.2.0.0/16", "10.9.0.0/16"]}}]},
+        "marked": MARKED,
+    },
+    "other default": {"one": {**ONE, "default": "accept"}, "marked": {"default": "reject"}},
+    "other values": {
+        "one": {"terms": [{**ONE["terms"][0], "set": {"localPreference": 200}}]},
+        "marked": {"terms": [{"set": {"addCommunities": ["65000:10"], "med": 5}}]},
+    },
+}
+"""Contents of the policies `one` and `marked`."""
 SETTINGS: dict[str, list[Any]] = {
     "import": ["all", "none", "one", "marked"],
     "export": ["all", "none", "local", "one", "marked"],
@@ -64,17 +94,29 @@ SETTINGS: dict[str, list[Any]] = {
     "maximumPrefixes": [[], [{"limit": 4, "warningOnly": True}], [{"limit": 4}]],
     "passive": [False, True],
     "connectRetryTime": [5, 20],
+    "nextHopIPv4": [None, "10.0.0.77"],
     "nextHopIPv6": [None, "2001:db8::1"],
     "ebgpMultihop": [1, 2],
+    "ttlSecurity": [0, 1],
+    "asn": [65001, 0, "external"],
+    "allowASInOrigin": [False, True],
+    "roleStrict": [False, True],
+    "localAddress": [None, ROUTER],
+    "keepaliveTime": [None, 7],
+    "delayOpenTime": [0, 3],
+    "password": [None, "pw"],
+    "bfd": [None, {"transmitInterval": 100}],
 }
 """The values of each key of the neighbour on the left, the usual one first."""
 RANGE_SETTINGS: dict[str, list[Any]] = {
+    **{
+        key: values
+        for key, values in SETTINGS.items()
+        if key not in ("bfd", "localAddress", "passive")
+    },
     "prefix": ["10.0.0.2/31", "10.0.0.0/24"],
-    "import": ["all", "none", "one"],
-    "export": ["all", "none", "marked"],
     "asn": [65001, 0, 65009],
-    "holdTime": [90, 30],
-    "enforceFirstAS": [False, True],
+    "limit": [1000, 1],
 }
 """The values of each key of the prefix that contains the neighbour on the left."""
 FILE_SETTINGS: dict[str, list[Any]] = {
@@ -83,6 +125,14 @@ FILE_SETTINGS: dict[str, list[Any]] = {
     "neighbors": ["neighbor", "prefix", "both", "named", "named and prefix"],
     "wide": [False, True],
     "originate": [["10.8.0.0/16"], [], ["10.8.0.0/16", "10.3.0.0/16"]],
+    "confederation": [None, {"identifier": 65100, "members": [65002]}],
+    "prefixLists": [
+        {"wanted": ["10.1.0.0/16"]},
+        {"wanted": ["10.2.0.0/16", {"prefix": "10.8.0.0/15", "le": 16}]},
+        {"wanted": []},
+    ],
+    "policies": ["usual", "other prefixes", "other default", "other values"],
+    "selectionDeferralTime": [120, 30],
 }
 ALL = {
     (section, key): values
@@ -129,7 +179,11 @@ class World:
         self.right = network.host("right", RIGHT, 65002)
         self.behind = network.host("behind", BEHIND, 65003)
         self.start_left(restarting=False)
-        self.behind.peer(PeerConfig(name="left", address=LEFT, peer_asn=65001, export="all"))
+        self.behind.peer(
+            PeerConfig(
+                name="left", address=LEFT, peer_asn=65001, export="all", export_policy=ORIGINATED_BY
+            )
+        )
         self.behind.routes(BEHIND_ROUTES)
         self.right.peer(PeerConfig(name="r", address=ROUTER, import_="all", connect_retry_time=5))
         self.file: object = None
@@ -261,19 +315,72 @@ def write(path: Path, settings: Mapping[tuple[str, str], Any]) -> Path:
 
     file, left, prefix = section("file"), section("left"), section("range")
     kind, wide = file.pop("neighbors"), file.pop("wide")
+    for settings_of in (left, prefix):
+        if "role" not in settings_of:
+            settings_of.pop("roleStrict", None)
+        if settings_of["ebgpMultihop"] != 1:
+            settings_of.pop("ttlSecurity", None)
     neighbors = [{"address": RIGHT, "export": "all", "import": "all", "asn": 65002}]
     if kind != "prefix":
         name = {"name": "tor"} if kind.startswith("named") else {}
         neighbors.append({"address": LEFT, "asn": 65001, **left, **name})
-    restart = {"gracefulRestart": {"restartTime": 60}}
     if kind in ("prefix", "both", "named and prefix"):
-        neighbors.append({"name": "range", **prefix, **restart})
+        neighbors.append({"name": "range", **prefix})
     if wide:
+        restart = {"gracefulRestart": {"restartTime": 60}}
         neighbors.append(
             {"prefix": "10.0.0.0/16", "import": "marked", "export": "local", **restart}
         )
-    path.write_text(yaml.safe_dump({**file, "policies": POLICIES, "neighbors": neighbors}))
+    path.write_text(
+        yaml.safe_dump({**file, "policies": POLICIES[file["policies"]], "neighbors": neighbors})
+    )
     return path
+
+
+NOT_CHANGED = {
+    "address": "decides which neighbour it is; `neighbors` of `FILE_SETTINGS` is about that",
+    "name": "as `address`",
+    "interface": "a network in memory has no interfaces",
+    "port": "a network in memory has one port a host",
+    "limit": "of a prefix alone",
+}
+"""Keys of a neighbour that no run changes on its own, and the reason."""
+NOT_CHANGED_IN_RANGE = {
+    "bfd": "refused with a prefix",
+    "interface": "refused with a prefix",
+    "address": "refused with a prefix",
+    "localAddress": "not of a prefix: its connections are accepted ones",
+    "passive": "not of a prefix: its connections are accepted ones",
+    "port": "not of a prefix: its connections are accepted ones",
+    "name": "the name of all runs",
+}
+"""Keys of a neighbour with a prefix that no run changes, and the reason."""
+FILE_NOT_CHANGED = {
+    "apiSocket": "no route depends on it; `tests.cmd.test_router_reload` has its change",
+    "bfdProfiles": "`bfd` of a neighbour has settings",
+    "bfdSocket": "no route depends on it",
+    "bmp": "no route depends on it",
+    "kernel": "no kernel is there",
+    "listen": "a network in memory has one address a host",
+    "vrf": "a network in memory has no VRFs",
+}
+"""Keys of the file that no run changes, and the reason."""
+
+
+def keys_of(struct: type[msgspec.Struct]) -> set[str]:
+    """Return the keys that the file accepts in an object."""
+    return set(struct.__struct_encode_fields__)
+
+
+def test_each_key_of_the_file_is_changed_or_has_a_reason() -> None:
+    """A new key is refused here until it is among the settings that change in a reload."""
+    for keys, changed, reasons in (
+        (keys_of(Neighbor) - {"prefix"}, {*SETTINGS}, NOT_CHANGED),
+        (keys_of(Neighbor), {*RANGE_SETTINGS}, NOT_CHANGED_IN_RANGE),
+        (keys_of(Config), {*FILE_SETTINGS} - {"wide"}, FILE_NOT_CHANGED),
+    ):
+        assert not changed & reasons.keys()
+        assert changed | reasons.keys() == keys
 
 
 KIND = ("file", "neighbors")
@@ -308,7 +415,7 @@ def compare(
     reloaded.live(before, after, state)
     started.live(after, after, state)
     # A limit ends the session of the one router, and no session is there to be ended of the other.
-    limited = then["left", "maximumPrefixes"] == [{"limit": 4}]
+    limited = any(then[part, "maximumPrefixes"] == [{"limit": 4}] for part in ("left", "range"))
     if state in ("away", "long away") and not limited:
         # No session can correct anything: kept routes are permitted by the new file.
         for world in (reloaded, started):
@@ -332,6 +439,18 @@ def test_after_a_reload_the_router_is_as_if_started_with_the_file(
         keys.add(rng.choice([*ALL, *FREQUENT]))
     then = {**first, **{key: other(rng, key, first[key]) for key in sorted(keys)}}
     compare(seed, rng.choice(STATES), first, then, tmp_path)
+
+
+@pytest.mark.parametrize(("section", "key"), [key for key in ALL if key[0] != "file"])
+def test_each_setting_of_a_neighbour_that_is_away_changes_beside_another_one(
+    section: str, key: str, tmp_path: Path
+) -> None:
+    rng = random.Random(f"{section} {key}")  # noqa: S311  a seed, no secret
+    usual_values = {key: values[0] for key, values in ALL.items()}
+    first = {**usual_values, KIND: "neighbor" if section == "left" else "prefix"}
+    changed = {(section, key), rng.choice([key for key in ALL if key != KIND])}
+    then = {**first, **{key: other(rng, key, first[key]) for key in sorted(changed)}}
+    compare(len(key), "away", first, then, tmp_path)
 
 
 @pytest.mark.parametrize("state", ["up", "away"])

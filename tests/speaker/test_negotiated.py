@@ -14,7 +14,13 @@ from speaker.capability import (
     RouteRefreshCapability,
 )
 from speaker.iana import Role
-from speaker.negotiated import Negotiated, negotiate, roles_match
+from speaker.negotiated import (
+    ConfiguredParameters,
+    Negotiated,
+    negotiate,
+    reconfigured,
+    roles_match,
+)
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 V4, V6 = Multiprotocol(IPV4_UNICAST), Multiprotocol(IPV6_UNICAST)
@@ -89,3 +95,47 @@ def test_roles_are_permitted_in_pairs() -> None:
     assert roles_match(Role.PEER, Role.PEER)
     assert not roles_match(Role.PROVIDER, Role.PROVIDER)
     assert not roles_match(9, 9)
+
+
+OF_THE_OPENS = {
+    "add_path_receive",
+    "add_path_send",
+    "as4",
+    "enhanced_route_refresh",
+    "extended_message",
+    "extended_next_hop",
+    "families",
+    "graceful_notification",
+    "hold_time",
+    "keepalive_time",
+    "peer_asn",
+    "peer_graceful_restart",
+    "peer_long_lived",
+    "peer_role",
+    "peer_router_id",
+    "route_refresh",
+}
+"""What a session that has ended keeps until the next OPEN of the peer."""
+
+
+def test_each_parameter_is_configured_or_of_the_opens() -> None:
+    """A new one must be of one kind: routes kept without a session follow the configuration."""
+    configured = {*ConfiguredParameters.__annotations__, "ebgp"}
+    assert not configured & OF_THE_OPENS
+    assert configured | OF_THE_OPENS == set(Negotiated.__struct_fields__)
+
+
+def test_a_session_that_has_ended_takes_the_configured_parameters_and_no_others() -> None:
+    full = (V4, V6, FourOctetAs(1), RouteRefreshCapability())
+    before = agreed(full, full)
+    parameters: ConfiguredParameters = {
+        "local_asn": 2,
+        "local_router_id": 7,
+        "confederation": True,
+        "enforce_first_as": False,
+        "local_role": Role.PEER,
+    }
+    after = reconfigured(before, parameters)
+    assert not after.ebgp
+    assert {name: getattr(after, name) for name in parameters} == parameters
+    assert all(getattr(after, name) == getattr(before, name) for name in OF_THE_OPENS)

@@ -10,13 +10,11 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import final
 
-from msgspec.structs import replace
-
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.ribs import Ribs
 from speaker.engine.sliced_work import SlicedWork, emptied
 from speaker.engine.stale_routes import StaleRoutes
-from speaker.negotiated import Negotiated
+from speaker.negotiated import Negotiated, reconfigured
 from speaker.nlri import Family, has_prefixes
 from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.engine_context import EngineContext
@@ -24,7 +22,12 @@ from speaker.peer.peer import Peer
 from speaker.peer.session import Session
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound import InboundUpdates
-from speaker.rib.inbound_context import InboundContext, inbound_context
+from speaker.rib.inbound_context import (
+    ConnectionContext,
+    InboundContext,
+    SettingsContext,
+    inbound_context,
+)
 from speaker.rib.local_routes import LOCAL
 from speaker.rib.path import Source, SourceSession
 from speaker.rib.policy import compile_import
@@ -119,10 +122,10 @@ class SessionSetup:
             stale.session_restored(negotiated)
         context = inbound_context(
             negotiated,
-            _local_asns(peer),
-            _local_addresses(session),
-            peer_is_local=is_loopback(source.address),
-            allowas_in_origin=peer.config.allowas_in_origin,
+            _settings_context(peer),
+            ConnectionContext(
+                own_addresses=_local_addresses(session), peer_is_local=is_loopback(source.address)
+            ),
         )
         inbound = InboundUpdates(context, adj_in, None if before is None else before.inbound)
         return EstablishedPeer(peer, session, negotiated, inbound, stale)
@@ -147,22 +150,19 @@ class SessionSetup:
 def context_without_session(peer: Peer, kept: EstablishedPeer) -> InboundContext:
     """Return the context of routes that are kept without a session, by the present configuration.
 
-    What only the next session can show is that of the last one.
+    What only the next session can show is that of the last one: the peer's OPEN and the connection.
     """
-    before, local_asn = kept.inbound.context, peer.local_asn
-    config, session = peer.config, before.session
-    external = session.peer_asn != local_asn and not session.confederation
-    return replace(
-        before,
-        own_asns=_local_asns(peer),
-        allowas_in_origin=config.allowas_in_origin,
-        session=replace(
-            session,
-            local_asn=local_asn,
-            ebgp=session.peer_asn != local_asn,
-            enforce_first_as=config.first_as_enforced,
-            local_role=config.role if external else None,
-        ),
+    before = kept.inbound.context
+    return inbound_context(
+        reconfigured(before.session, peer.configured_parameters(before.session.peer_asn)),
+        _settings_context(peer),
+        before.connection,
+    )
+
+
+def _settings_context(peer: Peer) -> SettingsContext:
+    return SettingsContext(
+        own_asns=_local_asns(peer), allowas_in_origin=peer.config.allowas_in_origin
     )
 
 

@@ -18,7 +18,7 @@ from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound import InboundUpdates
-from speaker.rib.inbound_context import inbound_context
+from speaker.rib.inbound_context import ConnectionContext, SettingsContext, inbound_context
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Source
 from speaker.rib.received_next_hops import MAX_NEXT_HOPS, ReceivedNextHops
@@ -38,7 +38,9 @@ class Side:
             source, None, {IPV4_UNICAST: self.loc}, itertools.count(2), session.add_path_receive
         )
         context = inbound_context(
-            session, frozenset({OWN}), frozenset({OWN_ADDRESS}), peer_is_local=False
+            session,
+            SettingsContext(own_asns=frozenset({OWN}), allowas_in_origin=False),
+            ConnectionContext(own_addresses=frozenset({OWN_ADDRESS}), peer_is_local=False),
         )
         self.inbound = InboundUpdates(context, self.adj_in)
 

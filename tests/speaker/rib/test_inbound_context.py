@@ -8,7 +8,12 @@ import pytest
 from speaker.capability import GracefulRestartCapability, LongLivedGracefulRestart
 from speaker.iana import IPV4_UNICAST
 from speaker.negotiated import Negotiated
-from speaker.rib.inbound_context import InboundContext, inbound_context
+from speaker.rib.inbound_context import (
+    ConnectionContext,
+    InboundContext,
+    SettingsContext,
+    inbound_context,
+)
 
 UNRELATED = {
     "hold_time": 9,
@@ -21,6 +26,8 @@ UNRELATED = {
     "peer_long_lived": LongLivedGracefulRestart(()),
 }
 """Negotiated parameters by which no received path is judged."""
+SETTINGS = SettingsContext(own_asns=frozenset(), allowas_in_origin=False)
+CONNECTION = ConnectionContext(own_addresses=frozenset(), peer_is_local=False)
 VALUES = {
     bool: lambda value: not value,
     int: lambda value: value + 1,
@@ -46,6 +53,6 @@ def test_every_negotiated_parameter_is_an_input_of_the_judgement(field: str) -> 
     assert changed != session
 
     def context(negotiated: Negotiated) -> InboundContext:
-        return inbound_context(negotiated, frozenset(), frozenset(), peer_is_local=False)
+        return inbound_context(negotiated, SETTINGS, CONNECTION)
 
     assert (context(changed) == context(session)) is (field in UNRELATED)
