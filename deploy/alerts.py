@@ -129,6 +129,22 @@ BFD: Final = (
         "A path flaps, or the intervals are too short for one of its ends.",
     ),
     Alert(
+        "WaggleBFDPacketsLate",
+        "waggle_bfd_longest_gap_seconds > 0.8 * (waggle_bfd_detection_time_seconds > 0)",
+        "0m",
+        "warning",
+        f"packets of BFD with {_PEER} come late",
+        "One of the last minutes came when the detection time was nearly over: the next loss is near.",
+    ),
+    Alert(
+        "WaggleBFDNoRealTime",
+        "waggle_bfd_realtime == 0 and waggle_bfd_connected == 1",
+        "5m",
+        "warning",
+        f"waggle-bfd of {_NODE} has no real-time scheduling",
+        "Short intervals are raised, and a busy node ends BFD sessions.",
+    ),
+    Alert(
         "WaggleBFDDisconnected",
         "waggle_bfd_connected == 0",
         "2m",

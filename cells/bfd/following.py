@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-import msgspec
 import structlog
 from opentelemetry import trace
 from opentelemetry.trace import Span
@@ -220,7 +219,7 @@ class BfdFollower:
     def _replace(self, snapshot: Snapshot, table: Table[R], rows: dict[tuple[str, str], R]) -> None:
         """Write the rows of a table that differ; an idle agent writes nothing."""
         known = {(row.instance, row.peer): row for row in table.all(snapshot)}
-        changed = [row for name, row in rows.items() if not _same(known.get(name), row)]
+        changed = [row for name, row in rows.items() if known.get(name) != row]
         gone = [name for name in known if name not in rows]
         if changed or gone:
             with self._database.write(table) as txn:
@@ -251,12 +250,3 @@ def _report_change(change: Change, span: Span) -> None:
             "waggle.bfd.neighbor_state": str(change.remote_state),
         }
         span.add_event("bfd.changed", attributes)
-
-
-def _same(old: R | None, new: R) -> bool:
-    """Compare, except for the rounding of a time translated from another clock."""
-    if isinstance(old, BfdSession) and isinstance(new, BfdSession):
-        if abs(old.since - new.since) >= 0.5:
-            return False
-        return old == msgspec.structs.replace(new, since=old.since)
-    return old == new

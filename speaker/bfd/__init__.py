@@ -7,6 +7,7 @@ imports it.
 * `packet`: the control packet, with the checks of a single packet
 * `authentication`: keyed SHA1 and meticulous keyed SHA1
 * `session`: one session, its state machine and its timers
+* `recent`: the largest value of the last minutes
 * `engine`: all sessions of a process; demultiplexing and deadlines
 
 These are pure: packets, settings and the time come in, packets and state changes go out. Times are

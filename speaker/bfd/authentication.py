@@ -30,13 +30,12 @@ def sign(octets: bytes, key: Key, sequence: int) -> bytes:
     return octets + SHA1_SECTION.pack(*head, hashlib.sha1(signed, usedforsecurity=False).digest())
 
 
-def accepted_sequence(
-    packet: Packet, key: Key, received: int | None, detect_multiplier: int
-) -> int | None:
+def accepted_sequence(packet: Packet, key: Key, received: int | None) -> int | None:
     """Return the sequence number of a packet that is authentic, or None.
 
-    ``received`` is the last accepted one, None if none is known (bfd.AuthSeqKnown is 0);
-    ``detect_multiplier`` is our own (bfd.DetectMult).
+    ``received`` is the last accepted one, None if none is known (bfd.AuthSeqKnown is 0). How far ahead
+    of it a number may be follows from the packet's Detect Mult, as the detection time does: the packets
+    that the neighbor may send before it is lost.
     """
     section = packet.octets[HEADER.size :]
     if len(section) != SHA1_SECTION.size:
@@ -46,7 +45,7 @@ def accepted_sequence(
         return None
     if received is not None:
         ahead = (sequence - received) % _MODULUS
-        if not int(key.meticulous) <= ahead <= 3 * detect_multiplier:
+        if not int(key.meticulous) <= ahead <= 3 * packet.detect_multiplier:
             return None
     signed = packet.octets[:-20] + key.secret.ljust(20, b"\0")
     expected = hashlib.sha1(signed, usedforsecurity=False).digest()

@@ -22,6 +22,7 @@ from typing import Final
 
 from speaker.bfd.authentication import accepted_sequence, sign
 from speaker.bfd.packet import Packet, encode
+from speaker.bfd.recent import RecentMaximum
 from speaker.bfd.values import (
     SLOW_INTERVAL,
     Diagnostic,
@@ -83,8 +84,7 @@ class Session:
         self.next_transmission = now
         self.detection_deadline = NEVER
         self.last_received: int | None = None
-        self.longest_gap = 0
-        """Between two received packets while the session was Up, in microseconds."""
+        self._gaps = RecentMaximum()
         self.packets_received = 0
         self.packets_sent = 0
         self.ups = 0
@@ -149,6 +149,13 @@ class Session:
             return 0
         return self.remote_detect_multiplier * max(self._effective_rx, self.remote_desired_min_tx)
 
+    def longest_gap(self, now: int) -> int:
+        """Return the longest time between two packets while the session was Up, in microseconds.
+
+        Of the last minutes (`speaker.bfd.recent`), and since the detection time changed last.
+        """
+        return self._gaps.at(now)
+
     @property
     def echo_transmit_interval(self) -> int:
         """The interval of our echo packets; 0: none are sent (6.8.9)."""
@@ -187,7 +194,11 @@ class Session:
 
     def _detect_from(self, now: int) -> None:
         """Set the detection deadline by the time of the last packet."""
-        time = self._detection = self.detection_time
+        time = self.detection_time
+        if time != self._detection:
+            # Gaps are judged beside the detection time: those before belong to other intervals.
+            self._detection = time
+            self._gaps.clear()
         self.detection_deadline = now + time if time and self.state > State.DOWN else NEVER
 
     def _detect_again(self) -> None:
@@ -199,8 +210,8 @@ class Session:
         """Take the time of a packet."""
         self.packets_received += 1
         last = self.last_received
-        if last is not None and self.state is State.UP and now - last > self.longest_gap:
-            self.longest_gap = now - last
+        if last is not None and self.state is State.UP:
+            self._gaps.note(now - last, now)
         self.last_received = now
 
     def receive(self, packet: Packet, now: int) -> Discard | bytes | None:
@@ -249,9 +260,7 @@ class Session:
         last = self.last_received
         if last is not None and now - last > 2 * self.detection_time:
             self._received_sequence = None
-        sequence = accepted_sequence(
-            packet, key, self._received_sequence, self.settings.detect_multiplier
-        )
+        sequence = accepted_sequence(packet, key, self._received_sequence)
         if sequence is None:
             return Discard.AUTHENTICATION_FAILED
         self._received_sequence = sequence

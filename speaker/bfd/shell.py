@@ -1,7 +1,8 @@
 """The loop of a BFD process: sockets, clock and engine in one thread.
 
-Sockets are read before deadlines are judged, so that a process that stood still takes what has arrived
-meanwhile. One turn reads a bounded number of packets, so that no flood keeps packets from being sent.
+Sockets are read before deadlines are judged, by a time before the reading: a process that stood still
+takes what has arrived meanwhile. One turn reads a bounded number of packets, so that no flood keeps
+packets from being sent.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 
 from speaker.bfd.echo_socket import EchoSocket, Neighbor, neighbors
 from speaker.bfd.engine import Engine, StateChange
+from speaker.bfd.recent import RecentMaximum
 from speaker.bfd.state_file import StateFile
 from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
 from speaker.bfd.values import SessionKey, Settings, State
@@ -65,8 +67,7 @@ class Shell:
         self._former = {} if state_file is None else {s.key: s for s in state_file.read()}
         self.errors: dict[SessionKey | tuple[int, str, bool], OSError] = {}
         """Sockets that could not be opened or sent from, by session or (family, device, multihop)."""
-        self.lateness = 0
-        """The latest that a deadline was met, in microseconds."""
+        self._lateness = RecentMaximum()
         self._random = random
         self._clock = clock
         self._sleep = sleep
@@ -180,6 +181,10 @@ class Shell:
         """Return the time of the engine."""
         return self._clock()
 
+    def lateness(self) -> int:
+        """Return the latest that a deadline of the last minutes was met, in microseconds."""
+        return self._lateness.at(self._clock())
+
     def error(self, key: SessionKey) -> OSError | None:
         """Return why a session cannot send or receive, if it cannot."""
         return self.errors.get(key) or self.errors.get(_place(key))
@@ -248,10 +253,13 @@ class Shell:
         if rest > 0:
             self._sleep(rest / 1_000_000)
         others, rests = [], True
-        ready = self._poll.poll(self._timeout(most))
-        stood_still = self._clock() - self._turned_at >= STANDSTILL
+        self._poll.poll(self._timeout(most))
+        # Deadlines are judged by a time before the sockets are looked at, wherever this process is held
+        # in between. A wait that a signal ends after its time returns nothing, whatever has arrived.
+        now = self._clock()
+        stood_still = now - self._turned_at >= STANDSTILL
         limit = MAX_PACKETS_AFTER_STANDSTILL if stood_still else MAX_PACKETS_PER_TURN
-        for descriptor, _ in ready:
+        for descriptor, _ in self._poll.poll(0):
             receiver = self._by_descriptor.get(descriptor)
             if receiver is not None:
                 # More waits: a rest would let it overflow the socket.
@@ -261,11 +269,10 @@ class Shell:
                     self.engine.echo_received(payload, self._clock())
             else:
                 others.append(descriptor)
-        now = self._clock()
         self._turned_at = now if rests else now - self._rest
         due = self.engine.next_deadline()
         if due is not None and 0 < due < now:
-            self.lateness = max(self.lateness, now - due)
+            self._lateness.note(now - due, now)
         self.engine.due(now)
         if self._retry_at is not None and now >= self._retry_at:
             self._open(now)

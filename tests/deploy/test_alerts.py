@@ -86,6 +86,22 @@ CASES: Final = {
     "WaggleBFDFlapping": Case(
         {f"waggle_bfd_session_losses_total{{{PEER}}}": "0+1x60"}, PEER_LABELS, "60m"
     ),
+    "WaggleBFDPacketsLate": Case(
+        {
+            f"waggle_bfd_longest_gap_seconds{{{PEER}}}": "0.3x2 0.73x10",
+            f"waggle_bfd_detection_time_seconds{{{PEER}}}": "0.9x10",
+        },
+        PEER_LABELS,
+        "4m",
+    ),
+    "WaggleBFDNoRealTime": Case(
+        {
+            'waggle_bfd_realtime{node="n1"}': "0x10",
+            'waggle_bfd_connected{node="n1"}': "0x2 1x10",
+        },
+        NODE,
+        "8m",
+    ),
     "WaggleBFDDisconnected": Case({'waggle_bfd_connected{node="n1"}': "1 0x10"}, NODE, "4m"),
     "WaggleConfigStale": Case({'waggle_config_current{node="n1"}': "1 0x20"}, NODE, "17m"),
     "WaggleWatchFailing": Case(
@@ -194,7 +210,7 @@ def test_each_alert_fires_when_it_shall_and_not_before(tmp_path: Path) -> None:
     tests = [promtool_test(alert, CASES[alert.name]) for alert in ALERTS]
     document = {"rule_files": ["rules.yaml"], "tests": tests}
     (tmp_path / "tests.yaml").write_text(yaml.safe_dump(document))
-    assert "22 rules found" in promtool("check", "rules", "rules.yaml", within=tmp_path)
+    assert f"{len(ALERTS)} rules found" in promtool("check", "rules", "rules.yaml", within=tmp_path)
     assert "SUCCESS" in promtool("test", "rules", "tests.yaml", within=tmp_path)
 
 

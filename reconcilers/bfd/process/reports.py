@@ -13,21 +13,22 @@ def session_status(
     wanted: Settings,
     session: Session,
     *,
+    now: int,
     since: float,
     error: OSError | None,
     has_echo: bool,
 ) -> SessionStatus:
     """Return the status of a session.
 
-    ``wanted`` as the agent set it; ``since``: the Unix time of its last change; ``error`` of its
-    socket; ``has_echo``: whether this process can send echo packets.
+    ``wanted`` as the agent set it; ``now``: the time of the engine; ``since``: the Unix time of its
+    last change; ``error`` of its socket; ``has_echo``: whether this process can send echo packets.
     """
     return SessionStatus(
         key,
         wanted,
         session.state,
         session.diagnostic,
-        round(since, 3),
+        since,
         session.ups,
         session.local_discriminator,
         session.remote_discriminator,
@@ -43,7 +44,7 @@ def session_status(
         session.detection_time,
         session.packets_sent,
         session.packets_received,
-        session.longest_gap,
+        session.longest_gap(now),
         "" if error is None else error.strerror or str(error),
         session.echoes_sent,
         session.echoes_received,

@@ -40,10 +40,12 @@ from reconcilers.process.connection import AgentTooSlowError, Connection, is_tru
 from reconcilers.process.log import log
 from speaker.bfd.echo_socket import EchoSocket, returns_echoes
 from speaker.bfd.engine import Engine, StateChange
+from speaker.bfd.session import Session
 from speaker.bfd.shell import Shell
 from speaker.bfd.state_file import StateFile
 from speaker.bfd.values import SessionKey, Settings
 
+MICROSECONDS: Final = 1_000_000
 PIECE: Final = 32
 """Sessions of one message: half a millisecond."""
 _UNREAD_SECONDS: Final = 0.05
@@ -80,13 +82,14 @@ class Service:
         directory: Path | None = None,
         echo_sockets: Sequence[EchoSocket] = (),
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """``directory``: of the files by which the next process continues."""
         self._listener = listener
         self._program = program
         self._realtime = realtime
         self._policy = policy
-        self._clock = clock
+        self._clock, self._wall_clock = clock, wall_clock
         self._states_error: OSError | None = None
         """Why there is no file with the sessions, if there shall be one."""
         self._file = None if directory is None else SettingsFile(directory)
@@ -116,6 +119,8 @@ class Service:
         self._accepts_at: float | None = None
         """When connections are accepted again, after one failed; None: they are."""
         self._changes: list[Change] = []
+        self._times: dict[SessionKey, tuple[int, float]] = {}
+        """When each session changed its state last, by the engine's clock and by the system's."""
         self._ending = False
         self._forgets = False
         """Whether sessions end with this process: no successor continues them."""
@@ -268,6 +273,7 @@ class Service:
             return
         changed = {key for key, settings in wanted.items() if self._wanted.get(key) != settings}
         self._wanted = dict(wanted)
+        self._times = {key: times for key, times in self._times.items() if key in wanted}
         self._shell.configure({key: self._held(key, each) for key, each in wanted.items()})
         if self._file is not None:
             try:
@@ -300,6 +306,7 @@ class Service:
         if session is None or change.key not in self._wanted:
             return
         log("info", change_text(change))
+        self._since(change.key, session)
         self._changes.append(reported_change(change, session))
 
     def _report(self) -> None:
@@ -342,17 +349,29 @@ class Service:
             key,
             self._wanted[key],
             session,
-            since=time.time() - (self._shell.now() - session.since) / 1_000_000,
+            now=self._shell.now(),
+            since=self._since(key, session),
             error=self._shell.error(key),
             has_echo=self._has_echo,
         )
+
+    def _since(self, key: SessionKey, session: Session) -> float:
+        """Return the time of day of the last change of state, as it was then.
+
+        A step of the system's clock changes no time of the past.
+        """
+        known = self._times.get(key)
+        if known is None or known[0] != session.since:
+            age = (self._shell.now() - session.since) / MICROSECONDS
+            known = self._times[key] = session.since, round(self._wall_clock() - age, 3)
+        return known[1]
 
     def _own_status(self) -> ProcessStatus:
         return ProcessStatus(
             self._realtime.scheduled,
             self._realtime.memory_locked,
             0 if self._realtime.scheduled else self._policy.least_interval,
-            self._shell.lateness,
+            self._shell.lateness(),
             tuple(
                 Discarded(reason.value, count)
                 for reason, count in sorted(

@@ -316,12 +316,3 @@ def test_the_row_of_a_peer_goes_with_its_bfd_settings() -> None:
     revision = node.intent.bfd_sessions.revision(snapshot)
     node.follower.refresh()
     assert node.intent.bfd_sessions.revision(node.database.snapshot()) == revision
-
-
-def test_a_time_is_rounded_and_any_other_difference_is_written() -> None:
-    row = BfdSession(instance="i", peer="p", state=UP, since=1000.0)
-    assert following._same(row, replace(row, since=1000.4))
-    assert not following._same(row, replace(row, since=1000.5))
-    assert not following._same(row, replace(row, since=999.0))
-    assert not following._same(row, replace(row, ups=1))
-    assert not following._same(None, row)

@@ -51,11 +51,20 @@ def test_sequence_numbers_are_in_a_window(
 ) -> None:
     sequence = (last + ahead) % (1 << 32)
     expected = sequence if accepted else None
-    assert accepted_sequence(signed(key, sequence), key, last, 3) == expected
+    assert accepted_sequence(signed(key, sequence), key, last) == expected
+
+
+@pytest.mark.parametrize("multiplier", [1, 20, 255])
+def test_the_window_has_three_times_the_detect_mult_of_the_packet(multiplier: int) -> None:
+    packet = PACKET._replace(authenticated=True, detect_multiplier=multiplier)
+    for ahead, accepted in ((3 * multiplier, True), (3 * multiplier + 1, False)):
+        found = decode(sign(encode(packet), KEY, 100 + ahead))
+        assert isinstance(found, Packet)
+        assert (accepted_sequence(found, KEY, 100) is not None) is accepted
 
 
 def test_without_a_known_number_any_is_taken() -> None:
-    assert accepted_sequence(signed(KEY, 12345), KEY, None, 3) == 12345
+    assert accepted_sequence(signed(KEY, 12345), KEY, None) == 12345
 
 
 @pytest.mark.parametrize("position", [0, 5, 12, 24, 25, 26, 28, 31, 32, 51])
@@ -63,13 +72,13 @@ def test_a_changed_octet_is_noticed(position: int) -> None:
     octets = bytearray(signed(KEY, 1).octets)
     octets[position] ^= 0x04
     packet = PACKET._replace(authenticated=True, octets=bytes(octets))
-    assert accepted_sequence(packet, KEY, 0, 3) is None
+    assert accepted_sequence(packet, KEY, 0) is None
 
 
 def test_a_section_of_another_length_is_refused() -> None:
     packet = signed(KEY, 1)
     for octets in (packet.octets[:-1], packet.octets + b"\0", packet.octets[:26]):
-        assert accepted_sequence(packet._replace(octets=octets), KEY, 0, 3) is None
+        assert accepted_sequence(packet._replace(octets=octets), KEY, 0) is None
 
 
 def test_a_secret_is_not_shown() -> None:

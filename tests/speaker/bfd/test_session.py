@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from speaker.bfd.engine import Origin
 from speaker.bfd.packet import encode
+from speaker.bfd.recent import WINDOW
 from speaker.bfd.values import Diagnostic, Key, Settings, State
 from tests.speaker.bfd.build import LEFT, MS, RIGHT, SECOND, Delivery, Pair, good, lost, new_engine
 
@@ -263,6 +264,47 @@ class TestAuthentication:
         pair.run(10 * SECOND)
         assert not pair.left.changes
         assert not pair.right.changes
+
+    def test_packets_missed_within_the_detection_time_end_no_session(self) -> None:
+        """The neighbor's multiplier, not our own, decides how many of its packets may be missing."""
+        key = Key(7, b"secret")
+        pair = established(
+            Settings(50 * MS, 50 * MS, 3, key=key), Settings(50 * MS, 50 * MS, 20, key=key)
+        )
+        receive = pair.left.engine.receive
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pair.left.engine, "receive", lambda *_: None)
+            pair.run(900 * MS)
+        assert pair.left.engine.receive == receive
+        pair.run(5 * SECOND)
+        assert pair.left.session.detection_time == 1000 * MS
+        assert not pair.left.changes
+        assert not pair.left.engine.discarded
+
+
+class TestLongestGap:
+    def test_it_is_of_the_detection_time_in_use(self) -> None:
+        slow, fast = Settings(1000 * MS, 1000 * MS), Settings(50 * MS, 50 * MS)
+        pair = established(slow, slow)
+        pair.run(20 * SECOND)
+        assert pair.left.session.longest_gap(pair.now) > 700 * MS
+        for end in pair.ends:
+            pair.configure(end, fast)
+        pair.run(10 * SECOND)
+        for end in pair.ends:
+            assert 0 < end.session.longest_gap(pair.now) <= 51 * MS
+
+    def test_a_late_packet_is_forgotten_after_minutes(self) -> None:
+        patient = Settings(200 * MS, 200 * MS, 10)
+        pair = established(patient, patient)
+        pair.run(10 * SECOND)
+        pair.line = lost
+        pair.run(500 * MS)
+        pair.line = good
+        pair.run(SECOND)
+        assert pair.left.session.longest_gap(pair.now) > 500 * MS
+        pair.run(2 * WINDOW)
+        assert pair.left.session.longest_gap(pair.now) <= 201 * MS
 
 
 FAST_RETURNING = replace(FAST, required_min_echo_rx=10 * MS)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 
@@ -15,12 +16,15 @@ from speaker.bfd import shell as module
 from speaker.bfd import transport
 from speaker.bfd.echo_socket import EchoSocket, Neighbor
 from speaker.bfd.engine import Origin
+from speaker.bfd.packet import encode
 from speaker.bfd.shell import MAX_PACKETS_PER_TURN, Shell
 from speaker.bfd.state_file import SLOT_OCTETS, StateFile
-from speaker.bfd.values import SessionKey, Settings
+from speaker.bfd.values import SessionKey, Settings, State
 from tests.speaker.bfd.build import new_engine
+from tests.speaker.bfd.test_packet import PACKET
 
 GOOD = SessionKey("192.0.2.9", "", "red")
+ORIGIN = Origin("192.0.2.9", "192.0.2.1", "red", multihop=False, ttl=255)
 
 
 class Socket:
@@ -53,16 +57,26 @@ class Receiver:
         self.closed = False
         self.waiting = 0
         """Packets of a stranger."""
+        self.packets: list[bytes] = []
+        """Packets of the neighbor."""
         self.error: OSError | None = None
 
     def arrive(self, packets: int) -> None:
         self.waiting += packets
         self._writing.send(b"\0")
 
+    def bring(self, octets: bytes) -> None:
+        self.packets.append(octets)
+        self._writing.send(b"\0")
+
     def read(self, most: int) -> Iterator[tuple[bytes, Origin]]:
         for _ in range(min(most, self.waiting)):
             self.waiting -= 1
-            yield b"", Origin("192.0.2.9", "192.0.2.1", "red", multihop=False, ttl=255)
+            yield b"", ORIGIN
+        while self.packets:
+            yield self.packets.pop(0), ORIGIN
+        if not self.waiting:
+            self.sock.recv(1 << 16)
 
     def accept_from(self, addresses: frozenset[str]) -> None:
         """Take any address, or fail."""
@@ -214,6 +228,67 @@ def test_all_that_waits_after_a_standstill_is_read_before_a_deadline_is_judged(n
     receiver.arrive(10 * MAX_PACKETS_PER_TURN)
     node.turn(2_000)
     assert receiver.waiting == 9 * MAX_PACKETS_PER_TURN, "a flood keeps no packet from being sent"
+
+
+class Held:
+    """The poll object and the clock of a process that is held for 0.6 s at one of its steps.
+
+    The neighbor's packets arrive all the while.
+    """
+
+    def __init__(self, node: Node, octets: bytes, step: int, poll: Any) -> None:  # noqa: ANN401
+        self.node, self.octets, self.step, self.real = node, octets, step, poll
+        self.done: list[str] = []
+
+    def _hold(self, step: str) -> bool:
+        self.done.append(step)
+        if len(self.done) - 1 != self.step:
+            return False
+        self.node.now += 600_000
+        self.node.receivers[0].bring(self.octets)
+        return True
+
+    def clock(self) -> int:
+        self._hold("clock")
+        return self.node.now
+
+    def poll(self, timeout: float) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = self.real.poll(0)
+        if self._hold("wait" if timeout else "look"):
+            return []  # the time is over, as a signal ends the wait (PEP 475)
+        return found
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self.real, name)
+
+
+def test_a_process_that_is_held_at_any_step_loses_no_session(node: Node) -> None:
+    """What has arrived meanwhile is read before a deadline is judged, whatever the poll returned."""
+    node.shell.configure({GOOD: Settings(50_000, 50_000)})
+    session = node.shell.engine.sessions[GOOD]
+    theirs = PACKET._replace(desired_min_tx=50_000, required_min_rx=1_000_000)
+    for state, yours in ((State.DOWN, 0), (State.UP, session.local_discriminator)):
+        packet = encode(theirs._replace(state=state, your_discriminator=yours))
+        node.shell.engine.receive(packet, ORIGIN, node.now)
+    real, steps = node.shell._poll, 1
+    held: set[str] = set()
+    while len(held) < steps:
+        node.shell.engine.receive(packet, ORIGIN, node.now)
+        node.shell.turn(0)
+        assert session.state is State.UP
+        step = Held(node, packet, len(held), real)
+        node.shell._poll, node.shell._clock = cast("Any", step), step.clock
+        for _ in range(2):
+            node.shell.turn(0.001)
+            assert session.state is State.UP, step.done[len(held)]
+        node.shell._poll, node.shell._clock = real, lambda: node.now
+        steps = len(step.done)
+        held.add(f"{len(held)} {step.done[len(held)]}")
+    assert {"look", "wait", "clock"} == {each.split()[1] for each in held}
+    node.shell.turn(0)
+    node.now += 150_001
+    node.shell.turn(0)
+    assert session.state is State.DOWN, "without a packet it is lost"
 
 
 @pytest.mark.parametrize(

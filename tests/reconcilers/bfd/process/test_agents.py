@@ -13,6 +13,7 @@ import pytest
 from reconcilers.bfd.process.realtime import RealTime
 from reconcilers.bfd.process.service import Policy, Service
 from reconcilers.bfd.process.values import CODEC, REPORT_SECONDS, Hello
+from speaker.bfd.values import SessionKey, Settings, State
 
 ALONE = 600.0
 
@@ -22,13 +23,19 @@ class Process:
 
     def __init__(self, folder: Path) -> None:
         self.now = 0.0
+        self.time_of_day = 1_000_000.0
         self.path = str(folder / "bfd.sock")
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.path)
         self.listener.listen(8)
         policy = Policy(alone_seconds=ALONE)
         self.service = Service(
-            self.listener, "waggle-bfd", RealTime(True, True), policy, clock=lambda: self.now
+            self.listener,
+            "waggle-bfd",
+            RealTime(True, True),
+            policy,
+            clock=lambda: self.now,
+            wall_clock=lambda: self.time_of_day,
         )
 
     def turns(self, number: int = 4) -> None:
@@ -106,3 +113,18 @@ def test_a_connection_that_cannot_be_accepted_is_tried_again_later(process: Proc
         process.now += REPORT_SECONDS
         process.turns()
         assert accepted == [False, True]
+
+
+def test_a_step_of_the_systems_clock_moves_no_time_of_the_past(process: Process) -> None:
+    """Each row of the agent would be written again, with another time for the same change."""
+    key = SessionKey("192.0.2.9", "", "no-such-device")
+    service = process.service
+    service._set({key: Settings()})
+    before = service._status(key).since
+    assert before == pytest.approx(1_000_000.0, abs=1.0)
+    process.time_of_day -= 86_400
+    assert service._status(key).since == before
+    service._set({key: Settings(admin_down=True)})
+    after = service._status(key)
+    assert after.state is State.ADMIN_DOWN
+    assert after.since == pytest.approx(before - 86_400, abs=1.0), "by the clock as it was then"

@@ -20,6 +20,7 @@ LEFT, RIGHT = "192.0.2.1", "192.0.2.2"
 TO_RIGHT, TO_LEFT = SessionKey(RIGHT, ""), SessionKey(LEFT, "")
 SETTINGS = Settings(desired_min_tx=100_000, required_min_rx=100_000)
 RESTARTS = 3
+STOPS = 4
 
 
 def test_sessions_outlive_agents_and_the_process_itself(link: Link) -> None:
@@ -61,6 +62,30 @@ def test_sessions_outlive_agents_and_the_process_itself(link: Link) -> None:
         assert change.diagnostic == Diagnostic.NEIGHBOR_SIGNALED_SESSION_DOWN
         assert change.remote_state is State.ADMIN_DOWN
         assert ours.connect() == {}
+
+
+def test_a_process_that_stood_still_has_lost_no_session(link: Link) -> None:
+    """The packets of the neighbor have arrived meanwhile: they are read before a deadline is judged."""
+    link.connect(LEFT, RIGHT)
+    # What the neighbor takes for lost has a longer time.
+    quick = Settings(desired_min_tx=50_000, required_min_rx=50_000, detect_multiplier=8)
+    patient = Settings(desired_min_tx=50_000, required_min_rx=50_000, detect_multiplier=200)
+    with bfd_in(link.left) as ours, bfd_in(link.right) as theirs:
+        ours.set(TO_RIGHT, patient)
+        theirs.set(TO_LEFT, quick)
+        ours.wait_up(TO_RIGHT)
+        while (status := ours.status(TO_RIGHT)).detection_time != 400_000:
+            pass
+        for _ in range(STOPS):
+            received = status.packets_received
+            # Without anything to do but to wait for packets: a signal ends such a wait.
+            time.sleep(3 * quick.desired_min_tx / 1e6)
+            os.kill(ours.worker(), signal.SIGSTOP)
+            time.sleep(1.5 * status.detection_time / 1e6)
+            os.kill(ours.worker(), signal.SIGCONT)
+            while status.packets_received < received + 20:
+                status = ours.status(TO_RIGHT)
+        assert (status.state, status.ups) == (State.UP, 1)
 
 
 def test_the_end_of_a_pod_is_no_failure_for_neighbors(link: Link) -> None:
