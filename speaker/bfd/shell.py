@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from speaker.bfd.echo_socket import EchoSocket, Neighbor, neighbors
-from speaker.bfd.engine import Engine, StateChange
+from speaker.bfd.engine import SINGLE_HOP_TTL, Engine, StateChange
 from speaker.bfd.recent import RecentMaximum
 from speaker.bfd.state_file import StateFile
 from speaker.bfd.transport import Receiver, device_number, is_link_local, sending_socket
@@ -79,6 +79,8 @@ class Shell:
         self._on_change = on_change
         self._poll = select.epoll()
         self._receivers: dict[tuple[int, str, bool], Receiver] = {}
+        self._dropped = 0
+        """Packets that the kernel dropped on sockets that are closed."""
         self._by_descriptor: dict[int, Receiver] = {}
         self._sending: dict[SessionKey, socket.socket] = {}
         self._devices: dict[SessionKey | tuple[int, str, bool], int] = {}
@@ -122,8 +124,12 @@ class Shell:
     def _open(self, now: int) -> None:
         """Open the sockets that sessions need, and close the unused sockets."""
         sources: dict[tuple[int, str, bool], set[str]] = {}
-        for key in self._wanted:
-            sources.setdefault(_place(key), set()).add(key.peer)
+        least_ttl: dict[tuple[int, str, bool], int] = {}
+        for key, settings in self._wanted.items():
+            place = _place(key)
+            sources.setdefault(place, set()).add(key.peer)
+            ttl = settings.minimum_ttl if key.multihop else SINGLE_HOP_TTL
+            least_ttl[place] = min(ttl, least_ttl.get(place, ttl))
         for place in self._receivers.keys() - sources.keys():
             self._close_receiver(place)
         self.errors = {k: e for k, e in self.errors.items() if k in self._wanted or k in sources}
@@ -131,7 +137,7 @@ class Shell:
             k: n for k, n in self._devices.items() if k in self._sending or k in self._receivers
         }
         for place, addresses in sources.items():
-            self._open_receiver(place, addresses)
+            self._open_receiver(place, addresses, least_ttl[place])
         for key in self._wanted.keys() - self._sending.keys():
             try:
                 self._devices[key] = device_number(key.device) if key.device else 0
@@ -142,7 +148,9 @@ class Shell:
         failed = self.errors.keys() - self._sending.keys() - self._receivers.keys()
         self._retry_at = now + RETRY_INTERVAL if failed else None
 
-    def _open_receiver(self, place: tuple[int, str, bool], addresses: Iterable[str]) -> None:
+    def _open_receiver(
+        self, place: tuple[int, str, bool], addresses: Iterable[str], least_ttl: int
+    ) -> None:
         receiver = self._receivers.get(place)
         if receiver is None:
             family, device, multihop = place
@@ -157,7 +165,7 @@ class Shell:
             self._by_descriptor[receiver.sock.fileno()] = receiver
             self._poll.register(receiver.sock, select.EPOLLIN)
         try:
-            receiver.accept_from(frozenset(addresses))
+            receiver.accept_from(frozenset(addresses), least_ttl)
         except OSError as error:
             self.errors[place] = error
         else:
@@ -167,7 +175,12 @@ class Shell:
         receiver = self._receivers.pop(place)
         del self._by_descriptor[receiver.sock.fileno()]
         self._poll.unregister(receiver.sock)
+        self._dropped += receiver.dropped()
         receiver.close()
+
+    def dropped(self) -> int:
+        """Return how many packets the kernel has dropped: of strangers, from afar, or without room."""
+        return self._dropped + sum(receiver.dropped() for receiver in self._receivers.values())
 
     def register(self, descriptor: int) -> None:
         """Let `turn` return the descriptor when it can be read: of a control socket."""

@@ -1,8 +1,8 @@
 """The sockets of BFD sessions: RFC 5881 sections 4 and 5, RFC 5883 section 5.
 
 Packets are received on ports 3784 (single hop) and 4784 (multihop), by one socket for each family and
-VRF, which the kernel filters by source address. Each session sends from a socket of its own, with a
-source port of 49152 or higher, a TTL of 255 and DSCP CS6.
+VRF, which the kernel filters by source address and TTL. Each session sends from a socket of its own,
+with a source port of 49152 or higher, a TTL of 255 and DSCP CS6.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ _IP_PKTINFO: Final = 8
 _IP_RECVTTL: Final = 12
 _PKTINFO4: Final = struct.Struct("=I4s4s")
 _PKTINFO6: Final = struct.Struct("=16sI")
+_SO_MEMINFO: Final = 55
+_MEMINFO: Final = struct.Struct("=9I")
+"""The last of them is SK_MEMINFO_DROPS."""
 _INT: Final = struct.Struct("=i")
 _ANCILLARY: Final = socket.CMSG_SPACE(_PKTINFO6.size) + socket.CMSG_SPACE(_INT.size)
 
@@ -46,7 +49,7 @@ class Receiver:
     def __init__(self, family: int, device: str, *, multihop: bool) -> None:
         """Bind. Raises OSError: the port is in use, or the device does not exist."""
         self.family, self.device, self.multihop = family, device, multihop
-        self._addresses: frozenset[str] | None = None
+        self._accepted: tuple[frozenset[str], int] | None = None
         self._interfaces: dict[int, str] = {}
         self._origins: dict[tuple[object, ...], Origin] = {}
         """By source and ancillary data: nearly all packets come from where others came from."""
@@ -64,17 +67,23 @@ class Receiver:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
             # Before the port: what arrives meanwhile is filtered.
-            self.accept_from(frozenset())
+            self.accept_from(frozenset(), _TTL)
             sock.bind(("", MULTIHOP_PORT if multihop else SINGLE_HOP_PORT))
         except OSError:
             sock.close()
             raise
 
-    def accept_from(self, addresses: frozenset[str]) -> None:
-        """Receive packets from these addresses only."""
-        if addresses != self._addresses:
-            source_filter.attach(self.sock, addresses)
-            self._addresses = addresses
+    def accept_from(self, addresses: frozenset[str], least_ttl: int) -> None:
+        """Receive packets from these addresses only, with at least this TTL."""
+        if (addresses, least_ttl) != self._accepted:
+            source_filter.attach(self.sock, addresses, least_ttl)
+            self._accepted = addresses, least_ttl
+
+    def dropped(self) -> int:
+        """Return how many packets the kernel has dropped: by the filter, or without room for them."""
+        octets = self.sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+        drops: int = _MEMINFO.unpack(octets)[-1]
+        return drops
 
     def read(self, most: int) -> Iterator[tuple[bytes, Origin]]:
         """Yield the datagrams that wait, ``most`` of them at the most."""
@@ -138,7 +147,7 @@ class Receiver:
 
 def is_link_local(address: str) -> bool:
     """Return whether an address needs its interface."""
-    return address.startswith(("fe8", "fe9", "fea", "feb"))
+    return ":" in address and ipaddress.ip_address(address).is_link_local
 
 
 def sending_socket(key: SessionKey, random: Callable[[], float]) -> socket.socket:

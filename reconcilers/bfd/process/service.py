@@ -48,6 +48,8 @@ from speaker.bfd.values import SessionKey, Settings
 MICROSECONDS: Final = 1_000_000
 PIECE: Final = 32
 """Sessions of one message: half a millisecond."""
+BY_KERNEL: Final = "kernel"
+"""The reason of packets that the filter of a socket dropped, or for which it had no room."""
 _UNREAD_SECONDS: Final = 0.05
 """Until the next attempt to write to an agent that does not read."""
 _LAST_SECONDS: Final = 3.0
@@ -366,18 +368,19 @@ class Service:
             known = self._times[key] = session.since, round(self._wall_clock() - age, 3)
         return known[1]
 
+    def _discarded(self) -> tuple[Discarded, ...]:
+        counts = {reason.value: count for reason, count in self._engine.discarded.items()}
+        if dropped := self._shell.dropped():
+            counts[BY_KERNEL] = dropped
+        return tuple(Discarded(*item) for item in sorted(counts.items()))
+
     def _own_status(self) -> ProcessStatus:
         return ProcessStatus(
             self._realtime.scheduled,
             self._realtime.memory_locked,
             0 if self._realtime.scheduled else self._policy.least_interval,
             self._shell.lateness(),
-            tuple(
-                Discarded(reason.value, count)
-                for reason, count in sorted(
-                    self._engine.discarded.items(), key=lambda item: item[0].value
-                )
-            ),
+            self._discarded(),
             (*self._realtime.problems, *self._file_problems(), *self._echo_problems()),
         )
 

@@ -78,11 +78,14 @@ class Receiver:
         if not self.waiting:
             self.sock.recv(1 << 16)
 
-    def accept_from(self, addresses: frozenset[str]) -> None:
+    def accept_from(self, addresses: frozenset[str], least_ttl: int) -> None:
         """Take any address, or fail."""
-        del addresses
+        self.accepted = addresses, least_ttl
         if self.error is not None:
             raise self.error
+
+    def dropped(self) -> int:
+        return 3
 
     def forget_names(self) -> None:
         """There are none."""

@@ -54,13 +54,53 @@ def test_packets_of_strangers_are_dropped(family: int, own: str, others: list[st
 
 def test_beyond_the_kernels_limit_nothing_is_filtered() -> None:
     many = [f"10.{i >> 8}.{i & 255}.1" for i in range(5000)]
-    assert source_filter.program(many) is None
-    assert source_filter.program(many[:4000]) is not None
+    assert source_filter.program(socket.AF_INET, many) is None
+    assert source_filter.program(socket.AF_INET, many[:3500]) is not None
     with sockets(socket.AF_INET, "127.0.0.1") as (receiving, sending):
         source_filter.attach(receiving, [])
-        source_filter.attach(receiving, many)
+        source_filter.attach(receiving, many, 64)
         sending.send(b"x")
         assert received(receiving) == b"x"
+        assert arrived(receiving, sending, ttl=63) < 300, "the TTL is looked at all the same"
+
+
+def arrived(receiving: socket.socket, sending: socket.socket, ttl: int, packets: int = 640) -> int:
+    """Return how many of some packets with a TTL were received."""
+    if sending.family == socket.AF_INET:
+        sending.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)
+    else:
+        sending.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, ttl)
+    count = 0
+    for _ in range(packets):
+        sending.send(b"x")
+        count += received(receiving) is not None
+    return count
+
+
+@pytest.mark.parametrize(
+    ("family", "own"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+)
+def test_of_packets_with_a_low_ttl_a_sample_is_received(family: int, own: str) -> None:
+    """None that a stranger sends under a neighbor's address from afar costs more than that."""
+    with sockets(family, own) as (receiving, sending):
+        source_filter.attach(receiving, [own], 254)
+        assert arrived(receiving, sending, ttl=255) == 640
+        assert arrived(receiving, sending, ttl=254) == 640
+        # 10 are expected: 60 come once in 10^25 runs, and none once in 23,000.
+        for ttl in (1, 64, 253):
+            assert arrived(receiving, sending, ttl=ttl) < 60
+        assert any(arrived(receiving, sending, ttl=253) for _ in range(3))
+
+
+def test_two_thousand_ipv6_addresses_are_filtered() -> None:
+    """Of the same network, and of networks of their own."""
+    near = [f"2001:db8::{i:x}" for i in range(1, 1001)]
+    far = [f"2001:db8:{i:x}::{7 * i:x}:1" for i in range(1, 1001)]
+    with sockets(socket.AF_INET6, "::1") as (receiving, sending):
+        source_filter.attach(receiving, [*near, *far])
+        assert arrived(receiving, sending, ttl=255, packets=1) == 0
+        source_filter.attach(receiving, [*near, *far, "::1"])
+        assert arrived(receiving, sending, ttl=255, packets=1) == 1
 
 
 @pytest.mark.parametrize("count", [1, 254, 255, 256, 509, 510, 511, 1000])
@@ -91,6 +131,6 @@ def test_a_program_that_a_socket_has_no_room_for_filters_nothing(
 
         monkeypatch.setattr(source_filter, "attach_program", refuse)
         for _ in range(2):
-            source_filter.attach(receiving, ["192.0.2.1"])
+            source_filter.attach(receiving, ["192.0.2.1"], 255)
             sending.send(b"x")
             assert received(receiving) == b"x"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from reconcilers.bfd.process.service import BY_KERNEL
 from reconcilers.bfd.process.values import Changes, ProcessStatus, RemoveSessions
 from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
 from tests.support.bfd_process import bfd_in
 from tests.support.netns import Link
+from tests.support.packet_flood import flood_from
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 
@@ -21,6 +24,7 @@ TO_RIGHT, TO_LEFT = SessionKey(RIGHT, ""), SessionKey(LEFT, "")
 SETTINGS = Settings(desired_min_tx=100_000, required_min_rx=100_000)
 RESTARTS = 3
 STOPS = 4
+FLOOD_SECONDS = 1.0
 
 
 def test_sessions_outlive_agents_and_the_process_itself(link: Link) -> None:
@@ -86,6 +90,34 @@ def test_a_process_that_stood_still_has_lost_no_session(link: Link) -> None:
             while status.packets_received < received + 20:
                 status = ours.status(TO_RIGHT)
         assert (status.state, status.ups) == (State.UP, 1)
+
+
+def test_a_flood_of_strangers_ends_no_session_and_costs_the_process_nothing(link: Link) -> None:
+    """Under other addresses from the link, and under the neighbor's from afar, with less than 255."""
+    link.connect(LEFT, RIGHT)
+    with bfd_in(link.left) as ours, bfd_in(link.right) as theirs:
+        patient = Settings(desired_min_tx=50_000, required_min_rx=50_000, detect_multiplier=20)
+        ours.set(TO_RIGHT, patient)
+        theirs.set(TO_LEFT, patient)
+        ours.wait_up(TO_RIGHT)
+        ours.expect(ProcessStatus)
+        before = _processor_seconds(ours.worker())
+        sources = ("192.0.2.77:255", f"{RIGHT}:254", f"{RIGHT}:64", f"{RIGHT}:1")
+        command = flood_from(link.right, FLOOD_SECONDS, LEFT, 3784, *sources)
+        sent = int(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert sent > 20_000
+        took = _processor_seconds(ours.worker()) - before
+        status = ours.status(TO_RIGHT)
+        assert (status.state, status.ups) == (State.UP, 1)
+        assert took < sent * 0.6e-6 + 0.02, "a packet that reaches Python costs some 2 microseconds"
+        own = ours.expect(
+            ProcessStatus, lambda seen: any(d.reason == BY_KERNEL for d in seen.discarded)
+        )
+        assert own.realtime
+
+
+def _processor_seconds(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def test_the_end_of_a_pod_is_no_failure_for_neighbors(link: Link) -> None:
