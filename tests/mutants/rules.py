@@ -283,8 +283,8 @@ MUTANTS: Final = (
     Mutant(
         "5880",
         "speaker/bfd/authentication.py",
-        "if not int(key.meticulous) <= ahead <= 3 * detect_multiplier:",
-        "if not ahead <= 3 * detect_multiplier:",
+        "if not int(key.meticulous) <= ahead <= 3 * packet.detect_multiplier:",
+        "if not ahead <= 3 * packet.detect_multiplier:",
     ),
     Mutant(
         "5881",

@@ -1,7 +1,4 @@
-"""Packets of UDP with any source address and TTL, as many as the machine sends, within a namespace.
-
-``python -m tests.support.packet_flood SECONDS DESTINATION PORT SOURCE:TTL...`` prints their number.
-"""
+"""Packets of UDP with any source address and TTL, as many as the machine sends, within a namespace."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import ctypes
 import ipaddress
 import socket
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -61,27 +59,22 @@ def flood(seconds: float, destination: str, packets: Sequence[bytes]) -> int:
     sent, until = 0, time.monotonic() + seconds
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
         sock.connect((destination, 0))
-        while time.monotonic() < until:
+        while not sent or time.monotonic() < until:
             sent += max(0, libc.sendmmsg(sock.fileno(), messages, BATCH, 0))
     return sent
 
 
-def flood_from(
-    side: Namespace, seconds: float, destination: str, port: int, *sources: str
-) -> list[str]:
-    """Return the command that floods from a namespace."""
-    module = [sys.executable, "-m", "tests.support.packet_flood"]
-    return [*side.command(), *module, str(seconds), destination, str(port), *sources]
+def flood_from(side: Namespace, seconds: float, destination: str, packets: Sequence[bytes]) -> int:
+    """Flood from a namespace; without time each packet is sent `BATCH` times or less."""
+    module = [sys.executable, "-m", "tests.support.packet_flood", str(seconds), destination]
+    command = [*side.command(), *module, *(each.hex() for each in packets)]
+    return int(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
-def main(seconds: str, destination: str, port: str, *sources: str) -> None:
+def main(seconds: str, destination: str, *packets: str) -> None:
     """Run the program."""
-    payload = bytes.fromhex("20c80318 00000001 00000002 0000c350 0000c350 00000000")
-    packets = []
-    for each in sources:
-        source, _, ttl = each.rpartition(":")
-        packets.append(packet(source, destination, int(ttl), int(port), payload))
-    sys.stdout.write(f"{flood(float(seconds), destination, packets)}\n")
+    sent = flood(float(seconds), destination, [bytes.fromhex(each) for each in packets])
+    sys.stdout.write(f"{sent}\n")
 
 
 if __name__ == "__main__":

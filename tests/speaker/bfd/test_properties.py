@@ -172,50 +172,6 @@ def _kept(of: Engine, now: int) -> list[tuple[int, ...]]:
     ]
 
 
-@pytest.mark.parametrize("position", range(0, 12, 2))
-def test_no_value_of_two_octets_ends_a_session_unless_the_packet_is_valid(position: int) -> None:
-    """Of version, flags, multiplier, length and discriminators: all 65,536 of each pair."""
-    fast = Settings(50 * MS, 50 * MS)
-    pair = Pair(fast, fast)
-    pair.run(5 * SECOND)
-    good_one = encode(pair.right.sent[-1][1])
-    before, after = good_one[:position], good_one[position + 2 :]
-    session, receive = pair.left.session, pair.left.engine.receive
-    valid: list[bytes] = []
-    bad: list[bytes] = []
-    for value in range(1 << 16):
-        octets = before + value.to_bytes(2) + after
-        (valid if _is_valid(octets, session.local_discriminator) else bad).append(octets)
-    origin = Origin(RIGHT, LEFT, "", multihop=False, ttl=255)
-    variables, discarded = dict(vars(session)), pair.left.engine.discarded.total()
-    for octets in bad:
-        receive(octets, origin, pair.now)
-    assert vars(session) == variables
-    assert pair.left.engine.discarded.total() == discarded + len(bad)
-    assert not pair.left.engine.sent
-    for octets in valid:
-        receive(octets, origin, pair.now)
-    assert pair.left.engine.discarded.total() == discarded + len(bad)
-    # What the last of them has of the neighbor is replaced by its next packet.
-    pair.left.engine.sent.clear()
-    pair.run(10 * SECOND)
-    assert pair.up()
-
-
-def _is_valid(octets: bytes, ours: int) -> bool:
-    """By RFC 5880 section 6.8.6, for a session without authentication that is Up."""
-    state, flags = octets[1] >> 6, octets[1] & 0x3F
-    yours = int.from_bytes(octets[8:12])
-    return (
-        octets[0] >> 5 == 1
-        and octets[3] == len(octets)
-        and octets[2] > 0
-        and not flags & 0x05  # A, M
-        and any(octets[4:8])
-        and (yours == ours or (not yours and state < 2))
-    )
-
-
 @settings(max_examples=examples(40), deadline=None)
 @given(
     yours=st.integers(0, (1 << 32) - 1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -12,10 +11,13 @@ import pytest
 
 from reconcilers.bfd.process.service import BY_KERNEL
 from reconcilers.bfd.process.values import Changes, ProcessStatus, RemoveSessions
+from speaker.bfd.packet import encode
+from speaker.bfd.transport import SINGLE_HOP_PORT
 from speaker.bfd.values import Diagnostic, SessionKey, Settings, State
+from tests.speaker.bfd.test_packet import PACKET
 from tests.support.bfd_process import bfd_in
 from tests.support.netns import Link
-from tests.support.packet_flood import flood_from
+from tests.support.packet_flood import flood_from, packet
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 
@@ -102,9 +104,10 @@ def test_a_flood_of_strangers_ends_no_session_and_costs_the_process_nothing(link
         ours.wait_up(TO_RIGHT)
         ours.expect(ProcessStatus)
         before = _processor_seconds(ours.worker())
-        sources = ("192.0.2.77:255", f"{RIGHT}:254", f"{RIGHT}:64", f"{RIGHT}:1")
-        command = flood_from(link.right, FLOOD_SECONDS, LEFT, 3784, *sources)
-        sent = int(subprocess.run(command, capture_output=True, check=True).stdout)
+        sources = (("192.0.2.77", 255), (RIGHT, 254), (RIGHT, 64), (RIGHT, 1))
+        octets = encode(PACKET)
+        packets = [packet(source, LEFT, ttl, SINGLE_HOP_PORT, octets) for source, ttl in sources]
+        sent = flood_from(link.right, FLOOD_SECONDS, LEFT, packets)
         assert sent > 20_000
         took = _processor_seconds(ours.worker()) - before
         status = ours.status(TO_RIGHT)
