@@ -186,3 +186,13 @@ def test_a_duration_is_one_before_now() -> None:
     assert _since("999999999d") == datetime.min.replace(tzinfo=UTC)
     assert _since("2026-01-01T00:00:00+02:00").isoformat() == "2026-01-01T00:00:00+02:00"
     assert _since("2026-01-01T00:00:00").tzinfo is not None
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many"])
+def test_a_limit_is_a_positive_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        waggle(tmp_path, f"--limit={value}")
+    assert raised.value.code == output.EXIT_USAGE
+    assert "--limit" in capsys.readouterr().err

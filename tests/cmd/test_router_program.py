@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from cells.api.client import AgentError, at_socket
 from speaker.nlri import IPV4_UNICAST
 from tests.cmd.router_process import MINIMAL, Process, command, write
 from tests.support.bmp import Station
+from waggle.commands.router import program
 
 
 def left_out(router: Process) -> int:
@@ -221,3 +224,19 @@ def test_a_file_at_the_path_of_the_socket_is_kept(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "exists and is not a socket" in done.stderr
     assert precious.read_text() == "precious"
+
+
+def test_an_api_that_cannot_start_is_an_internal_error_and_ends_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Api:
+        async def first_client(self) -> None:
+            return
+
+        async def start(self) -> None:
+            raise RuntimeError("no server")
+
+    api: Any = Api()
+    asyncio.run(program._answer(api))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("apiSocket: internal error: RuntimeError: no server")

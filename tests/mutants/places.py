@@ -2,7 +2,7 @@
 
 What no test can see stays as it is:
 
-* annotations, type variables, the types of casts, imports: they are for type checkers;
+* annotations, type variables, the types of casts, imports, ``__all__``: they are for type checkers;
 * ``frozen``, ``slots`` and ``kw_only`` of a class, which only forbid what type checkers reject as well;
 * docstrings, texts with spaces and formatted texts (messages, help): their words are free, and tests
   that quote them see more than that there is one.
@@ -214,6 +214,8 @@ def _is_none(node: ast.expr) -> bool:
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that run: no annotations, type variables, docstrings, imports, parts of texts."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
         return
     yield node
     for name, value in ast.iter_fields(node):

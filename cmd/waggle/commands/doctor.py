@@ -25,8 +25,8 @@ WORST_FIRST: Final = ("error", "warning", "ok", "skipped")
 COLUMNS: Final = (
     Column("CHECK", member("check")),
     Column("RESULT", member("result"), style=lambda text: STYLES.get(text, "")),
-    Column("NODE", member("node"), minor=4),
-    Column("OBJECT", member("object"), minor=5, beneath=True),
+    Column("NODE", member("node"), minor=3),
+    Column("OBJECT", member("object"), minor=4, beneath=True),
     Column("EVIDENCE", member("evidence"), minor=2, beneath=True),
     Column("FIX", member("remedy"), minor=1, beneath=True),
 )

@@ -382,6 +382,7 @@ class Reading:
     def __init__(self) -> None:
         self.lists: dict[str, list[dict[str, Any]] | StatusError] = {}
         self.rejection: StatusError | None = None
+        """The answer to a write."""
         self.created: list[str] = []
 
     async def pages(self, path: str, _: object) -> AsyncIterator[list[dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 from waggle import ask_agent, output, sessions
@@ -64,15 +65,9 @@ def _print(action: str, answer: dict[str, Any], args: argparse.Namespace) -> Non
         print(f"{changed} prefix{'es' * (changed != 1)} {done}")
 
 
-def _collectors(args: argparse.Namespace) -> int:
-    answer = ask_agent.read(args, "CollectorList", "/v1/collectors", {})
-    if answer is None:
-        return EXIT_ERROR
-    if args.output not in output.TABLES:
-        output.dump(answer, args.output)
-        return EXIT_OK
-    now = output.read_time(answer["generatedAt"])
-    columns = (
+def collector_columns(now: datetime) -> tuple[Column, ...]:
+    """Return the columns of BMP monitoring stations."""
+    return (
         Column("NODE", member("node"), minor=2),
         Column("COLLECTOR", member("name")),
         Column("ADDRESS", member("address"), minor=3, beneath=True),
@@ -84,6 +79,16 @@ def _collectors(args: argparse.Namespace) -> int:
         Column("CONNECTIONS", member("connections"), right=True, wide=True),
         Column("REASON", member("reason"), minor=1, beneath=True),
     )
+
+
+def _collectors(args: argparse.Namespace) -> int:
+    answer = ask_agent.read(args, "CollectorList", "/v1/collectors", {})
+    if answer is None:
+        return EXIT_ERROR
+    if args.output not in output.TABLES:
+        output.dump(answer, args.output)
+        return EXIT_OK
+    columns = collector_columns(output.read_time(answer["generatedAt"]))
     output.table(columns, answer["items"], args)
     return EXIT_OK
 
