@@ -222,6 +222,19 @@ def test_a_password_of_a_draft_is_a_note_for_cilium(
     )
 
 
+def test_a_draft_without_a_password_has_no_note_about_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    for peer in value["spec"]["bgpPeers"]:
+        for field in peer.keys() & {"authSecretRef", "authSecret"}:
+            del peer[field]
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    _, notes = convert(capsys, path, "--to", "cilium")
+    assert not any("password" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     "selector",
     [

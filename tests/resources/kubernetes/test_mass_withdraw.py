@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 
 import pytest
 
 from resources.kubernetes import Phase
+from resources.kubernetes.recovery import TOGETHER_SECONDS, Recovery
 from resources.source import Delete
 from tests.resources.kubernetes.objects import service
 from tests.resources.kubernetes.virtual import Wire, names, phase, reflecting
@@ -65,6 +67,29 @@ def test_f05_objects_missing_from_lists_are_kept_for_a_minute(left: int) -> None
             pauses = [b - a for a, b in itertools.pairwise(found)]
             assert 5 <= len(found) <= 12
             assert max(pauses) > 4 * pauses[0]
+
+    looptime.run(scenario())
+
+
+def test_f05_a_feed_that_holds_a_list_reads_the_api_server() -> None:
+    """The outage ends with the list, whatever it has: the other feeds return."""
+
+    async def scenario() -> None:
+        wire = full()
+        recovery = Recovery(random.Random(3), 0.5, 30.0)  # noqa: S311  jitter
+        async with reflecting(wire, recovery=recovery) as (reflector, _):
+            await asyncio.sleep(5)
+            assert recovery.reading == 1
+            lose(wire)
+            await asyncio.sleep(1)
+            assert recovery.reading == 0
+            other = asyncio.create_task(recovery.pause(600))
+            await back(wire)
+            await until(lambda: phase(reflector) is Phase.HOLDING)
+            assert recovery.reading == 1
+            await asyncio.sleep(TOGETHER_SECONDS)
+            assert phase(reflector) is Phase.HOLDING
+            assert other.done()
 
     looptime.run(scenario())
 

@@ -58,6 +58,8 @@ def test_f05_an_empty_list_deletes_nothing(tmp_path: Path) -> None:
                 await server.start()
                 await until(lambda: observed.phase() is Phase.HOLDING)
                 assert observed.names() == {"web"}
+                assert "Service" in observed.source.behind
+                assert not observed.source.current
                 server.always("list", "services", None)
                 await until(lambda: observed.phase() is Phase.FOLLOWING)
                 assert observed.names() == {"web"}
